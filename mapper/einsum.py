@@ -1,0 +1,94 @@
+"""One tensor computation: rank variables, projections, tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+Relevance = Literal["irrelevant", "relevant", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """An affine form over rank variables: sum of coefficient * variable, plus a constant."""
+
+    terms: tuple[tuple[str, int], ...]  # (rank variable, coefficient), in the order written
+    constant: int = 0
+
+    def extent(self, tile: Mapping[str, int]) -> int:
+        """Number of positions it spans when each variable runs over `tile[v]` values."""
+        return 1 + sum(abs(factor) * (tile[name] - 1) for name, factor in self.terms)
+
+    def value(self, point: Mapping[str, int]) -> int:
+        return self.constant + sum(factor * point[name] for name, factor in self.terms)
+
+
+@dataclass(frozen=True)
+class TensorAccess:
+    """How an Einsum touches a tensor: one affine form per rank of the tensor."""
+
+    tensor: str
+    projection: tuple[tuple[str, Affine], ...]  # (rank, form), in rank order
+    output: bool = False
+    persistent: bool = False
+    bits_per_value: Fraction = Fraction(1)
+
+    @cached_property
+    def rank_variables(self) -> frozenset[str]:
+        return frozenset(name for _, form in self.projection for name, _ in form.terms)
+
+    def relevance(self, rank_variable: str) -> Relevance:
+        """Classify as accelforge.md §2.1: the first form that contains the variable decides."""
+        for _, form in self.projection:
+            if any(name == rank_variable for name, _ in form.terms):
+                return "relevant" if len(form.terms) == 1 else "partial"
+        return "irrelevant"
+
+    def tile_size(self, tile: Mapping[str, int]) -> int:
+        """Elements of the tensor under a tile: product of the ranks' extents (accelforge §2.1)."""
+        size = 1
+        for _, form in self.projection:
+            size *= form.extent(tile)
+        return size
+
+
+@dataclass(frozen=True)
+class Einsum:
+    """`output[...] = product of inputs[...]`, summed over variables absent from the output."""
+
+    name: str
+    accesses: tuple[TensorAccess, ...]
+    bounds: Mapping[str, int]  # rank variable -> iterations, in order of first appearance
+    renames: Mapping[str, frozenset[str]]  # input, weight, output, … -> tensors
+    is_copy: bool = False
+    n_instances: int = 1
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return tuple(access.tensor for access in self.accesses)
+
+    @property
+    def inputs(self) -> tuple[TensorAccess, ...]:
+        return tuple(access for access in self.accesses if not access.output)
+
+    @property
+    def outputs(self) -> tuple[TensorAccess, ...]:
+        return tuple(access for access in self.accesses if access.output)
+
+    def access(self, tensor: str) -> TensorAccess:
+        """Return the access of `tensor`; KeyError if this Einsum does not touch it."""
+        for access in self.accesses:
+            if access.tensor == tensor:
+                return access
+        raise KeyError(tensor)
+
+    @property
+    def operations(self) -> int:
+        """Points of the iteration space."""
+        product = 1
+        for bound in self.bounds.values():
+            product *= bound
+        return product

@@ -1,0 +1,70 @@
+"""The mapping: which tile of which tensor sits where, and in which order the work is done.
+
+The whole IR stands on this screen. A mapping is a top-down list of nodes; a loop is given by the
+tile shape of one iteration, not by its bound (accelforge.md §1.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Tiles of `tensors` live in `component` (a Memory or a Toll) from here down."""
+
+    tensors: tuple[str, ...]
+    component: str
+    persistent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """Visit the tiles of `rank_variable` one after the other, `tile_shape` values each.
+
+    `initial_tile_shape` (if given) is the size of the first tile.
+    """
+
+    rank_variable: str
+    tile_shape: int
+    initial_tile_shape: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spatial:
+    """Deal the tiles of `rank_variable` over dimension `name` of `component`, side by side."""
+
+    rank_variable: str
+    tile_shape: int
+    name: str
+    component: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """The leaf: `einsum` is computed on `component`."""
+
+    einsum: str
+    component: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """The branches share the nodes above and run one after the other."""
+
+    branches: tuple[tuple[Node, ...], ...]
+
+
+Node = Storage | Temporal | Spatial | Compute | Sequential
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Nodes from the outermost to the innermost; the last is a Compute or a Sequential."""
+
+    nodes: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        from tilewright.mapper.render import loop_nest
+
+        return loop_nest(self)

@@ -1,0 +1,52 @@
+"""Fixtures that all tests share: golden text files and the reference cases beside the checkout."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of the third-party reference cases; skips, loudly, where it is absent."""
+    folder = Path(os.environ.get("TILEWRIGHT_SHARED_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"reference cases not found at {folder}: set TILEWRIGHT_SHARED_DATA to run this")
+    return folder
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Compare a text with tests/golden/<test file>/<test name>.txt (refresh: --update-golden)."""
+    name = request.node.name.replace("/", "_").replace("[", "-").replace("]", "")
+    path = GOLDEN / Path(str(request.node.fspath)).stem / f"{name}.txt"
+
+    def check(text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        if not path.exists():
+            pytest.fail(f"no golden file {path}; write it with: pytest --update-golden")
+        assert text == path.read_text(encoding="utf-8")
+
+    return check

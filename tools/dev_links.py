@@ -1,0 +1,19 @@
+"""Lay out _dev/tilewright/ as symlinks, so that type checkers see the import names (studies.md §5)."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("arch", "mapper", "simulator", "dse", "studies")
+
+
+def main() -> None:
+    package = ROOT / "_dev" / "tilewright"
+    package.mkdir(parents=True, exist_ok=True)
+    for folder in FOLDERS:
+        link = package / folder
+        if not link.is_symlink():
+            link.symlink_to(ROOT / folder, target_is_directory=True)
+
+
+if __name__ == "__main__":
+    main()
