@@ -31,7 +31,9 @@ def shared_data() -> Path:
     """Folder of the third-party reference cases; skips, loudly, where it is absent."""
     folder = Path(os.environ.get("TILEWRIGHT_SHARED_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"reference cases not found at {folder}: set TILEWRIGHT_SHARED_DATA to run this")
+        pytest.skip(
+            f"reference cases not found at {folder}: set TILEWRIGHT_SHARED_DATA to run this"
+        )
     return folder
 
 

@@ -10,7 +10,9 @@ BLOCKS = ("run", "test")
 
 def command(name: str) -> str:
     """Return the content of the README's `sh` block called `name` (run comes first, then test)."""
-    blocks: list[str] = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    blocks: list[str] = re.findall(
+        r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
+    )
     return blocks[BLOCKS.index(name)].strip()
 
 

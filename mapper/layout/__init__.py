@@ -1,0 +1,7 @@
+"""Physical form of tensors: collapse, split over a grid, tile, and place in memory (layouts.md §5)."""
+
+from tilewright.mapper.layout.collapse import Collapse
+from tilewright.mapper.layout.placement import Buffer, MemoryMap, ModuloRotation
+from tilewright.mapper.layout.sharding import Sharding
+
+__all__ = ["Buffer", "Collapse", "MemoryMap", "ModuloRotation", "Sharding"]
