@@ -1,4 +1,4 @@
-"""Lay out _dev/tilewright/ as symlinks, so that type checkers see the import names (studies.md §5)."""
+"""Lay out _dev/tilewright/ as symlinks, so that type checkers see the import names."""
 
 from pathlib import Path
 

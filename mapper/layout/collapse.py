@@ -15,9 +15,9 @@ DEFAULT_INTERVALS: tuple[Interval, ...] = ((0, -1),)
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """A partition of the dimensions of `shape` into consecutive groups (layouts.md §1.3, join rule).
+    """A partition of the dimensions of `shape` into consecutive groups (layouts.md §1.3).
 
-    Every dimension stands in exactly one group, so the map from an index to group coordinates is
+    This is the join rule: every dimension stands in exactly one group, so the map from an index to group coordinates is
     a bijection. An empty group has extent 1: it pads the front when a grid has more dimensions.
     """
 
@@ -81,8 +81,9 @@ class Collapse:
         """Return the tensor index at group coordinates: the inverse of `coordinates`."""
         result = [0] * len(self.shape)
         for group, position in zip(self.groups, coordinates, strict=True):
+            rest = position
             for dim in reversed(group):
-                position, result[dim] = divmod(position, self.shape[dim])
+                rest, result[dim] = divmod(rest, self.shape[dim])
         return tuple(result)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tilewright.arch.errors import SpecError
 from tilewright.mapper.layout import Collapse, Sharding
 

@@ -5,6 +5,7 @@ from math import prod
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tilewright.mapper.layout import Collapse, Sharding
 
 
