@@ -1,0 +1,205 @@
+"""Buffers, data-structure descriptors (DSDs) and the operands of operations.
+
+The descriptors follow the public DSD documentation: a memory descriptor walks `extent` elements
+of one buffer, a fabric descriptor stands for `extent` wavelets of one queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+DTYPES: Final[dict[str, int]] = {"f32": 2, "i32": 2, "u32": 2, "f16": 1, "i16": 1, "u16": 1}
+"""16-bit machine words of one value of each dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An affine expression: `constant + sum(coefficient * variable)`.
+
+    The variables are loop variables or counters of the element. Build it with `variable("k")`,
+    `+`, `-` and `*`.
+    """
+
+    constant: int = 0
+    terms: tuple[tuple[str, int], ...] = ()
+
+    def __add__(self, other: Index | int) -> Index:
+        other = as_index(other)
+        merged = dict(self.terms)
+        for name, coefficient in other.terms:
+            merged[name] = merged.get(name, 0) + coefficient
+        terms = tuple((name, value) for name, value in sorted(merged.items()) if value)
+        return Index(self.constant + other.constant, terms)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: int) -> Index:
+        terms = tuple((name, value * factor) for name, value in self.terms if factor)
+        return Index(self.constant * factor, terms)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + as_index(other) * -1
+
+    def bounds(self, counts: Mapping[str, int]) -> tuple[int, int] | None:
+        """Return the least and greatest value for variables in 0..count-1, None if unknown."""
+        low = high = self.constant
+        for name, coefficient in self.terms:
+            if name not in counts:
+                return None
+            end = coefficient * (counts[name] - 1)
+            low, high = low + min(end, 0), high + max(end, 0)
+        return low, high
+
+    def __str__(self) -> str:
+        parts = [f"{value}*{name}" if value != 1 else name for name, value in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts)
+
+
+def variable(name: str) -> Index:
+    """Return the affine expression that is the variable itself."""
+    return Index(0, ((name, 1),))
+
+
+def as_index(value: Index | int) -> Index:
+    """Return an integer as a constant expression, an expression as itself."""
+    return value if isinstance(value, Index) else Index(int(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A named array in an element's SRAM; `address` counts 16-bit words, row-major order."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    address: int
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def words(self) -> int:
+        return self.elements * DTYPES[self.dtype]
+
+
+@dataclass(frozen=True, slots=True)
+class Mem1d:
+    """A memory vector: elements `offset + i * stride` of a buffer, i in 0..extent-1."""
+
+    name: str
+    buffer: str
+    extent: int
+    stride: int = 1
+    offset: int = 0
+
+    def span(self) -> tuple[int, int]:
+        """Return the least and greatest element that is touched."""
+        end = self.stride * (self.extent - 1)
+        return self.offset + min(end, 0), self.offset + max(end, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mem4d:
+    """A memory vector of up to four dimensions.
+
+    `extents` is outermost first, `strides` innermost first (as the documentation writes them):
+    stride d is added when dimension d advances, so it holds the jump back of the inner ones.
+    Use `mem4d_access` to get both from the coefficients of an affine access.
+    """
+
+    name: str
+    buffer: str
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def extent(self) -> int:
+        return prod(self.extents)
+
+    def coefficients(self) -> tuple[int, ...]:
+        """Return the linear coefficient per dimension, outermost first (wse.md §2.2)."""
+        found: list[int] = []
+        inner = self.extents[::-1]
+        for stride in self.strides:
+            jump = sum((e - 1) * c for e, c in zip(inner, found, strict=False))
+            found.append(stride + jump)
+        return tuple(reversed(found))
+
+    def span(self) -> tuple[int, int]:
+        """Return the least and greatest element that is touched."""
+        ends = [c * (e - 1) for c, e in zip(self.coefficients(), self.extents, strict=True)]
+        return self.offset + sum(min(e, 0) for e in ends), self.offset + sum(max(e, 0) for e in ends)
+
+
+def mem4d_access(
+    name: str, buffer: str, loops: Sequence[tuple[int, int]], offset: int = 0
+) -> Mem4d:
+    """Build a descriptor from `(extent, coefficient)` per induction variable, outermost first.
+
+    Stride of dimension d = c_d - sum over inner e of (E_e - 1) * c_e (wse.md §2.2).
+    """
+    strides: list[int] = []
+    jump = 0
+    for extent, coefficient in reversed(loops):
+        strides.append(coefficient - jump)
+        jump += (extent - 1) * coefficient
+    return Mem4d(name, buffer, tuple(e for e, _ in loops), tuple(strides), offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Fabin:
+    """`extent` wavelets that arrive in an input queue."""
+
+    name: str
+    queue: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fabout:
+    """`extent` wavelets that leave by an output queue."""
+
+    name: str
+    queue: int
+    extent: int
+
+
+Dsd = Mem1d | Mem4d | Fabin | Fabout
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A descriptor as operand; a memory descriptor may be moved by `offset` elements."""
+
+    dsd: str
+    offset: Index = Index()
+
+    def at(self, offset: Index | int) -> Ref:
+        return Ref(self.dsd, self.offset + as_index(offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of a buffer (flat index): a scalar as source, a pointer as destination."""
+
+    buffer: str
+    index: Index = Index()
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A number of the program as scalar source."""
+
+    value: float | int
+
+
+Operand = Ref | Element | Immediate

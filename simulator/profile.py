@@ -1,0 +1,103 @@
+"""Machine profiles: every number of the machine family, from YAML with a source beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from tilewright.arch.errors import Where
+from tilewright.arch.source import Document, load_document
+from tilewright.simulator.errors import ProfileError
+from tilewright.simulator.operations import OPERATIONS
+
+FOLDER = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTiming:
+    """How fast the datapath does one operation on memory operands.
+
+    A group of `group` elements takes `cycles[s]` cycles with s memory source streams; a
+    reduction into a scalar takes `reduction` cycles per element (wse.md §1.4).
+    """
+
+    group: int
+    cycles: tuple[Fraction, Fraction, Fraction]
+    reduction: Fraction
+
+    def per_element(self, memory_sources: int) -> Fraction:
+        """Return cycles per element with so many memory source streams."""
+        return self.cycles[memory_sources] / self.group
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The numbers of one machine; times in cycles, sizes as named.
+
+    Raises ProfileError in `with_values` for an unknown field or a wrong value.
+    """
+
+    name: str
+    clock_hz: float
+    sram_bytes: int
+    sram_reserved_bytes: int
+    colors: int
+    local_tasks: int
+    microthreads: int
+    input_queue_words: tuple[int, ...]
+    output_queue_words: tuple[int, ...]
+    router_buffer_words: int
+    hop_cycles: int
+    dispatch_to_link_cycles: int
+    arrival_to_execute_cycles: int
+    completion_cycles: int
+    cycles_per_wavelet: Fraction
+    descriptor_load_cycles: int
+    descriptor_use_cycles: int
+    issue_cycles: int
+    decode_to_execute_cycles: int
+    memory_completion_cycles: int
+    loop_back_edge_cycles: int
+    increment_offset_cycles: int
+    scalar_load_cycles: int
+    task_control_cycles: int
+    counter_cycles: int
+    branch_taken_cycles: int
+    branch_not_taken_cycles: int
+    task_switch_cycles: int
+    explicit_microthread: bool
+    fabric_inputs_per_operation: int
+    dsr_registers: int
+    xdsr_registers: int
+    stride_registers: int
+    operations: Mapping[str, OperationTiming]
+    sources: Mapping[str, str]
+    """Where each field's number comes from; `assumed: ...` where nothing is published."""
+
+    @property
+    def sram_free_bytes(self) -> int:
+        """Bytes of SRAM that buffers may fill."""
+        return self.sram_bytes - self.sram_reserved_bytes
+
+    def with_values(self, values: Mapping[str, object]) -> Profile:
+        """Return the profile with some fields changed (`hop_cycles`, `operations.fmacs.group`)."""
+        return _with_values(self, values)
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """Load a profile that ships with the framework by name, or any by path.
+
+    Raises ProfileError with the place in the file.
+    """
+    path = Path(name_or_path)
+    shipped = FOLDER / f"{name_or_path}.yaml"
+    if path.suffix not in {".yaml", ".yml"}:
+        if not shipped.is_file():
+            known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
+            raise ProfileError("unknown machine profile", value=str(name_or_path), instead=known)
+        path = shipped
+    return _read(load_document(path))

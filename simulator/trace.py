@@ -1,0 +1,93 @@
+"""What a run returns: final memory, edge streams, cycles, counts and the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+IDLE, BUSY, WAIT_INPUT, WAIT_OUTPUT = range(4)
+STATES = ("idle", "busy", "wait_input", "wait_output")
+"""States of an element, the last axis of `Trace.element_cycles`."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Action counts of a run, summed over the grid; every one exact.
+
+    `memory_reads` and `memory_writes` count elements (values, of any width) per buffer name that
+    DSD operations read and wrote; a scalar source in memory counts one read per operation, a
+    pointer destination one write per element. `memory_read_words` and `memory_write_words` are
+    the same in 16-bit words over all buffers.
+    """
+
+    memory_reads: Mapping[str, int]
+    memory_writes: Mapping[str, int]
+    memory_read_words: int
+    memory_write_words: int
+    macs: int
+    adds: int
+    multiplies: int
+    moves: int
+    wavelet_hops: int
+    """Wavelets moved from a router to a neighbour router."""
+    ramp_in_words: int
+    """Wavelets moved from routers into input queues."""
+    ramp_out_words: int
+    """Wavelets moved from output queues into routers."""
+    edge_in_words: int
+    edge_out_words: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One operation run: it was dispatched at `start`, was complete at `end`."""
+
+    row: int
+    column: int
+    task: str
+    operation: str
+    label: str
+    thread: str
+    """`main`, or `ut0`... for a microthread."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Where cycles and words went, for heat maps."""
+
+    element_cycles: Ints
+    """(H, W, 4): idle, busy, waiting for input, waiting for output; sums to `cycles`."""
+    link_words: Ints
+    """(H, W, 5): wavelets that left the router by N, E, S, W, R."""
+    element_macs: Ints
+    """(H, W) multiply-accumulates."""
+    timeline: tuple[TimelineEntry, ...]
+    """Empty unless the run asked for it; in order of start, row, column, thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStream:
+    """What left by one edge output: arrays (positions, count)."""
+
+    values: npt.NDArray[np.generic]
+    cycles: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The outcome of one run."""
+
+    cycles: int
+    """Cycle at which the last task, operation and edge output has ended."""
+    memory: Mapping[str, npt.NDArray[np.generic]]
+    """Per buffer name (H, W, *shape); zero where an element has no such buffer."""
+    edges: Mapping[str, EdgeStream]
+    counts: Counts
+    trace: Trace
