@@ -17,7 +17,9 @@ class Where:
     path: str = ""
 
     def __str__(self) -> str:
-        position = "".join(f":{number}" for number in (self.line, self.column) if number is not None)
+        position = "".join(
+            f":{number}" for number in (self.line, self.column) if number is not None
+        )
         return f"{self.file}{position}" + (f" ({self.path})" if self.path else "")
 
 

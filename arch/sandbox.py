@@ -1,0 +1,238 @@
+"""A Jinja2 environment in which a template can neither reach out nor grow without bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from jinja2 import StrictUndefined, nodes
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
+from jinja2.parser import Parser
+from jinja2.sandbox import SandboxedEnvironment
+
+MAX_STEPS = 200_000  # iterations of loops plus calls
+MAX_TEXT = 8 * 1024 * 1024  # characters of output
+MAX_VALUE = 64 * 1024  # characters or items of one value inside an expression
+MAX_EXPONENT = 64
+_FILTERS = (
+    "abs capitalize count d default dictsort first float int items join last length list lower max "
+    "min reject rejectattr reverse round select selectattr sort string sum title tojson trim "
+    "unique upper"
+).split()
+_STRING_METHODS = frozenset(
+    "lower upper title strip lstrip rstrip startswith endswith split capitalize isdigit".split()
+)
+_DICT_METHODS = frozenset("items keys values get".split())
+_LIST_METHODS = frozenset("index count append".split())
+_METHODS: dict[type, frozenset[str]] = {
+    str: _STRING_METHODS,
+    dict: _DICT_METHODS,
+    list: _LIST_METHODS,
+}
+
+
+class LimitError(Exception):
+    """The template asks for more than it may have."""
+
+
+class TemplateAssertError(Exception):
+    """An `{% assert %}` of the template does not hold."""
+
+
+class Budget:
+    """Counts the steps of all templates of one load."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise LimitError(f"the template runs for more than {MAX_STEPS} steps")
+
+    def check_size(self, size: int, what: str) -> None:
+        if size > MAX_TEXT:
+            raise LimitError(f"{what} is larger than {MAX_TEXT // 2**20} MiB")
+
+    def bounded(self, iterable: Iterable[object]) -> Iterator[object]:
+        """Iterate and count."""
+        for item in iterable:
+            self.step()
+            yield item
+
+
+class Environment(SandboxedEnvironment):
+    """Sandboxed, strict about undefined names, with a budget."""
+
+    intercepted_binops = frozenset(["+", "*", "**", "%"])
+    budget: Budget
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        _check_operands(operator, left, right)
+        return _check_value(super().call_binop(context, operator, left, right))
+
+    def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        __self.budget.step()
+        return super().call(__context, __obj, *args, **kwargs)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if attr.startswith("_"):
+            return False
+        if not callable(value):
+            return super().is_safe_attribute(obj, attr, value)
+        allowed = _METHODS.get(type(obj))
+        return True if allowed is None and _is_jinja(obj) else attr in (allowed or ())
+
+    def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
+        _Bounder().rewrite(source)
+        return super()._generate(source, *args, **kwargs)
+
+
+def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> Environment:
+    """Return a fresh environment; `mark_data(line, text)` may rewrite the template's plain text."""
+    environment = Environment(
+        undefined=StrictUndefined,
+        extensions=[_AssertExtension, _MarkExtension],
+        optimized=False,
+        cache_size=0,
+        keep_trailing_newline=True,
+    )
+    environment.budget = budget
+    environment.mark_data = mark_data  # type: ignore[attr-defined]  # read by _MarkExtension
+    environment.filters = {name: environment.filters[name] for name in _FILTERS}
+    environment.filters["join"] = _join
+    environment.globals["_bounded"] = budget.bounded
+    environment.globals["_concat"] = lambda parts: _check_value("".join(map(str, parts)))
+    for name in ("lipsum", "cycler", "joiner"):
+        environment.globals.pop(name, None)
+    environment.globals.update(
+        ceil=math.ceil,
+        floor=math.floor,
+        log2=math.log2,
+        sqrt=math.sqrt,
+        max=max,
+        min=min,
+        sum=sum,
+        len=len,
+        abs=abs,
+        round=round,
+        int=int,
+        float=float,
+        str=_text,
+        inf=math.inf,
+    )
+    environment.concat = _concat_output  # type: ignore[assignment]  # of {% set %}…{% endset %}
+    return environment
+
+
+class _AssertExtension(Extension):
+    """`{% assert condition, message %}`."""
+
+    tags = {"assert"}  # noqa: RUF012  # the base class declares it so
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        condition = parser.parse_expression()
+        message: nodes.Expr = nodes.Const(None)
+        if parser.stream.skip_if("comma"):
+            message = parser.parse_expression()
+        call = self.call_method("_check", [condition, message])
+        return nodes.ExprStmt(call).set_lineno(line)
+
+    def _check(self, condition: object, message: object) -> None:
+        if not condition:
+            raise TemplateAssertError(str(message) if message else "an assertion does not hold")
+
+
+class _MarkExtension(Extension):
+    """Rewrite the plain text between the tags, line by line."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        mark: Callable[[int, str], str] = self.environment.mark_data  # type: ignore[attr-defined]
+        for token in stream:
+            if token.type == "data":
+                yield Token(token.lineno, token.type, mark(token.lineno, str(token.value)))
+            else:
+                yield token
+
+
+class _Bounder:
+    """Make loops count their iterations and `~` check its result."""
+
+    def rewrite(self, node: nodes.Node) -> None:
+        for loop in node.find_all(nodes.For):
+            loop.iter = self._call("_bounded", loop.iter)
+        for field, value in node.iter_fields():
+            if isinstance(value, nodes.Node):
+                setattr(node, field, self._replaced(value))
+            elif isinstance(value, list):
+                value[:] = [self._replaced(v) if isinstance(v, nodes.Node) else v for v in value]
+
+    def _replaced(self, node: nodes.Node) -> nodes.Node:
+        for field, value in node.iter_fields():
+            if isinstance(value, nodes.Node):
+                setattr(node, field, self._replaced(value))
+            elif isinstance(value, list):
+                value[:] = [self._replaced(v) if isinstance(v, nodes.Node) else v for v in value]
+        if isinstance(node, nodes.Concat):
+            return self._call("_concat", nodes.List(node.nodes, lineno=node.lineno))
+        return node
+
+    def _call(self, name: str, argument: nodes.Expr) -> nodes.Expr:
+        line = argument.lineno
+        function = nodes.Name(name, "load", lineno=line)
+        call = nodes.Call(function, [argument], [], None, None, lineno=line)
+        call.set_environment(argument.environment) if argument.environment else None
+        return call
+
+
+def _check_operands(operator: str, left: Any, right: Any) -> None:
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    if operator == "**" and (not numbers or abs(right) > MAX_EXPONENT or abs(left) > 1e9):
+        raise LimitError(f"powers take numbers, exponents up to {MAX_EXPONENT}")
+    if operator == "%" and not numbers:
+        raise LimitError("% takes numbers")
+    if operator == "*" and not numbers:
+        size = len(left) * right if hasattr(left, "__len__") else right * _length(right, left)
+        if not isinstance(size, int) or size > MAX_VALUE:
+            raise LimitError("the product is too large a text or list")
+
+
+def _length(right: Any, left: Any) -> int:
+    return len(right) * left if hasattr(right, "__len__") and isinstance(left, int) else 0
+
+
+def _check_value(value: Any) -> Any:
+    if isinstance(value, str | list | tuple) and len(value) > MAX_VALUE:
+        raise LimitError(f"a value has more than {MAX_VALUE} characters or items")
+    if isinstance(value, int) and value.bit_length() > 4096:
+        raise LimitError("a number is too large")
+    return value
+
+
+def _join(values: Iterable[object], separator: str = "") -> str:
+    texts = [str(value) for value in values]
+    size = sum(map(len, texts)) + len(separator) * len(texts)
+    if size > MAX_VALUE:
+        raise LimitError(f"join() would make more than {MAX_VALUE} characters")
+    return separator.join(texts)
+
+
+def _text(value: object) -> str:
+    return str(_check_value(str(value)))
+
+
+def _concat_output(pieces: Iterable[str]) -> str:
+    size, kept = 0, []
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_TEXT:
+            raise LimitError("a block of text grows too large")
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _is_jinja(value: object) -> bool:
+    return type(value).__module__.startswith("jinja2.")
