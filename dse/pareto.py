@@ -1,0 +1,80 @@
+"""Pareto fronts: which designs no other design beats in every objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Goal = Literal["minimize", "maximize"]
+
+_BLOCK = 256
+
+
+def oriented(values: Sequence[Sequence[float]], goals: Sequence[Goal]) -> NDArray[np.float64]:
+    """Return the values as an array [points, objectives] in which smaller is always better."""
+    signs = np.array([1.0 if goal == "minimize" else -1.0 for goal in goals])
+    costs: NDArray[np.float64] = np.asarray(values, dtype=np.float64).reshape(-1, len(goals))
+    return np.multiply(costs, signs)
+
+
+def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mark the points that no other point dominates; `costs` [points, objectives], smaller better.
+
+    A point dominates another if it is nowhere larger and somewhere smaller; equal points do not
+    dominate each other, so all of them are kept. Exact: no tolerance.
+
+    In lexicographic order a point can only be dominated by one that stands before it, and
+    dominance is transitive, so each block is compared with the survivors before it and itself.
+    """
+    count = costs.shape[0]
+    keep = np.zeros(count, dtype=np.bool_)
+    if count == 0:
+        return keep
+    order = np.lexsort(costs.T[::-1])
+    ranked = costs[order]
+    survivors = np.empty((0, costs.shape[1]))
+    for start in range(0, count, _BLOCK):
+        block = ranked[start : start + _BLOCK]
+        alive = ~_dominated(block, np.concatenate([survivors, block]))
+        keep[order[start : start + _BLOCK]] = alive
+        survivors = np.concatenate([survivors, block[alive]])
+    return keep
+
+
+def _dominated(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
+    nowhere_larger = np.ones((points.shape[0], others.shape[0]), dtype=np.bool_)
+    somewhere_smaller = np.zeros_like(nowhere_larger)
+    for column in range(points.shape[1]):
+        mine, theirs = points[:, column, None], others[None, :, column]
+        nowhere_larger &= theirs <= mine
+        somewhere_smaller |= theirs < mine
+    return np.any(nowhere_larger & somewhere_smaller, axis=1)
+
+
+def reference_box(costs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (ideal, reference) of the points: the best of each objective and 1.1 × the span.
+
+    An objective in which all points agree gets a span of its own size (or 1), so that the box has
+    a volume.
+    """
+    ideal, worst = costs.min(axis=0), costs.max(axis=0)
+    span = np.where(worst > ideal, worst - ideal, np.maximum(np.abs(ideal), 1.0))
+    return ideal, ideal + 1.1 * span
+
+
+def hypervolume(
+    costs: NDArray[np.float64], ideal: NDArray[np.float64], reference: NDArray[np.float64]
+) -> float:
+    """Share of the box between ideal and reference that the points dominate, 0 to 1."""
+    if costs.shape[0] == 0:
+        return 0.0
+    from optuna._hypervolume import compute_hypervolume  # exact; dimension-sweep, then WFG
+
+    scaled = (costs - ideal) / (reference - ideal)
+    front = np.unique(scaled[non_dominated(scaled)], axis=0)
+    return float(compute_hypervolume(front, np.ones(costs.shape[1]), assume_pareto=True))

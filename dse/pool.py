@@ -1,0 +1,91 @@
+"""Where designs are evaluated: in this process, or in worker processes through joblib."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Protocol
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.evaluator import Attempt, Evaluator, attempt
+from tilewright.dse.space import Point
+
+
+class Pool(Protocol):
+    """Evaluates designs; the answers come in the order of the designs."""
+
+    def evaluate(self, points: Sequence[Point]) -> list[Attempt]:
+        """Evaluate all; raise WorkerLost if a worker process died."""
+        ...
+
+
+class WorkerLost(TilewrightError):  # noqa: N818 (an event, named as such)
+    """A worker process died; the batch was not written and can be redone."""
+
+
+class InProcess(AbstractContextManager["InProcess"]):
+    """Evaluates one design after the other, here."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def evaluate(self, points: Sequence[Point]) -> list[Attempt]:
+        """Evaluate all, one after the other."""
+        return [attempt(self._evaluator, point) for point in points]
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+
+class Workers(AbstractContextManager["Workers"]):
+    """Evaluates in `count` processes (loky, or the backend that joblib is configured for)."""
+
+    def __init__(self, evaluator: Evaluator, count: int) -> None:
+        from joblib import Parallel
+
+        self._evaluator = evaluator
+        # One design per task: a task takes milliseconds to seconds. No threads inside of workers.
+        self._parallel: Any = Parallel(n_jobs=count, batch_size=1, pre_dispatch="all")
+
+    def __enter__(self) -> Workers:
+        self._parallel.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._parallel.__exit__(kind, error, trace)
+
+    def evaluate(self, points: Sequence[Point]) -> list[Attempt]:
+        """Evaluate all, side by side."""
+        from joblib import delayed
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        try:
+            answers: list[Attempt] = self._parallel(
+                delayed(_in_worker)(self._evaluator, point) for point in points
+            )
+        except TerminatedWorkerError as error:
+            raise WorkerLost(
+                "a worker process died, perhaps of too little memory",
+                instead="resume the run with fewer workers",
+            ) from error
+        return answers
+
+
+def make_pool(evaluator: Evaluator, workers: int) -> InProcess | Workers:
+    """Return the pool for a number of workers; one worker is this process."""
+    return InProcess(evaluator) if workers <= 1 else Workers(evaluator, workers)
+
+
+def _in_worker(evaluator: Evaluator, point: Point) -> Attempt:
+    # Ctrl-C reaches the whole process group; the coordinator decides, the workers finish.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return attempt(evaluator, point)

@@ -1,0 +1,108 @@
+"""Samplers that learn from results: Optuna's NSGA-II and TPE behind our ask-and-tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from tilewright.dse.record import Trial
+from tilewright.dse.sampler import Proposal, Result, Search, batch_seed
+from tilewright.dse.space import Choice, Dimension, Space
+
+_GENERATION = "NSGAIISampler:generation"
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class OptunaSampler:
+    """An in-memory Optuna study that is asked for indices, one parameter per dimension.
+
+    The sampler is made anew for every batch from (seed, batch): a seeded sampler that lives on
+    would give other numbers after a resume, and one made anew from the same seed repeats itself.
+    """
+
+    def __init__(self, search: Search, space: Space) -> None:
+        self._search = search
+        self._space = space
+        self._distributions: dict[str, BaseDistribution] = {
+            d.path: _distribution(d) for d in space.dimensions
+        }
+        self._study = optuna.create_study(
+            directions=[objective.goal for objective in search.objectives]
+        )
+        self._waiting: list[optuna.trial.Trial] = []
+        self._enqueued = False
+
+    def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
+        """Ask for a batch; the start designs come first."""
+        self._enqueue_start(first)
+        self._study.sampler = self._make(
+            int(batch_seed(self._search.seed, batch).generate_state(1)[0])
+        )
+        self._waiting = [self._study.ask(self._distributions) for _ in range(count)]
+        frozen = self._study.get_trials(deepcopy=False)[-count:]
+        return [self._proposal(trial) for trial in frozen]
+
+    def tell(self, results: Sequence[Result]) -> None:
+        """Tell in ask order; a trial without values counts as failed and teaches nothing."""
+        for trial, result in zip(self._waiting, results, strict=True):
+            for name, excess in result.excess.items():
+                trial.set_constraint(name, excess)
+            if result.values is None:
+                self._study.tell(trial, state=TrialState.FAIL)
+            else:
+                self._study.tell(trial, list(result.values))
+        self._waiting = []
+
+    def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
+        """Rebuild the study as it was after these trials."""
+        self._study.add_trials(
+            [self._frozen(trial, result) for trial, result in zip(trials, results, strict=True)]
+        )
+        sampler = self._make(0)
+        if isinstance(sampler, optuna.samplers.NSGAIISampler):
+            # Optuna caches the parents of each generation, and the order of cached parents is
+            # not that of fresh ones: fill the cache oldest first, as the first process did.
+            generations = [int(t.sampler.get(_GENERATION, 0)) for t in trials]  # type: ignore[call-overload]
+            for generation in range(1, max(generations, default=0) + 1):
+                sampler.get_parent_population(self._study, generation)
+
+    def _enqueue_start(self, first: int) -> None:
+        if self._enqueued:
+            return
+        self._enqueued = True
+        for choice in self._search.start[first:]:
+            self._study.enqueue_trial(self._params(choice))
+
+    def _make(self, seed: int) -> optuna.samplers.BaseSampler:
+        if self._search.sampler == "nsga2":
+            return optuna.samplers.NSGAIISampler(population_size=self._search.population, seed=seed)
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+
+    def _proposal(self, trial: FrozenTrial) -> Proposal:
+        choice = tuple(int(trial.params[path]) for path in self._space.paths)
+        return Proposal(choice, dict(trial.system_attrs))
+
+    def _frozen(self, trial: Trial, result: Result) -> FrozenTrial:
+        return create_trial(
+            state=TrialState.FAIL if result.values is None else TrialState.COMPLETE,
+            values=None if result.values is None else list(result.values),
+            params=self._params(self._space.choice(trial.point)),
+            distributions=dict(self._distributions),
+            system_attrs=dict(trial.sampler),
+            constraints=dict(result.excess),
+        )
+
+    def _params(self, choice: Choice) -> dict[str, Any]:
+        return dict(zip(self._space.paths, choice, strict=True))
+
+
+def _distribution(dimension: Dimension) -> BaseDistribution:
+    size = len(dimension.values)
+    if dimension.ordered:
+        return IntDistribution(0, size - 1)
+    return CategoricalDistribution(tuple(range(size)))

@@ -1,0 +1,128 @@
+"""A study: the resolved form of a study file, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.arch.errors import SpecError, Where
+from tilewright.dse.record import Constraint, Objective
+from tilewright.dse.sampler import SamplerName
+from tilewright.dse.space import Space, Value
+from tilewright.dse.study_file import MapperObjective, ModelName, StudyFile
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input file (absolute path) and the values for its variables."""
+
+    file: str
+    variables: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A named design that is tried first."""
+
+    name: str
+    point: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySpec:
+    """Everything that decides what a study does; `resolved` is the same as a study file's data."""
+
+    name: str
+    question: str
+    seed: int
+    arch: Source
+    workload: Source
+    model: ModelName
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...]
+    space: Space
+    sampler: SamplerName
+    trials: int
+    batch: int
+    population: int
+    mapper_objective: MapperObjective
+    baselines: tuple[Baseline, ...]
+    resolved: Mapping[str, Any]
+
+    def batch_size(self, number: int) -> int:
+        """Return how many trials batch `number` has."""
+        return max(0, min(self.batch, self.trials - number * self.batch))
+
+    @property
+    def baseline_names(self) -> tuple[str, ...]:
+        return tuple(baseline.name for baseline in self.baselines)
+
+
+def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> StudySpec:
+    """Load a study file.
+
+    `settings` (--set): a dotted path of the study file (`search.batch`, `arch.variables.N`)
+    replaces that value; any other name is a variable of the study's template, of its architecture
+    and of its workload. SpecError with file and line for what does not hold.
+    """
+    from tilewright.arch.source import load_document
+    from tilewright.dse.study_reader import StudyReader
+
+    fields, variables = _split(settings or {})
+    document = load_document(path, variables=variables)
+    reader = StudyReader(document, path.resolve().parent)
+    return reader.read(fields, variables)
+
+
+def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any], path: str = "") -> list[str]:
+    """Name the keys whose values differ, as `search.trials: 60 -> 100`."""
+    found: list[str] = []
+    for key in sorted(set(before) | set(now)):
+        name = f"{path}.{key}" if path else str(key)
+        old, new = before.get(key), now.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += differing_keys(old, new, name)
+        elif old != new or type(old) is not type(new):
+            found.append(f"{name}: {_shown(old)} -> {_shown(new)}")
+    return found
+
+
+def replaced(data: Any, settings: Mapping[str, Value]) -> Any:
+    """Return plain data with the values at dotted paths replaced; SpecError for no such place."""
+    for key, value in settings.items():
+        data = _with(data, key.split("."), value, key)
+    return data
+
+
+def _with(data: Any, steps: list[str], value: Value, key: str) -> Any:
+    if not steps:
+        return value
+    head, rest = steps[0], steps[1:]
+    if isinstance(data, list):
+        if not head.isdigit() or int(head) >= len(data):
+            raise SpecError(f"--set {key}: the list has no item `{head}`", where=_COMMAND_LINE)
+        position = int(head)
+        return [*data[:position], _with(data[position], rest, value, key), *data[position + 1 :]]
+    if data is not None and not isinstance(data, dict):
+        raise SpecError(f"--set {key}: `{head}` lies below a plain value", where=_COMMAND_LINE)
+    table = data or {}
+    whole = ".".join(steps)
+    if whole in table:  # the knobs of a space have dots in their names
+        return {**table, whole: value}
+    return {**table, head: _with(table.get(head), rest, value, key)}
+
+
+_COMMAND_LINE = Where("command line")
+
+
+def _split(settings: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    names = set(StudyFile.model_fields)
+    fields = {k: v for k, v in settings.items() if k.split(".")[0] in names}
+    return fields, {k: v for k, v in settings.items() if k not in fields}
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"
