@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import yaml
-from yaml.cyaml import CParser
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # re-exported by PyYAML
 
 from tilewright.arch.errors import SpecError
 from tilewright.arch.marks import Mark, SourceMap
@@ -146,13 +146,13 @@ class Composer:
             return self._include(text, event)
         plain = event.implicit[0]
         if event.tag in (None, "!") or event.tag in _CORE_TAGS:
-            read_plain = plain and event.tag is None
-            if is_key or not read_plain and event.tag in (None, "!", _CORE + "str"):
-                return text
-            return self._plain(text, event)
+            quoted = event.tag in ("!", _CORE + "str") or (event.tag is None and not plain)
+            return text if is_key or quoted else self._plain(text, event)
         tag = self._tag(event.tag, self._mark(event))
         assert tag is not None
-        return Tagged(tag, self._plain(text, event) if not text or event.style is None else text)
+        return Tagged(
+            tag, text if event.style in ("'", '"', "|", ">") else self._plain(text, event)
+        )
 
     def _plain(self, text: str, event: Any) -> Scalar:
         try:
@@ -170,7 +170,8 @@ class Composer:
                 where=self._mark(event).where(),
                 instead='write {{include("file.yaml", "key")}}',
             )
-        value, done = document.data, []
+        value: object = document.data
+        done: list[str] = []
         for key in filter(None, keys):
             inner = untag(value)
             if not isinstance(inner, dict) or key not in inner:

@@ -16,16 +16,17 @@ MAX_STEPS = 200_000  # iterations of loops plus calls
 MAX_TEXT = 8 * 1024 * 1024  # characters of output
 MAX_VALUE = 64 * 1024  # characters or items of one value inside an expression
 MAX_EXPONENT = 64
-_FILTERS = (
-    "abs capitalize count d default dictsort first float int items join last length list lower max "
-    "min reject rejectattr reverse round select selectattr sort string sum title tojson trim "
-    "unique upper"
-).split()
-_STRING_METHODS = frozenset(
-    "lower upper title strip lstrip rstrip startswith endswith split capitalize isdigit".split()
+_FILTERS = frozenset(
+    """abs capitalize count d default dictsort first float int items join last length list lower
+    max min reject rejectattr reverse round select selectattr sort string sum title tojson trim
+    unique upper""".split()  # noqa: SIM905
 )
-_DICT_METHODS = frozenset("items keys values get".split())
-_LIST_METHODS = frozenset("index count append".split())
+_STRING_METHODS = frozenset(
+    """lower upper title strip lstrip rstrip startswith endswith split capitalize
+    isdigit""".split()  # noqa: SIM905
+)
+_DICT_METHODS = frozenset(["items", "keys", "values", "get"])
+_LIST_METHODS = frozenset(["index", "count", "append"])
 _METHODS: dict[type, frozenset[str]] = {
     str: _STRING_METHODS,
     dict: _DICT_METHODS,
@@ -101,7 +102,7 @@ def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> En
     )
     environment.budget = budget
     environment.mark_data = mark_data  # type: ignore[attr-defined]  # read by _MarkExtension
-    environment.filters = {name: environment.filters[name] for name in _FILTERS}
+    environment.filters = {name: environment.filters[name] for name in sorted(_FILTERS)}
     environment.filters["join"] = _join
     environment.globals["_bounded"] = budget.bounded
     environment.globals["_concat"] = lambda parts: _check_value("".join(map(str, parts)))
@@ -123,7 +124,7 @@ def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> En
         str=_text,
         inf=math.inf,
     )
-    environment.concat = _concat_output  # type: ignore[assignment]  # of {% set %}…{% endset %}
+    environment.concat = _concat_output  # type: ignore[method-assign]  # of {% set %}…{% endset %}
     return environment
 
 
@@ -180,11 +181,12 @@ class _Bounder:
             return self._call("_concat", nodes.List(node.nodes, lineno=node.lineno))
         return node
 
-    def _call(self, name: str, argument: nodes.Expr) -> nodes.Expr:
+    def _call(self, name: str, argument: nodes.Node) -> nodes.Expr:
         line = argument.lineno
         function = nodes.Name(name, "load", lineno=line)
         call = nodes.Call(function, [argument], [], None, None, lineno=line)
-        call.set_environment(argument.environment) if argument.environment else None
+        if argument.environment is not None:
+            call.set_environment(argument.environment)
         return call
 
 

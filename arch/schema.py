@@ -100,14 +100,18 @@ def _real_path(loc: Sequence[str | int], value: object) -> DocPath:
     path: list[str | int] = []
     current = untag(value)
     for number, step in enumerate(loc):
-        if isinstance(current, Mapping) and step in current:
-            current = untag(current[step])
-        elif isinstance(current, list) and isinstance(step, int) and step < len(current):
-            current = untag(current[step])
+        if _has(current, step):
+            current = untag(current[step])  # type: ignore[index]  # _has() looked
         elif number < len(loc) - 1 or not isinstance(current, Mapping) or not _is_name(step):
             continue
         path.append(step)
     return tuple(path)
+
+
+def _has(container: object, step: str | int) -> bool:
+    if isinstance(container, list):
+        return isinstance(step, int) and step < len(container)
+    return isinstance(container, Mapping) and step in container
 
 
 def _is_name(step: str | int) -> bool:

@@ -200,9 +200,9 @@ class _File:
         for name in names:
             matches = list(self._matches(name))
             if not matches:
-                raise _NotFound(name, [self.path.parent, *self.folders])
-            found += [match for match in matches if match not in found]
-        return found
+                raise _NotFoundError(name, [self.path.parent, *self.folders])
+            found += matches
+        return list(dict.fromkeys(found))
 
     def _matches(self, name: str) -> Iterator[Path]:
         for candidate in self._candidates(name):
@@ -210,7 +210,8 @@ class _File:
                 for match in sorted(candidate.parent.glob(candidate.name)):
                     yield self._confined(match, name)
             elif candidate.exists():
-                yield candidate
+                yield candidate  # the nearest folder wins
+                return
 
     def _candidates(self, name: str) -> list[Path]:
         if not isinstance(name, str) or "\0" in name:
@@ -220,14 +221,14 @@ class _File:
     def _confined(self, path: Path, name: str) -> Path:
         resolved = path.resolve()
         if not resolved.is_relative_to(self.session.root):
-            raise _Outside(name, self.session.root)
+            raise _OutsideError(name, self.session.root)
         return resolved
 
     # ---- what went wrong
 
     def _explain(self, error: Exception, variables: Mapping[str, object]) -> SpecError:
         where = Where(self.name, _line_of(error))
-        if isinstance(error, _NotFound | _Outside):
+        if isinstance(error, _NotFoundError | _OutsideError):
             return SpecError(error.what, where=where, value=error.name, instead=error.instead)
         if isinstance(error, TemplateAssertError | LimitError):
             return SpecError(str(error), where=where)
@@ -254,7 +255,7 @@ class _File:
         )
 
 
-class _NotFound(Exception):
+class _NotFoundError(Exception):
     def __init__(self, name: str, folders: list[Path]) -> None:
         super().__init__(name)
         self.name = name
@@ -262,7 +263,7 @@ class _NotFound(Exception):
         self.instead = "it was looked for in " + ", ".join(map(str, dict.fromkeys(folders)))
 
 
-class _Outside(Exception):
+class _OutsideError(Exception):
     def __init__(self, name: str, root: Path) -> None:
         super().__init__(name)
         self.name = name

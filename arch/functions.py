@@ -1,0 +1,223 @@
+"""The functions and constants that expressions may use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from tilewright.arch.operators import (
+    MAX_ITEMS,
+    MAX_TEXT,
+    Algebra,
+    EvaluationError,
+    Steps,
+    bounded,
+    describe,
+    finite_int,
+    is_number,
+    items_of,
+)
+
+CONSTANTS: dict[str, object] = {
+    "inf": math.inf,
+    "nan": math.nan,
+    "pi": math.pi,
+    "e": math.e,
+    "true": True,
+    "false": False,
+}
+
+
+def _numeric(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of numbers: check the types, leave errors of the domain to the caller."""
+
+    def apply(_: Steps, *values: Any) -> Any:
+        for value in values:
+            if not is_number(value):
+                raise EvaluationError(f"{function.__name__}() takes numbers, not {describe(value)}")
+        return bounded(function(*values))
+
+    return apply
+
+
+def _extreme(name: str, choose: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def apply(steps: Steps, *values: Any) -> Any:
+        chosen = list(steps.iterate(values[0])) if len(values) == 1 else list(values)
+        if not chosen:
+            raise EvaluationError(f"{name}() of nothing")
+        best = chosen[0]
+        for value in chosen[1:]:
+            best = choose(best, value)
+        return best
+
+    return apply
+
+
+def _larger(left: Any, right: Any) -> Any:
+    if isinstance(left, Algebra):
+        return left.maximum(right)  # type: ignore[attr-defined]
+    if isinstance(right, Algebra):
+        return right.maximum(left)  # type: ignore[attr-defined]
+    return right if _before("max", left, right) else left
+
+
+def _smaller(left: Any, right: Any) -> Any:
+    return right if _before("min", right, left) else left
+
+
+def _before(name: str, left: Any, right: Any) -> bool:
+    comparable = type(left) is type(right) or (is_number(left) and is_number(right))
+    if not comparable or isinstance(left, Algebra):
+        raise EvaluationError(f"{name}() cannot compare {describe(left)} and {describe(right)}")
+    return bool(left < right)
+
+
+def _sum(steps: Steps, values: Any, start: Any = 0) -> Any:
+    total = start
+    for value in steps.iterate(values):
+        if not is_number(value) and not isinstance(value, Algebra):
+            raise EvaluationError(f"sum() takes numbers, not {describe(value)}")
+        total = bounded(total + value)
+    return total
+
+
+def _product(steps: Steps, values: Any) -> Any:
+    total: Any = 1
+    for value in steps.iterate(values):
+        if not is_number(value):
+            raise EvaluationError(f"prod() takes numbers, not {describe(value)}")
+        total = bounded(total * value)
+    return total
+
+
+def _length(_: Steps, value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return len(list(items_of(value)))
+
+
+def _range(_: Steps, *limits: Any) -> range:
+    if not 1 <= len(limits) <= 3:
+        raise EvaluationError("range() takes one to three numbers")
+    result = range(*[finite_int(value, "a limit of range()") for value in limits])
+    if len(result) > MAX_ITEMS:
+        raise EvaluationError(f"range() has more than {MAX_ITEMS} items")
+    return result
+
+
+def _int(_: Steps, value: Any) -> int:
+    if isinstance(value, str):
+        value = _number(value)
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
+        raise EvaluationError(f"int() does not apply to {describe(value)}")
+    return int(value)
+
+
+def _float(_: Steps, value: Any) -> float:
+    return float(_number(value) if isinstance(value, str) else _checked(value, "float"))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise EvaluationError(f"{text!r} is not a number") from None
+
+
+def _checked(value: Any, name: str) -> Any:
+    if not is_number(value):
+        raise EvaluationError(f"{name}() does not apply to {describe(value)}")
+    return value
+
+
+def _text(_: Steps, value: Any) -> str:
+    if not is_number(value) and not isinstance(value, str | None):
+        raise EvaluationError(f"str() does not apply to {describe(value)}")
+    text = str(value)
+    if len(text) > MAX_TEXT:
+        raise EvaluationError("the text is too long")
+    return text
+
+
+def _round(_: Steps, value: Any, digits: Any = None) -> Any:
+    _checked(value, "round")
+    if digits is None:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise EvaluationError(f"round() does not apply to {value}")
+        return round(value)
+    return round(value, finite_int(digits, "the number of digits"))
+
+
+def _power(_: Steps, base: Any, exponent: Any) -> Any:
+    import ast
+
+    from tilewright.arch.operators import BINARY
+
+    return BINARY[ast.Pow](base, exponent)
+
+
+def _sorted(steps: Steps, values: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(steps.iterate(values)))
+    except TypeError:
+        raise EvaluationError("sorted() takes values of one kind") from None
+
+
+def _all(steps: Steps, values: Any) -> bool:
+    return all(steps.iterate(values))
+
+
+def _any(steps: Steps, values: Any) -> bool:
+    return any(steps.iterate(values))
+
+
+def _listed(steps: Steps, values: Any = ()) -> tuple[Any, ...]:
+    return tuple(steps.iterate(values))
+
+
+def _enumerated(steps: Steps, values: Any) -> tuple[tuple[int, Any], ...]:
+    return tuple(enumerate(steps.iterate(values)))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": _numeric(abs),
+    "all": _all,
+    "any": _any,
+    "bool": lambda _, value: bool(value),
+    "ceil": _numeric(math.ceil),
+    "enumerate": _enumerated,
+    "exp": _numeric(math.exp),
+    "float": _float,
+    "floor": _numeric(math.floor),
+    "gcd": _numeric(math.gcd),
+    "int": _int,
+    "isfinite": _numeric(math.isfinite),
+    "isinf": _numeric(math.isinf),
+    "isnan": _numeric(math.isnan),
+    "lcm": _numeric(math.lcm),
+    "len": _length,
+    "list": _listed,
+    "log": _numeric(math.log),
+    "log10": _numeric(math.log10),
+    "log2": _numeric(math.log2),
+    "max": _extreme("max", _larger),
+    "min": _extreme("min", _smaller),
+    "pow": _power,
+    "prod": _product,
+    "range": _range,
+    "round": _round,
+    "sorted": _sorted,
+    "sqrt": _numeric(math.sqrt),
+    "str": _text,
+    "sum": _sum,
+    "tuple": _listed,
+}
+
+
+def exact(value: Any) -> Fraction:
+    """Return a finite number as an exact fraction: 0.1 in a file means one tenth."""
+    if isinstance(value, float):
+        return Fraction(repr(value))
+    return Fraction(value)
