@@ -1,0 +1,33 @@
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+
+help: ## Show these targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: ## Make .venv with everything for development
+	python3 -m venv .venv && .venv/bin/pip install --quiet --editable ".[dev]" && $(PY) tools/dev_links.py
+
+lint: ## Run the linter and the formatter's check
+	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+
+format: ## Format the sources
+	.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+types: ## Run the type checker
+	$(PY) tools/dev_links.py && .venv/bin/mypy
+
+test: ## Run the tests
+	$(PY) -m pytest
+
+nightly: ## Run the slow checks too
+	$(PY) -m pytest -m "nightly or not nightly"
+
+golden: ## Write the golden text files anew
+	$(PY) -m pytest --update-golden
+
+check: lint types test ## All of the above that CI runs
+
+study: ## Run a study: make study NAME=wafer_matvec
+	.venv/bin/tilewright study run $(NAME)
+
+.PHONY: help setup lint format types test nightly golden check study

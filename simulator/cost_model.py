@@ -1,0 +1,250 @@
+"""Score a candidate by running it: lower, execute on numbers, compare with the reference, count."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.candidate import Candidate, GridTensor
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapping import Mapping as LoopNest
+from tilewright.simulator.lowering.data import collect, deal
+from tilewright.simulator.lowering.lower import Lowered, lower
+from tilewright.simulator.lowering.roles import OUT
+from tilewright.simulator.lowering.route import input_edge
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import Profile, load_profile
+from tilewright.simulator.trace import RunResult, Trace
+
+Floats = npt.NDArray[np.float32]
+F32_ROUNDOFF = 2.0**-24
+
+
+class WrongResult(TilewrightError):  # noqa: N818 - says what was found
+    """The executed program's result is not the Einsum's: an internal error, never a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedScore:
+    """What a run of a candidate cost.
+
+    `metrics`: cycles, latency (s), energy (J), sram_bits per element, utilization (of the
+    engines, by multiply-accumulates), hops. `counts`: values per `einsum/component/tensor/action`.
+    `energy_by`: J under the same keys. `cycles_by`: element-cycles by state.
+    """
+
+    einsum: str
+    metrics: Mapping[str, float]
+    counts: Mapping[str, int]
+    energy_by: Mapping[str, float]
+    cycles_by: Mapping[str, int]
+    mapping: LoopNest
+    memory_words: Mapping[str, int]
+    error_bound_used: float
+    trace: Trace
+    checked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCostModel:
+    """Lower, run, check and count candidates on one machine.
+
+    `machine` names a profile (or its file); `seed` makes the operands; with `timeline` the trace
+    holds every operation.
+    """
+
+    machine: str = "wse2-sdk-sim"
+    seed: int = 0
+    timeline: bool = False
+    overrides: Mapping[str, object] = field(default_factory=dict)
+
+    def score(self, candidate: Candidate) -> SimulatedScore:
+        """Execute the candidate; raises InfeasibleMapping if it cannot be built."""
+        operands = random_operands(candidate.einsum, self.seed)
+        lowered = lower(candidate)
+        profile = self.profile(candidate)
+        result = execute(lowered, profile, operands, timeline=self.timeline)
+        used = check(candidate.einsum, operands, output_of(candidate, result))
+        return _score(lowered, profile, result, used)
+
+    def profile(self, candidate: Candidate) -> Profile:
+        """Return the machine's profile with the candidate's own memory size."""
+        size = int(candidate.grid.memory.size) // 8
+        return load_profile(self.machine).with_values({"sram_bytes": size, **self.overrides})
+
+
+def random_operands(einsum: Einsum, seed: int) -> dict[str, Floats]:
+    """Return standard normal float32 values for every input, the same for the same seed."""
+    operands = {}
+    for access in einsum.inputs:
+        stream = np.random.default_rng([seed, zlib.crc32(access.tensor.encode())])
+        operands[access.tensor] = stream.standard_normal(
+            [form.extent(einsum.bounds) for _, form in access.projection], dtype=np.float32
+        )
+    return operands
+
+
+def execute(
+    lowered: Lowered, profile: Profile, operands: Mapping[str, Floats], *, timeline: bool = False
+) -> RunResult:
+    """Run a lowered candidate on operands by tensor name."""
+    candidate = lowered.candidate
+    memory, edges = {}, {}
+    for tensor in candidate.tensors:
+        if tensor.access.output:
+            continue
+        shares = deal(candidate, tensor, operands[tensor.name])
+        if tensor.resident:
+            memory[tensor.name] = shares
+        else:
+            edges[input_edge(tensor.name)] = _stream(shares, tensor)
+    return Machine(lowered.program, profile).run(memory=memory, edges=edges, timeline=timeline)
+
+
+def output_of(candidate: Candidate, result: RunResult) -> Floats:
+    """Assemble the output tensor from the edge or from the elements' memories."""
+    output, grid = candidate.output, candidate.grid
+    if output.resident:
+        shares = result.memory[output.name]
+        return collect(candidate, output, np.asarray(shares, dtype=np.float32))
+    values = np.asarray(result.edges[OUT].values, dtype=np.float32)
+    lines = values.reshape(len(values), output.tiles, output.tile_elements)
+    shares = np.empty((grid.rows, grid.columns, *lines.shape[1:]), dtype=np.float32)
+    shares[:] = lines[None, :] if "X" in output.split else lines[:, None]
+    return collect(candidate, output, shares)
+
+
+def check(einsum: Einsum, operands: Mapping[str, Floats], found: Floats) -> float:
+    """Compare with numpy.einsum; return the largest error as a share of the rounding bound.
+
+    Any order of n additions of products errs by at most gamma_n * sum |a| |b| with
+    gamma_n = n u / (1 - n u), u = 2^-24 (Higham, Accuracy and Stability, §3.1). Raises WrongResult.
+    """
+    summed = [v for v in einsum.bounds if v not in einsum.outputs[0].rank_variables]
+    terms = int(np.prod([einsum.bounds[name] for name in summed])) + 1
+    exact = _reference(einsum, operands)
+    scale = _reference(einsum, {name: np.abs(values) for name, values in operands.items()})
+    gamma = terms * F32_ROUNDOFF / (1 - terms * F32_ROUNDOFF)
+    error = np.abs(found.astype(np.float64) - exact)
+    allowed = gamma * scale + np.finfo(np.float32).tiny
+    worst = float(np.max(error / allowed))
+    if not worst <= 1:
+        at = np.unravel_index(int(np.nanargmax(error / allowed)), error.shape)
+        raise WrongResult(
+            f"the run of {einsum.name} gives {found[at]!r} at {tuple(map(int, at))}, "
+            f"numpy.einsum gives {exact[at]!r}: please report this"
+        )
+    return worst
+
+
+def _reference(einsum: Einsum, operands: Mapping[str, Floats]) -> npt.NDArray[np.float64]:
+    letters = {name: chr(ord("a") + at) for at, name in enumerate(einsum.bounds)}
+    spell = {
+        access.tensor: "".join(letters[form.terms[0][0]] for _, form in access.projection)
+        for access in einsum.accesses
+    }
+    inputs = [access.tensor for access in einsum.inputs]
+    formula = ",".join(spell[name] for name in inputs) + "->" + spell[einsum.outputs[0].tensor]
+    return np.asarray(np.einsum(formula, *(operands[n].astype(np.float64) for n in inputs)))
+
+
+def _stream(shares: Floats, tensor: GridTensor) -> Floats:
+    """Return what enters at each position of the edge, tile after tile."""
+    if "Y" in tensor.split:
+        lines = shares[:, 0]
+    elif "X" in tensor.split:
+        lines = shares[0]
+    else:
+        lines = shares[:1, 0]
+    return np.ascontiguousarray(lines.reshape(len(lines), -1))
+
+
+def _score(
+    lowered: Lowered, profile: Profile, result: RunResult, used: float
+) -> SimulatedScore:
+    candidate = lowered.candidate
+    counts = count(lowered, result)
+    energy_by = price(candidate, counts)
+    elements = candidate.grid.columns * candidate.grid.rows
+    states = result.trace.element_cycles.sum(axis=(0, 1))
+    names = ("idle", "busy", "wait_input", "wait_output")
+    metrics = {
+        "cycles": float(result.cycles),
+        "latency": result.cycles / profile.clock_hz,
+        "energy": float(sum(energy_by.values())),
+        "sram_bits": float(lowered.memory.used * 16),
+        "utilization": candidate.einsum.operations / (elements * result.cycles),
+        "hops": float(result.counts.wavelet_hops),
+    }
+    return SimulatedScore(
+        einsum=candidate.einsum.name,
+        metrics=metrics,
+        counts=counts,
+        energy_by=energy_by,
+        cycles_by={name: int(value) for name, value in zip(names, states, strict=True)},
+        mapping=candidate.mapping,
+        memory_words={b.name: b.size * b.copies for b in lowered.memory.buffers},
+        error_bound_used=used,
+        trace=result.trace,
+    )
+
+
+def count(lowered: Lowered, result: RunResult) -> dict[str, int]:
+    """Name the machine's counters as the analytical side does (`mapper.grid_counts.predict`)."""
+    candidate, grid, found = lowered.candidate, lowered.candidate.grid, result.counts
+    name, memory = candidate.einsum.name, grid.memory.name
+    counts: dict[str, int] = {}
+    for tensor, number in found.memory_reads.items():
+        counts[f"{name}/{memory}/{tensor}/read"] = number
+    for tensor, number in found.memory_writes.items():
+        counts[f"{name}/{memory}/{tensor}/write"] = number
+    for tensor, number in _edge_words(lowered, result).items():
+        action = "write" if tensor == candidate.output.name else "read"
+        counts[f"{name}/{grid.host.name}/{tensor}/{action}"] = number
+    fabric = grid.fabric.name if grid.fabric is not None else "fabric"
+    counts[f"{name}/{fabric}/None/hop"] = found.wavelet_hops
+    counts[f"{name}/{grid.compute.name}/None/compute"] = found.macs + found.multiplies
+    counts[f"{name}/{grid.compute.name}/None/add"] = found.adds
+    return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _edge_words(lowered: Lowered, result: RunResult) -> dict[str, int]:
+    """Words over the edges by tensor; the machine's own counters must agree with the ports."""
+    words = {
+        port.name.removeprefix("edge_"): port.positions * port.count
+        for port in lowered.program.edge_inputs
+    }
+    if sum(words.values()) != result.counts.edge_in_words:
+        raise WrongResult(
+            f"{result.counts.edge_in_words} words entered the grid, "
+            f"{sum(words.values())} were offered: please report this"
+        )
+    if OUT in result.edges:
+        words[lowered.candidate.output.name] = result.counts.edge_out_words
+    return words
+
+
+def price(candidate: Candidate, counts: Mapping[str, int]) -> dict[str, float]:
+    """Multiply counts by the architecture's action energies (J).
+
+    A value costs 1 / values_per_action of an action; an addition of the engine costs a compute
+    action; a hop carries one 32-bit wavelet.
+    """
+    energy = {}
+    for key, number in counts.items():
+        _, component, tensor, action = key.split("/")
+        if action == "hop":
+            fabric = candidate.grid.fabric
+            each = fabric.action("hop").energy if fabric is not None else 0.0
+        elif tensor == "None":
+            each = candidate.grid.compute.action("compute").energy
+        else:
+            found = candidate.flat.component(component).action(action)
+            each = found.energy / float(found.values_per_action[tensor])
+        energy[key] = number * each
+    return energy

@@ -1,0 +1,41 @@
+"""Pass 2, allocate: addresses of the tensors' tiles in an element's memory."""
+
+from __future__ import annotations
+
+from tilewright.mapper.candidate import Candidate
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.layout import MemoryMap
+
+WORD_BITS = 16
+F32_WORDS = 2
+ALIGN_WORDS = 4  # 64 bits, the width of a read port (wse.md §1.2)
+
+
+def allocate(candidate: Candidate) -> MemoryMap:
+    """Place each tensor's tiles, resident tensors first; sizes in 16-bit words.
+
+    Raises InfeasibleMapping with the numbers when the element's memory is too small.
+    """
+    memory = candidate.grid.memory
+    capacity = int(memory.size) // WORD_BITS
+    placed = MemoryMap(capacity)
+    for tensor in sorted(candidate.tensors, key=lambda tensor: not tensor.resident):
+        _check_width(candidate, tensor.name)
+        size = tensor.tile_elements * F32_WORDS
+        try:
+            placed = placed.place(tensor.name, size, tensor.copies, ALIGN_WORDS)
+        except InfeasibleMapping as error:
+            raise InfeasibleMapping(
+                f"{memory.name} of {capacity} words is too small: {error.what}",
+                instead=error.instead,
+            ) from error
+    return placed
+
+
+def _check_width(candidate: Candidate, tensor: str) -> None:
+    bits = candidate.einsum.access(tensor).bits_per_value
+    if bits != WORD_BITS * F32_WORDS:
+        raise InfeasibleMapping(
+            f"{tensor} has {bits} bits per value; elements are lowered to float32 only",
+            instead="bits_per_value: 32",
+        )

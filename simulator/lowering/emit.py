@@ -1,0 +1,100 @@
+"""Pass 4, emit: the element's loops around one DSD operation per vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.mapper.candidate import Candidate, GridTensor
+from tilewright.mapper.candidate_mapping import element_loops
+from tilewright.simulator.builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.dsd import Index, Ref, variable
+
+STEP, SLOT, OTHER = "step", "slot", "other"
+"""Counters of an element: tiles done, the buffer in use, the other buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """Writes the work on one tile into a task; tensors' vectors are declared in `code`."""
+
+    candidate: Candidate
+    code: CodeBuilder
+
+    def declare(self) -> None:
+        """Declare the vectors of the output and of the vector input: contiguous, one tile long."""
+        extent = self.candidate.extents[self.candidate.vector]
+        for name in (self.candidate.output.name, self.candidate.vector_tensor):
+            self.code.mem1d(f"{name}_vector", name, extent=extent)
+
+    def tile(self, task: TaskBuilder) -> None:
+        """Append the work on tile number `step`.
+
+        The first visit of an output element multiplies and the others accumulate, so that no
+        output is read before it is written (first-write elision, accelforge.md §2.2).
+        """
+        summed_over_tiles = (
+            self.candidate.tile_variable is not None
+            and self.candidate.tile_variable in self.candidate.reduced
+        )
+        loops = element_loops(self.candidate)
+        if not summed_over_tiles:
+            self._nest(task, loops, {}, fresh=True)
+            return
+        with task.when_below(STEP, 1):
+            self._nest(task, loops, {}, fresh=True)
+        with task.otherwise():
+            self._nest(task, loops, {}, fresh=False)
+
+    def _nest(
+        self,
+        task: TaskBuilder,
+        loops: Sequence[tuple[str, int]],
+        point: Mapping[str, Index],
+        *,
+        fresh: bool,
+    ) -> None:
+        if not loops:
+            self._operation(task, point, fresh=fresh)
+            return
+        (name, count), inner = loops[0], loops[1:]
+        if not (fresh and name in self.candidate.reduced):
+            with task.loop(f"{name}_{len(inner)}{'f' if fresh else ''}", count) as index:
+                self._nest(task, inner, {**point, name: index}, fresh=fresh)
+            return
+        self._nest(task, inner, {**point, name: Index(0)}, fresh=True)
+        with task.loop(f"{name}_{len(inner)}r", count - 1) as index:
+            self._nest(task, inner, {**point, name: index + 1}, fresh=False)
+
+    def _operation(self, task: TaskBuilder, point: Mapping[str, Index], *, fresh: bool) -> None:
+        candidate = self.candidate
+        output = self._vector(candidate.output.name, point)
+        vector = self._vector(candidate.vector_tensor, point)
+        scalar = self.code.element(
+            candidate.scalar_tensor,
+            element_offset(candidate, candidate.tensor(candidate.scalar_tensor), point),
+        )
+        if fresh:
+            task.op("fmuls", output, vector, scalar)
+        else:
+            task.op("fmacs", output, output, vector, scalar)
+
+    def _vector(self, name: str, point: Mapping[str, Index]) -> Ref:
+        tensor = self.candidate.tensor(name)
+        return Ref(f"{name}_vector").at(element_offset(self.candidate, tensor, point))
+
+
+def element_offset(
+    candidate: Candidate, tensor: GridTensor, point: Mapping[str, Index]
+) -> Index:
+    """Return where the element at `point` of the current tile lies in the tensor's buffer."""
+    offset, pitch = Index(0), 1
+    for rank in reversed(tensor.order):
+        name = tensor.variables[rank]
+        offset = offset + point.get(name, Index(0)) * pitch
+        if name == candidate.tile_variable and tensor.tiles == 1:
+            offset = offset + variable(STEP) * (candidate.tile * pitch)
+        pitch *= tensor.tile[rank]
+    if tensor.copies > 1:
+        offset = offset + variable(SLOT) * pitch
+    return offset

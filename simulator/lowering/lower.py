@@ -1,0 +1,47 @@
+"""From a candidate to a program: place, allocate, route, emit and schedule, each printable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.mapper.candidate import Candidate
+from tilewright.mapper.layout import MemoryMap
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.lowering.allocate import allocate
+from tilewright.simulator.lowering.roles import Role, roles
+from tilewright.simulator.lowering.route import DTYPE, route
+from tilewright.simulator.lowering.schedule import schedule
+from tilewright.simulator.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program with the decisions of each pass, to look at."""
+
+    candidate: Candidate
+    roles: tuple[tuple[Role, ...], ...]
+    memory: MemoryMap
+    program: Program
+
+
+def lower(candidate: Candidate) -> Lowered:
+    """Lower a candidate to a program; raises InfeasibleMapping when it does not fit an element."""
+    memory = allocate(candidate)
+    placed = roles(candidate)
+    classes = list(dict.fromkeys(role for row in placed for role in row))
+    grid = candidate.grid
+    builder = ProgramBuilder(candidate.einsum.name, grid.rows, grid.columns)
+    route(builder, candidate)
+    for role in classes:
+        code = builder.code(role.name)
+        for tensor in candidate.tensors:
+            placement = memory.buffer(tensor.name)
+            shape = (tensor.copies, tensor.tile_elements)
+            code.buffer(tensor.name, DTYPE, shape, placement.base)
+        schedule(code, candidate, role)
+    number = {role: at for at, role in enumerate(classes)}
+    codes = [[number[role] for role in row] for row in placed]
+    builder.placement(np.asarray(codes, dtype=np.int32))
+    return Lowered(candidate, tuple(map(tuple, placed)), memory, builder.build())

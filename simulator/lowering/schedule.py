@@ -1,0 +1,196 @@
+"""Pass 5, schedule: the tasks of an element, single or double buffered.
+
+Single buffers: one task that receives a tile, works on it and sends, each step waiting for the
+last. Double buffers: task `work` starts the sending of the tile before and the receiving of the
+tile after on microthreads, then works on its own tile; it runs again when both are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.mapper.candidate import Candidate, GridTensor
+from tilewright.simulator.builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.dsd import Index, Ref, variable
+from tilewright.simulator.lowering.emit import OTHER, SLOT, STEP, Emitter
+from tilewright.simulator.lowering.roles import Role
+from tilewright.simulator.lowering.route import input_color
+
+FIRST_SUM_QUEUE = 2  # input queues 0 and 1 carry the operands
+SEND_QUEUE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """One operation on the way out of a partial sum: into memory or on to the next element."""
+
+    dest: str
+    sources: tuple[str, ...]
+
+
+def schedule(code: CodeBuilder, candidate: Candidate, role: Role) -> None:
+    """Declare descriptors, queues and tasks of the elements with this role."""
+    emitter = Emitter(candidate, code)
+    emitter.declare()
+    streams = [t for t in candidate.tensors if not t.access.output and not t.resident]
+    for queue, tensor in enumerate(streams):
+        _declare_stream(code, tensor, queue)
+    if role.send is not None:
+        _declare_sums(code, candidate.output, role)
+    overlapped = candidate.tiles > 1 and candidate.choices.buffers == 2
+    plan = _Plan(code, candidate, role, emitter)
+    if overlapped:
+        plan.overlapped(streams)
+    else:
+        plan.in_turn(streams)
+
+
+def sends(output: str, role: Role) -> tuple[Send, ...]:
+    """List the operations that add what is received to the own partial sum and pass it on.
+
+    The last receive is added on the fly while sending; each one before goes through memory.
+    """
+    if role.send is None:
+        return ()
+    received = [f"{color}_in" for color in role.receives]
+    mine, onward = f"{output}_tile", f"{output}_out"
+    through = [Send(mine, (mine, source)) for source in received[:-1]]
+    return (*through, Send(onward, (mine, *received[-1:])))
+
+
+def _declare_stream(code: CodeBuilder, tensor: GridTensor, queue: int) -> None:
+    code.input_queue(queue, input_color(tensor.name))
+    code.fabin(f"{tensor.name}_in", queue, tensor.tile_elements)
+    code.mem1d(f"{tensor.name}_tile", tensor.name, extent=tensor.tile_elements)
+
+
+def _declare_sums(code: CodeBuilder, output: GridTensor, role: Role) -> None:
+    code.mem1d(f"{output.name}_tile", output.name, extent=output.tile_elements)
+    for at, color in enumerate(role.receives):
+        code.input_queue(FIRST_SUM_QUEUE + at, color)
+        code.fabin(f"{color}_in", FIRST_SUM_QUEUE + at, output.tile_elements)
+    code.output_queue(SEND_QUEUE, str(role.send))
+    code.fabout(f"{output.name}_out", SEND_QUEUE, output.tile_elements)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    code: CodeBuilder
+    candidate: Candidate
+    role: Role
+    emitter: Emitter
+
+    # -- one after the other ---------------------------------------------------------------
+
+    def in_turn(self, streams: Sequence[GridTensor]) -> None:
+        """One task: receive, work, send; tile by tile."""
+        work = self.code.task("work", entry=True)
+        passing = [tensor for tensor in streams if tensor.tiles > 1]
+        for tensor in streams:
+            if tensor.tiles == 1:
+                self._receive(work, tensor)
+        out_passes = self.candidate.output.tiles > 1
+        with work.loop("tile", self.candidate.tiles):
+            for tensor in passing:
+                self._receive(work, tensor)
+            self.emitter.tile(work)
+            if out_passes:
+                self._send_in_turn(work)
+            work.increment(STEP)
+        if not out_passes:
+            self._send_in_turn(work)
+
+    def _receive(self, task: TaskBuilder, tensor: GridTensor) -> None:
+        task.op("fmovs", f"{tensor.name}_tile", f"{tensor.name}_in", label=f"receive {tensor.name}")
+
+    def _send_in_turn(self, task: TaskBuilder) -> None:
+        for send in sends(self.candidate.output.name, self.role):
+            name = "fmovs" if len(send.sources) == 1 else "fadds"
+            task.op(name, send.dest, *send.sources, label=f"send {self.candidate.output.name}")
+
+    # -- overlapped ------------------------------------------------------------------------
+
+    def overlapped(self, streams: Sequence[GridTensor]) -> None:
+        """Tasks start, work and, for two streams, join; sending in steps after work."""
+        passing = [tensor for tensor in streams if tensor.tiles > 1]
+        start = self.code.task("start", entry=True)
+        for tensor in streams:
+            if tensor.tiles == 1:
+                self._receive(start, tensor)
+        start.set(OTHER, 1)
+        self._fetch(start, passing, Index(0))
+        work = self.code.task("work")
+        sending = sends(self.candidate.output.name, self.role)
+        if self.candidate.output.tiles > 1 and sending:
+            self._overlap_sending(work, passing, sending)
+        else:
+            self._step(work, passing)
+            with work.when_below(STEP, self.candidate.tiles):
+                pass
+            with work.otherwise():
+                self._send_in_turn(work)
+        if len(passing) > 1:
+            join = self.code.task("join", blocked=True)
+            join.block("join")
+            join.activate("work")
+
+    def _fetch(self, task: TaskBuilder, passing: Sequence[GridTensor], slot: Index) -> None:
+        """Start the receiving of the next tile of every stream; `work` runs when all are there."""
+        if not passing:
+            task.activate("work")
+            return
+        hooks = [{"activate": "work"}]
+        if len(passing) > 1:
+            hooks = [{"activate": "join"}, {"unblock": "join"}]
+        for tensor, hook in zip(passing, hooks, strict=True):
+            dest = Ref(f"{tensor.name}_tile").at(slot * tensor.tile_elements)
+            label = f"receive {tensor.name}"
+            task.start("fmovs", dest, f"{tensor.name}_in", label=label, **hook)
+
+    def _step(self, work: TaskBuilder, passing: Sequence[GridTensor]) -> None:
+        """Fetch the next tile, work on this one, change the buffers."""
+        with work.when_below(STEP, self.candidate.tiles - 1):
+            self._fetch(work, passing, variable(OTHER))
+        self.emitter.tile(work)
+        work.increment(STEP)
+        with work.when_below(SLOT, 1):
+            work.set(SLOT, 1)
+            work.set(OTHER, 0)
+        with work.otherwise():
+            work.set(SLOT, 0)
+            work.set(OTHER, 1)
+
+    def _overlap_sending(
+        self, work: TaskBuilder, passing: Sequence[GridTensor], sending: Sequence[Send]
+    ) -> None:
+        """Send tile i - 1 on a microthread while tile i is worked on; a last run sends the last.
+
+        `work` blocks itself when it starts a send and the end of the send unblocks it.
+        """
+        with work.when_below(STEP, 1):
+            pass
+        with work.otherwise():
+            work.block("work")
+            self._start_send(work, sending, 0)
+        with work.when_below(STEP, self.candidate.tiles):
+            self._step(work, passing)
+            with work.when_below(STEP, self.candidate.tiles):
+                pass
+            with work.otherwise():
+                work.activate("work")
+        for at in range(1, len(sending)):
+            self._start_send(self.code.task(f"send{at}"), sending, at)
+
+    def _start_send(self, task: TaskBuilder, sending: Sequence[Send], at: int) -> None:
+        output = self.candidate.output
+        name = "fmovs" if len(sending[at].sources) == 1 else "fadds"
+        moved = [
+            Ref(operand).at(variable(OTHER) * output.tile_elements)
+            if operand == f"{output.name}_tile"
+            else Ref(operand)
+            for operand in (sending[at].dest, *sending[at].sources)
+        ]
+        last = at == len(sending) - 1
+        hook = {"unblock": "work"} if last else {"activate": f"send{at + 1}"}
+        task.start(name, moved[0], *moved[1:], label=f"send {output.name}", **hook)
