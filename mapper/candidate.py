@@ -1,4 +1,4 @@
-"""A candidate for a grid of elements: an Einsum's mapping plus the layout of each tensor on the grid.
+"""A candidate for a grid of elements: a mapping plus the layout of each tensor on the grid.
 
 `grid_candidate` turns the coarse choices of a study (which rank variable is dealt over which axis,
 how partial sums meet, the temporal tile, buffers) into a full mapping with layouts, or says why
@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import get_args
 
 from tilewright.arch.flatten import FlatArch
+
 from tilewright.mapper.collectives import Axis, Phase, Scheme, grid_phases, line_phases
 from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.errors import InfeasibleMapping
@@ -204,12 +205,15 @@ def _check_einsum(einsum: Einsum) -> None:
 
 def _local_extents(grid: Grid, einsum: Einsum, picked: GridChoices) -> dict[str, int]:
     local = dict(einsum.bounds)
-    for axis, name, cells in (("X", picked.shard_x, grid.columns), ("Y", picked.shard_y, grid.rows)):
+    for axis, name, cells in (
+        ("X", picked.shard_x, grid.columns),
+        ("Y", picked.shard_y, grid.rows),
+    ):
         if name == "none":
             if cells > 1:
                 raise InfeasibleMapping(
                     f"{cells} elements along {axis} would repeat the same work",
-                    instead=f"a rank variable for shard_{axis.lower()}, or an extent of 1 along {axis}",
+                    instead=f"a rank variable for shard_{axis.lower()}, or 1 along {axis}",
                 )
             continue
         if name not in local:
@@ -302,9 +306,7 @@ def _split(access: TensorAccess, grid: Grid, picked: GridChoices) -> dict[Axis, 
     }
 
 
-def _reduction(
-    grid: Grid, tensors: tuple[GridTensor, ...], scheme: Scheme
-) -> tuple[Phase, ...]:
+def _reduction(grid: Grid, tensors: tuple[GridTensor, ...], scheme: Scheme) -> tuple[Phase, ...]:
     output = next(tensor for tensor in tensors if tensor.access.output)
     if output.resident:
         return ()

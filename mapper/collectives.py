@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isqrt
 from typing import Literal
 
@@ -44,7 +43,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveCounts:
-    """What moving one word costs in total: per word of the reduced tile, over one reduction tree."""
+    """What reducing one word costs: totals over one reduction tree."""
 
     hops: int
     memory_reads: int
@@ -108,28 +107,7 @@ def count_grid(columns: int, rows: int, scheme: Scheme) -> CollectiveCounts:
 
 
 def _leaves(phases: Sequence[Phase], elements: int) -> int:
-    receivers = {after for phase in phases for chain in phase.chains for after in chain.positions[1:]}
+    receivers = {
+        after for phase in phases for chain in phase.chains for after in chain.positions[1:]
+    }
     return elements - len(receivers)
-
-
-def receives_and_sends(
-    phases: Sequence[Phase], axis: Axis, position: int
-) -> tuple[tuple[int, int | None, int | None], ...]:
-    """List (phase, predecessor, successor) of each phase along `axis` in which `position` stands."""
-    steps = []
-    for number, phase in enumerate(phases):
-        if phase.axis != axis:
-            continue
-        for chain in phase.chains:
-            if position not in chain.positions:
-                continue
-            at = chain.positions.index(position)
-            before = chain.positions[at - 1] if at > 0 else None
-            after = chain.positions[at + 1] if at + 1 < len(chain.positions) else None
-            steps.append((number, before, after))
-    return tuple(steps)
-
-
-def chain_links(chain: Chain) -> tuple[tuple[int, int], ...]:
-    """Neighbouring positions of a chain, in order."""
-    return tuple(pairwise(chain.positions))

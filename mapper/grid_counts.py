@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 
+from tilewright.mapper.evaluate import evaluate_flat
+
 from tilewright.mapper.candidate import Candidate
 from tilewright.mapper.collectives import CollectiveCounts, count_grid, count_line
-from tilewright.mapper.evaluate import evaluate_flat
 
 Counts = dict[str, int]
 
@@ -49,9 +50,7 @@ def _of_mapping(candidate: Candidate) -> Counts:
     return values
 
 
-def _values_per_action(
-    candidate: Candidate, component: str, tensor: str, action: str
-) -> Fraction:
+def _values_per_action(candidate: Candidate, component: str, tensor: str, action: str) -> Fraction:
     if tensor == "None":
         return Fraction(1)
     table: Mapping[str, Fraction] = (

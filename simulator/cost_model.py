@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from tilewright.simulator.machine import Machine
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.candidate import Candidate, GridTensor
@@ -17,7 +18,6 @@ from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
 from tilewright.simulator.lowering.route import input_edge
-from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import Profile, load_profile
 from tilewright.simulator.trace import RunResult, Trace
 
@@ -164,9 +164,7 @@ def _stream(shares: Floats, tensor: GridTensor) -> Floats:
     return np.ascontiguousarray(lines.reshape(len(lines), -1))
 
 
-def _score(
-    lowered: Lowered, profile: Profile, result: RunResult, used: float
-) -> SimulatedScore:
+def _score(lowered: Lowered, profile: Profile, result: RunResult, used: float) -> SimulatedScore:
     candidate = lowered.candidate
     counts = count(lowered, result)
     energy_by = price(candidate, counts)

@@ -1,4 +1,4 @@
-"""Imports point down: arch <- mapper <- simulator <- dse <- studies; the machine knows arch only."""
+"""Imports point down the layers; the machine half of the simulator knows arch only."""
 
 import ast
 from collections.abc import Iterator

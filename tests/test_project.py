@@ -14,7 +14,9 @@ SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*
 
 def test_every_package_is_listed() -> None:
     """A sub-package that pyproject forgets is missing from the wheel and present when editable."""
-    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    listed = set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    )
     found = {
         "tilewright." + ".".join(path.parent.relative_to(ROOT).parts)
         for folder in FOLDERS

@@ -1,4 +1,4 @@
-"""Deal tensors out to the elements and collect them again: the layouts of a candidate on numbers."""
+"""Deal tensors out to the elements and collect them again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float32]
 
 
 def deal(candidate: Candidate, tensor: GridTensor, values: Floats) -> Floats:
-    """Return each element's share as (rows, columns, tiles, elements of a tile), in memory order."""
+    """Return each element's share: (rows, columns, tiles, elements of a tile), in memory order."""
     return values.reshape(-1)[_positions(candidate, tensor)]
 
 
@@ -23,7 +23,7 @@ def collect(candidate: Candidate, tensor: GridTensor, shares: Floats) -> Floats:
 
 
 def _positions(candidate: Candidate, tensor: GridTensor) -> npt.NDArray[np.int64]:
-    """Flat index into the tensor of every value of every share: (rows, columns, tiles, elements)."""
+    """Index into the flat tensor of every value: (rows, columns, tiles, elements of a tile)."""
     grid = candidate.grid
     shape = tensor.sharding.collapse.shape
     total = np.zeros((grid.rows, grid.columns, tensor.tiles, 1), dtype=np.int64)

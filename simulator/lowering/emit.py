@@ -10,8 +10,8 @@ from tilewright.mapper.candidate_mapping import element_loops
 from tilewright.simulator.builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.dsd import Index, Ref, variable
 
-STEP, SLOT, OTHER = "step", "slot", "other"
-"""Counters of an element: tiles done, the buffer in use, the other buffer."""
+STEP, SLOT, OTHER, SENT = "step", "slot", "other", "sent"
+"""Counters of an element: tiles done, the buffer in use, the other one, the one being sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,7 @@ class Emitter:
         return Ref(f"{name}_vector").at(element_offset(self.candidate, tensor, point))
 
 
-def element_offset(
-    candidate: Candidate, tensor: GridTensor, point: Mapping[str, Index]
-) -> Index:
+def element_offset(candidate: Candidate, tensor: GridTensor, point: Mapping[str, Index]) -> Index:
     """Return where the element at `point` of the current tile lies in the tensor's buffer."""
     offset, pitch = Index(0), 1
     for rank in reversed(tensor.order):

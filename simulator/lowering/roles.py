@@ -1,4 +1,4 @@
-"""Pass 1, place: what each element of the grid does in the reduction, and the classes that follow."""
+"""Pass 1, place: what each element does in the reduction, and the classes that follow."""
 
 from __future__ import annotations
 

@@ -49,14 +49,10 @@ def _route_input(builder: ProgramBuilder, candidate: Candidate, tensor: GridTens
         if columns > 1:
             _multicast(builder, color, Area(0, 1, rows, columns - 1), "WE")
         side, positions = "N", 1
-    builder.edge_input(
-        EdgeInput(input_edge(tensor.name), side, 0, positions, color, DTYPE, count)
-    )
+    builder.edge_input(EdgeInput(input_edge(tensor.name), side, 0, positions, color, DTYPE, count))
 
 
-def _multicast(
-    builder: ProgramBuilder, color: str, area: Area, way: str, aside: str = ""
-) -> None:
+def _multicast(builder: ProgramBuilder, color: str, area: Area, way: str, aside: str = "") -> None:
     """Route lines of an area that come in by way[0] and go on by way[1], delivering on the way."""
     came, goes = way
     if goes == "S":
@@ -70,9 +66,7 @@ def _multicast(
     builder.route(color, end, rx=came, tx=f"{aside}R")
 
 
-def _route_phase(
-    builder: ProgramBuilder, candidate: Candidate, number: int, phase: Phase
-) -> None:
+def _route_phase(builder: ProgramBuilder, candidate: Candidate, number: int, phase: Phase) -> None:
     links = max(len(chain.positions) - 1 for chain in phase.chains)
     for parity in range(min(2, links)):
         builder.color(link_color(number, parity))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tilewright.mapper.candidate import Candidate, GridTensor
 from tilewright.simulator.builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.dsd import Index, Ref, variable
-from tilewright.simulator.lowering.emit import OTHER, SLOT, STEP, Emitter
+from tilewright.simulator.lowering.emit import OTHER, SENT, SLOT, STEP, Emitter
 from tilewright.simulator.lowering.roles import Role
 from tilewright.simulator.lowering.route import input_color
 
@@ -172,6 +172,7 @@ class _Plan:
             pass
         with work.otherwise():
             work.block("work")
+            _copy(work, OTHER, SENT)  # `work` changes the buffers while later steps still send
             self._start_send(work, sending, 0)
         with work.when_below(STEP, self.candidate.tiles):
             self._step(work, passing)
@@ -186,7 +187,7 @@ class _Plan:
         output = self.candidate.output
         name = "fmovs" if len(sending[at].sources) == 1 else "fadds"
         moved = [
-            Ref(operand).at(variable(OTHER) * output.tile_elements)
+            Ref(operand).at(variable(SENT) * output.tile_elements)
             if operand == f"{output.name}_tile"
             else Ref(operand)
             for operand in (sending[at].dest, *sending[at].sources)
@@ -194,3 +195,11 @@ class _Plan:
         last = at == len(sending) - 1
         hook = {"unblock": "work"} if last else {"activate": f"send{at + 1}"}
         task.start(name, moved[0], *moved[1:], label=f"send {output.name}", **hook)
+
+
+def _copy(task: TaskBuilder, source: str, target: str) -> None:
+    """Append target = source for counters that are 0 or 1."""
+    with task.when_below(source, 1):
+        task.set(target, 0)
+    with task.otherwise():
+        task.set(target, 1)
