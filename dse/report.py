@@ -1,2 +1,80 @@
-def write_report(run, spec, trials):
-    pass
+"""report.html: one file that opens without network and shows what a study found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.dse.conclusion import census, highlights, reference_of
+from tilewright.dse.record import Trial, front_of
+from tilewright.dse.reasons import group_reasons
+from tilewright.dse.report_data import metric_names, report_data
+from tilewright.dse.rundir import REPORT, RunDirectory, write_atomically
+from tilewright.dse.study import StudySpec
+from tilewright.dse.units import UNITS, label, quantity
+
+
+def write_report(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> Path:
+    """Write the report of a run and return its path."""
+    path = run.path / REPORT
+    write_atomically(path, render(run, spec, trials))
+    return path
+
+
+def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return the page as HTML text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    templates = Environment(
+        loader=PackageLoader("tilewright.dse", "templates"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["quantity"] = quantity
+    templates.filters["label"] = label
+    return templates.get_template("report.html").render(_context(run, spec, trials))
+
+
+def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    front = front_of(trials, spec.objectives)
+    data = report_data(run, spec, trials)
+    reference = reference_of(trials)
+    environment = run.environment()
+    return {
+        "spec": spec,
+        "trials": trials,
+        "front": front,
+        "complete": len(trials) >= spec.trials,
+        "census": census(trials, len(front)),
+        "highlights": highlights(spec, trials),
+        "reference": reference,
+        "knobs": list(zip(data["knobs"], spec.space.paths, strict=True)),
+        "shown": {row["n"]: row["shown"] for row in data["trials"]},
+        "metrics": metric_names(spec, trials),
+        "units": UNITS,
+        "groups": group_reasons(trials),
+        "environment": environment,
+        "directory": str(run.path),
+        "command": _command(environment),
+        # json is safe in a script element once its < cannot end the element
+        "data": Markup(_script_safe(data)),
+    }
+
+
+def _script_safe(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _command(environment: Mapping[str, Any]) -> str:
+    import shlex
+
+    return shlex.join(environment["command"])

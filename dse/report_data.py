@@ -1,0 +1,97 @@
+"""What the report knows: one JSON document, drawn by the scripts of the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.dse.conclusion import reference_of
+from tilewright.dse.front import hypervolume_by_batch
+from tilewright.dse.loop import shown_in_detail
+from tilewright.dse.reasons import reason_of
+from tilewright.dse.record import Trial, front_of
+from tilewright.dse.rundir import RunDirectory
+from tilewright.dse.space import Value
+from tilewright.dse.study import StudySpec
+from tilewright.dse.units import UNITS, label, with_unit
+
+
+def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return the data of the page."""
+    front = front_of(trials, spec.objectives)
+    reference = reference_of(trials)
+    return {
+        "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
+        "limits": [{"metric": c.metric, "max": c.max, "min": c.min} for c in spec.constraints],
+        "metrics": [
+            {"name": name, "label": label(name), "unit": UNITS.get(name, "")}
+            for name in metric_names(spec, trials)
+        ],
+        "knobs": knob_labels(spec),
+        "trials": [_row(trial, spec) for trial in trials],
+        "front": [trial.number for trial in front],
+        "reference": None if reference is None else reference.number,
+        "details": _details(run, spec, trials),
+        "hypervolume": hypervolume_by_batch(spec, trials),
+    }
+
+
+def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
+    """Return the objectives, then the other metrics that the trials have."""
+    first = [objective.metric for objective in spec.objectives]
+    others = sorted({name for trial in trials for name in trial.metrics} - set(first))
+    return first + others
+
+
+def knob_labels(spec: StudySpec) -> list[str]:
+    """Return the shortest endings of the knobs' paths that tell them apart."""
+    parts = [path.split(".")[1:] for path in spec.space.paths]
+    labels: list[str] = []
+    for mine in parts:
+        length = 1
+        while length < len(mine) and _endings(parts, length)[".".join(mine[-length:])] > 1:
+            length += 1
+        # `size` alone says nothing: name the component, too
+        if mine[-1] in ("size", "fanout", "energy") and length < 2:
+            length = min(2, len(mine))
+        labels.append(".".join(mine[-length:]))
+    return labels
+
+
+def knob_text(path: str, value: Value) -> str:
+    """Return a knob's value as people write it; sizes of memories are bits."""
+    if isinstance(value, bool) or isinstance(value, str):
+        return str(value)
+    if path.endswith(".size"):
+        return with_unit(value, "bit")
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def _endings(parts: Sequence[Sequence[str]], length: int) -> Counter[str]:
+    return Counter(".".join(part[-length:]) for part in parts)
+
+
+def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:
+    return {
+        "n": trial.number,
+        "batch": trial.batch,
+        "status": trial.status,
+        "baseline": trial.baseline,
+        "same": trial.same_as,
+        "point": [trial.point[path] for path in spec.space.paths],
+        "shown": [knob_text(path, trial.point[path]) for path in spec.space.paths],
+        "metrics": dict(trial.metrics),
+        "reason": reason_of(trial),
+    }
+
+
+def _details(
+    run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]
+) -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for trial in shown_in_detail(trials, spec):
+        details = run.details(trial.number)
+        if details is not None:
+            found[str(trial.number)] = details
+    return found

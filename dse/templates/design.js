@@ -1,0 +1,158 @@
+// One design: its values against the reference, and per Einsum what the model or the machine saw.
+const PALETTE = ["#0d9488", "#d97706", "#6366f1", "#db2777", "#65a30d", "#0284c7", "#a16207", "#7c3aed"];
+let section = 0;
+
+function drawSummary(trial) {
+  const reference = TRIALS.get(DATA.reference);
+  const compare = reference && reference.n !== trial.n;
+  const rows = DATA.metrics.filter((metric) => trial.metrics[metric.name] !== undefined).map((metric) => {
+    const goal = GOALS.get(metric.name);
+    const [words, tone] = compare ? versus(trial.metrics[metric.name], reference.metrics[metric.name], goal) : ["", ""];
+    return el("tr", {}, el("td", {}, metric.label), el("td", { class: "num" }, metricText(trial, metric.name)), el("td", { class: `vs ${tone}` }, words));
+  });
+  const knobs = DATA.knobs.map((name, index) => el("tr", {}, el("td", {}, name), el("td", { class: "num" }, trial.shown[index])));
+  byId("summary").replaceChildren(...[
+    el("h3", {}, `${title(trial)}`),
+    el("table", { class: "kv" }, el("tbody", {}, ...rows)),
+    compare && rows.length ? el("p", { class: "muted", style: "font-size:12.5px;margin:6px 0 12px" }, "right: against the reference design") : el("p", {}),
+    el("table", { class: "kv" }, el("tbody", {}, ...knobs)),
+    trial.reason ? el("p", { class: "bad" }, trial.reason) : null,
+    DATA.front.length > 1 ? stepButtons(trial) : null,
+  ].filter(Boolean));
+}
+
+function title(trial) {
+  const role = trial.n === DATA.reference ? "the reference" : FRONT.has(trial.n) ? "not beaten by any design" : { feasible: "beaten by others", violates: "over a limit" }[trial.status] || "cannot be built";
+  const name = trialName(trial);
+  return `${name[0].toUpperCase()}${name.slice(1)}: ${role}`;
+}
+
+function stepButtons(trial) {
+  const position = DATA.front.indexOf(trial.n);
+  const go = (offset) => select(DATA.front[(Math.max(position, 0) + offset + DATA.front.length) % DATA.front.length]);
+  return el("div", { class: "step" },
+    el("button", { type: "button", onclick: () => go(-1) }, "← previous on the front"),
+    el("button", { type: "button", onclick: () => go(position < 0 ? 0 : 1) }, "next →"));
+}
+
+function drawDesign(trial) {
+  byId("design-title").textContent = `${title(trial)}`;
+  const body = byId("design-body"), details = DATA.details[trial.n];
+  const sections = (details && details.sections) || [];
+  if (!sections.length) {
+    const words = trial.status === "infeasible" ? trial.reason : "The report holds the inside of the designs on the front and of the baselines only; choose one of these.";
+    return body.replaceChildren(el("p", { class: "panel muted", style: "margin:0" }, words));
+  }
+  section = Math.min(section, sections.length - 1);
+  const tabs = sections.length < 2 ? null : el("div", { class: "tabs", role: "tablist" }, ...sections.map((one, index) =>
+    el("button", { type: "button", role: "tab", "aria-selected": index === section, onclick: () => { section = index; drawDesign(trial); } }, one.einsum)));
+  body.replaceChildren(...[tabs, drawSection(sections[section])].filter(Boolean));
+}
+
+function drawSection(one) {
+  const panels = [
+    panel("Loop nest", el("pre", { class: "nest" }, one.loop_nest)),
+    el("div", { style: "display:grid;gap:16px;align-content:start" },
+      panel("Energy by component", ...bars(one.energy_by, "J")),
+      panel("Time by component", ...bars(one.time_by, one.time_unit)),
+      factsPanel(one.facts)),
+  ];
+  if (one.maps) panels.push(wide(panel("The grid, element by element", mapRow(one.maps))));
+  if (one.timeline && one.timeline.lanes.length) panels.push(wide(timelinePanel(one.timeline)));
+  return el("div", { class: "details" }, ...panels.filter(Boolean));
+}
+
+function panel(heading, ...content) {
+  return el("div", { class: "panel" }, el("h3", {}, heading), ...content);
+}
+
+function wide(node) {
+  node.classList.add("wide");
+  return node;
+}
+
+function factsPanel(facts) {
+  const entries = Object.entries(facts || {});
+  if (!entries.length) return null;
+  return panel("Checks and figures", el("table", { class: "kv" }, el("tbody", {}, ...entries.map(([name, value]) =>
+    el("tr", {}, el("td", {}, name), el("td", { class: "num" }, typeof value === "number" ? digits(value, 4) : String(value)))))));
+}
+
+function bars(values, unit) {
+  const entries = Object.entries(values).filter(([, value]) => value > 0);
+  if (!entries.length) return [el("p", { class: "muted" }, "Nothing to show.")];
+  const total = entries.reduce((sum, [, value]) => sum + value, 0), largest = Math.max(...entries.map(([, value]) => value));
+  return entries.map(([name, value]) => el("div", { class: "hbar", title: `${name}: ${quantity(value, unit)}` },
+    el("span", { class: "name" }, name), el("i", { style: `width:${(100 * value) / largest}%` }),
+    el("span", { class: "num" }, quantity(value, unit)),
+    el("span", { class: "num muted" }, unit === "J" ? digits((100 * value) / total, 2) + " %" : "")));
+}
+
+function mapRow(maps) {
+  return el("div", { class: "maps" }, ...Object.entries(maps).map(([name, map]) => heatMap(name, map.values, map.unit)));
+}
+
+function heatMap(name, rows, unit) {
+  const height = rows.length, width = rows[0].length, flat = rows.flat();
+  const high = Math.max(...flat, 0), colors = ramp();
+  const canvas = el("canvas", { width, height, style: `aspect-ratio:${width}/${height}` });
+  const context = canvas.getContext("2d");
+  rows.forEach((row, y) => row.forEach((value, x) => {
+    context.fillStyle = mix(colors, high > 0 ? value / high : 0);
+    context.fillRect(x, y, 1, 1);
+  }));
+  canvas.addEventListener("mousemove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const x = Math.min(width - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * width)));
+    const y = Math.min(height - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * height)));
+    tip.show(event, el("b", {}, `column ${x}, row ${y}`), tipTable([[name, quantity(rows[y][x], unit)]]));
+  });
+  canvas.addEventListener("mouseleave", tip.hide);
+  const scale = el("div", { class: "scale" }, "0", el("i", { style: `background:linear-gradient(90deg, ${mix(colors, 0)}, ${mix(colors, 1)})` }), quantity(high, unit));
+  return el("div", { class: "map" }, el("h3", {}, name), canvas, scale);
+}
+
+function ramp() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  return dark ? [[34, 40, 48], [63, 201, 184]] : [[240, 238, 231], [9, 84, 77]];
+}
+
+function mix([from, to], share) {
+  return `rgb(${from.map((part, index) => Math.round(part + (to[index] - part) * share)).join(" ")})`;
+}
+
+function timelinePanel(timeline) {
+  const kinds = [...new Set(timeline.lanes.flatMap((lane) => lane.spans.map((span) => span[3])))].sort();
+  const color = (kind) => PALETTE[kinds.indexOf(kind) % PALETTE.length];
+  const holder = el("div", { class: "timeline" });
+  const zoom = el("input", { type: "range", min: 1, max: 40, value: 1, "aria-label": "Zoom", oninput: () => draw() });
+  const draw = () => holder.replaceChildren(timelineSvg(timeline, Number(zoom.value), color));
+  draw();
+  const swatches = el("div", { class: "swatches" }, ...kinds.map((kind) => el("span", {}, el("b", { style: `background:${color(kind)}` }), kind)));
+  const rest = timeline.not_shown ? el("p", { class: "muted" }, `${digits(timeline.not_shown)} further operations are not shown; \`tilewright simulate … --out\` writes all of them.`) : null;
+  return panel("Timeline of operations", swatches, el("p", { style: "margin:0 0 8px" }, "zoom ", zoom), holder, ...(rest ? [rest] : []));
+}
+
+function timelineSvg(timeline, zoom, color) {
+  const rowHeight = 18, left = 150, width = 1080 * zoom, height = timeline.lanes.length * rowHeight + 34;
+  const x = (time) => left + ((width - left - 16) * time) / Math.max(1, timeline.end);
+  const svg = el("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
+  const bottom = height - 30;
+  for (const tick of niceTicks(0, timeline.end, (width - left) / 110)) {
+    svg.append(el("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 0, y2: bottom }),
+      el("text", { x: x(tick), y: bottom + 17, "text-anchor": "middle" }, digits(tick)));
+  }
+  timeline.lanes.forEach((lane, index) => {
+    const y = index * rowHeight + 3;
+    svg.append(el("text", { x: left - 8, y: y + 10, "text-anchor": "end" }, lane.name));
+    for (const [start, end, what, kind] of lane.spans) {
+      svg.append(el("rect", {
+        x: x(start), y, width: Math.max(0.7, x(end) - x(start)), height: 12, fill: color(kind), rx: 1.5,
+        onmousemove: (event) => tip.show(event, el("b", {}, what), tipTable([["from", `${digits(start)} ${timeline.unit}`], ["to", `${digits(end)} ${timeline.unit}`], ["where", lane.name]])),
+        onmouseleave: tip.hide,
+      }));
+    }
+  });
+  svg.append(el("text", { class: "axis-title", x: left - 8, y: bottom + 17, "text-anchor": "end" }, timeline.unit));
+  return svg;
+}

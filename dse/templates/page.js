@@ -1,0 +1,84 @@
+// What is selected, the table, light and dark.
+let selected = null;
+
+function select(number, scroll = false) {
+  const trial = TRIALS.get(number);
+  if (!trial) return;
+  selected = trial.same === null ? number : trial.same;
+  for (const node of document.querySelectorAll(".card, #table tbody tr")) {
+    node.classList.toggle("selected", Number(node.dataset.select ?? node.dataset.trial) === selected);
+  }
+  drawAll();
+  if (scroll) byId("tradeoff").scrollIntoView();
+}
+
+function drawAll() {
+  drawScatter();
+  drawProgress();
+  const trial = TRIALS.get(selected);
+  if (trial) { drawSummary(trial); drawDesign(trial); }
+}
+
+function setUpAxes() {
+  const hasMetrics = DATA.metrics.length > 0;
+  const names = [...DATA.metrics.map((metric) => metric.name), TRIAL_AXIS];
+  const objectives = [...GOALS.keys()];
+  const start = objectives.length > 1 ? objectives : [TRIAL_AXIS, objectives[0]];
+  ["axis-x", "axis-y"].forEach((id, index) => {
+    byId(id).append(...names.map((name) => el("option", { value: name }, name === TRIAL_AXIS ? name : METRICS.get(name).label)));
+    byId(id).value = hasMetrics ? start[index] : TRIAL_AXIS;
+    byId(id).addEventListener("change", drawScatter);
+  });
+  const distinct = DATA.trials.some((trial) => trial.status === "violates");
+  document.querySelector(".only-limits").hidden = !distinct;
+  document.querySelector(".only-reference").hidden = DATA.reference === null;
+}
+
+function setUpTable() {
+  const table = byId("table"), body = table.tBodies[0];
+  const rows = [...body.rows];
+  rows.forEach((row) => row.addEventListener("click", () => select(Number(row.dataset.trial))));
+  [...table.tHead.rows[0].cells].forEach((head, column) => head.addEventListener("click", () => sortBy(head, column)));
+  const apply = () => {
+    const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean), state = byId("status").value;
+    let count = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      const fits = (!state || row.dataset.state === state || (state === "feasible" && row.dataset.state === "front")) && words.every((word) => text.includes(word));
+      row.hidden = !fits;
+      count += fits;
+    }
+    byId("shown").textContent = count === rows.length ? `${count} trials` : `${count} of ${rows.length} trials`;
+  };
+  byId("filter").addEventListener("input", apply);
+  byId("status").addEventListener("change", apply);
+  apply();
+
+  function sortBy(head, column) {
+    const descending = head.getAttribute("aria-sort") === "ascending";
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent.trim();
+    const ranked = rows.map((row) => [key(row), row]).sort(([a], [b]) => {
+      if (a === "" || b === "") return (a === "") - (b === ""); // nothing comes last, both ways
+      const order = isNaN(a) || isNaN(b) ? a.localeCompare(b) : a - b;
+      return descending ? -order : order;
+    });
+    body.append(...ranked.map(([, row]) => row));
+  }
+}
+
+function setUpTheme() {
+  const wanted = matchMedia("(prefers-color-scheme: dark)");
+  const apply = (dark) => { document.documentElement.dataset.theme = dark ? "dark" : "light"; drawAll(); };
+  wanted.addEventListener("change", () => apply(wanted.matches));
+  byId("theme").addEventListener("click", () => apply(document.documentElement.dataset.theme !== "dark"));
+  apply(wanted.matches);
+}
+
+setUpAxes();
+setUpTable();
+setUpTheme();
+document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => select(Number(card.dataset.select), true)));
+const start = document.querySelector(".card:last-child") || null;
+select(start ? Number(start.dataset.select) : DATA.reference ?? (DATA.trials[0] || {}).n);

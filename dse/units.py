@@ -1,0 +1,74 @@
+"""Numbers for people: SI prefixes, units of the metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+UNITS: Mapping[str, str] = {
+    "energy": "J",
+    "latency": "s",
+    "edp": "J·s",
+    "area": "m²",
+    "leak_power": "W",
+    "cycles": "cycles",
+    "sram_bits": "bit",
+    "hops": "hops",
+    "elements": "elements",
+    "utilization": "",
+}
+LABELS: Mapping[str, str] = {
+    "edp": "energy-delay product",
+    "leak_power": "leakage power",
+    "sram_bits": "SRAM per element",
+    "hops": "wavelet hops",
+}
+_PREFIXES = {
+    -18: "a", -15: "f", -12: "p", -9: "n", -6: "µ", -3: "m",
+    0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P",
+}  # fmt: skip
+_COUNTED = ("cycles", "hops", "elements", "")
+
+
+def label(metric: str) -> str:
+    """Return the name of a metric as prose."""
+    return LABELS.get(metric, metric.replace("_", " "))
+
+
+def quantity(value: float, metric: str) -> str:
+    """Return a metric's value with unit, three or four significant digits: `3.42 µJ`."""
+    return with_unit(value, UNITS.get(metric, ""))
+
+
+def with_unit(value: float, unit: str) -> str:
+    """Return a value with its unit and an SI prefix where the unit takes one."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g} {unit}".strip()
+    if unit == "m²":  # 1 mm² is 1e-6 m²: a prefix on a squared unit is squared
+        return f"{_digits(value * 1e6)} mm²"
+    if unit == "bit":
+        return _bytes(value)
+    if unit in _COUNTED:
+        text = f"{value:,.0f}" if value >= 1000 else _digits(value)
+        return f"{text} {unit}".strip()
+    exponent = min(15, max(-18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
+    if unit == "J·s" and exponent < -18:
+        return f"{value:.3g} {unit}"
+    return f"{_digits(value / 10.0**exponent)} {_PREFIXES[exponent]}{unit}"
+
+
+def _bytes(bits: float) -> str:
+    size = bits / 8
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{_digits(size)} {unit}"
+        size /= 1024
+    return f"{_digits(size)} GiB"
+
+
+def _digits(value: float) -> str:
+    if value == round(value) and abs(value) < 1e6:
+        return f"{value:,.0f}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
