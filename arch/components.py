@@ -76,11 +76,20 @@ class Component:
     actions: tuple[Action, ...] = ()
     actions_scale: Fraction = Fraction(1)
     latency: LatencyRule | None = None  # None: the component takes no time (Container)
+    physical_spatial: tuple[SpatialDim, ...] = ()  # its places on the grid of the Array it is in
 
     @property
     def own_fanout(self) -> int:
         product = 1
         for dim in self.spatial:
+            product *= dim.fanout
+        return product
+
+    @property
+    def physical_fanout(self) -> int:
+        """Places on the grid of an Array that share this component's work; 1 outside Arrays."""
+        product = 1
+        for dim in self.physical_spatial:
             product *= dim.fanout
         return product
 

@@ -38,6 +38,14 @@ Environment = Mapping[str, object]
 Code = Callable[["_Frame"], Any]
 
 
+class UnknownNameError(ExpressionError):
+    """A name in an expression has no value here."""
+
+
+class _NoSuchNameError(EvaluationError):
+    pass
+
+
 class _Frame:
     """One evaluation: the names, the loop variables of generator expressions, the steps left."""
 
@@ -62,9 +70,8 @@ class Expression:
         try:
             return self.code(_Frame(names))
         except EvaluationError as error:
-            raise ExpressionError(
-                str(error), where=where, value=self.text, instead=error.instead
-            ) from None
+            kind = UnknownNameError if isinstance(error, _NoSuchNameError) else ExpressionError
+            raise kind(str(error), where=where, value=self.text, instead=error.instead) from None
         except ExpressionError as error:
             if error.where is None:
                 error.where = where
@@ -136,7 +143,7 @@ class _Compiler:
 
     def _refuse(self, node: ast.AST, what: str = "") -> ExpressionError:
         start = getattr(node, "col_offset", 0)
-        piece = ast.get_source_segment(self.text.strip().replace("\n", " "), node) or ""  # type: ignore[arg-type]
+        piece = ast.get_source_segment(self.text.strip().replace("\n", " "), node) or ""
         return ExpressionError(
             f"`{piece or self.text}` (column {start + 1}) is not allowed in an expression"
             + (f": {what}" if what else ""),
@@ -150,7 +157,7 @@ class _Compiler:
         value = node.value
         if not isinstance(value, int | float | str | bool | None):
             raise self._refuse(node)
-        return lambda frame: value
+        return lambda _frame: value
 
     def _name(self, node: ast.Name, _: int) -> Code:
         name = node.id
@@ -297,10 +304,6 @@ def _lookup(frame: _Frame, name: str) -> object:
     if name in FUNCTIONS:
         raise EvaluationError(f"{name} is a function", f"write {name}(...)")
     close = close_names(name, frame.names)
-    raise UnknownNameError(
+    raise _NoSuchNameError(
         f"nothing is called {name} here", f"did you mean {' or '.join(close)}?" if close else None
     )
-
-
-class UnknownNameError(EvaluationError):
-    """A name has no value here."""

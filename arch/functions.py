@@ -57,9 +57,9 @@ def _extreme(name: str, choose: Callable[[Any, Any], Any]) -> Callable[..., Any]
 
 def _larger(left: Any, right: Any) -> Any:
     if isinstance(left, Algebra):
-        return left.maximum(right)  # type: ignore[attr-defined]
+        return left.maximum(right)
     if isinstance(right, Algebra):
-        return right.maximum(left)  # type: ignore[attr-defined]
+        return right.maximum(left)
     return right if _before("max", left, right) else left
 
 

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 MAX_BITS = 4096
 MAX_ITEMS = 10_000
@@ -46,12 +46,25 @@ class Algebra:
     """
 
     __slots__ = ()
-    fields: frozenset[str] = frozenset()
+    fields: ClassVar[frozenset[str]] = frozenset()
+    described_as: ClassVar[str] = "a value"
+
+    def elements(self) -> Iterable[Any]:
+        """What a generator expression iterates over."""
+        raise EvaluationError(f"{self.described_as} is not a list")
+
+    def item(self, key: object) -> object:
+        """What `[key]` gives."""
+        raise EvaluationError(f"[{key!r}] does not apply to {self.described_as}")
+
+    def maximum(self, other: object) -> object:
+        """What max() of this and `other` is."""
+        raise EvaluationError(f"max() does not compare {self.described_as} and {describe(other)}")
 
 
 def items_of(values: object) -> Iterable[Any]:
-    if isinstance(values, Algebra) and hasattr(values, "__iter__"):
-        return sorted(values)
+    if isinstance(values, Algebra):
+        return values.elements()
     if isinstance(values, Mapping):
         return list(values)
     if isinstance(values, list | tuple | range):
@@ -216,6 +229,8 @@ def attribute(owner: object, name: str) -> object:
 
 def item(owner: object, key: Any) -> object:
     """Return `owner[key]` of a mapping or a list."""
+    if isinstance(owner, Algebra):
+        return owner.item(key)
     if isinstance(owner, Mapping) and isinstance(key, str | int):
         if key in owner:
             value: object = owner[key]

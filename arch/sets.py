@@ -82,6 +82,9 @@ class NameSet(Algebra):
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self.names))
 
+    def elements(self) -> list[str]:
+        return sorted(self.names)
+
     def __add__(self, other: object) -> NameSet:
         raise EvaluationError("+ does not apply to sets", "write | to unite two sets")
 

@@ -1,0 +1,78 @@
+"""The `tensors:` block of a holder, evaluated once it is known what the holders above keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.arch.components import Kept, PlacementRules
+from tilewright.arch.errors import SpecError
+from tilewright.arch.resolve import Resolver
+from tilewright.arch.spec import TensorsSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpecTensorRules:
+    """`TensorRules` of a file: its expressions may name the holders above and `Above`.
+
+    Defaults (accelforge.md §2.9): nothing must be kept; everything may be kept if `keep` is not
+    written, nothing more if it is. What a Toll keeps must be kept above it too.
+    """
+
+    spec: TensorsSpec
+    resolver: Resolver = field(repr=False)
+    holders_above: tuple[str, ...]
+    is_toll: bool = False
+
+    def resolve(self, kept_above: Kept) -> PlacementRules:
+        """Evaluate the block; SpecError without an Einsum, or for a name that is not above."""
+        einsum = self.resolver.einsum
+        if einsum is None:
+            raise SpecError(
+                f"which tensors {self.resolver.node.name} keeps depends on the Einsum",
+                where=self.resolver.where("tensors"),
+                instead="flatten the architecture for an Einsum",
+            )
+        kept = einsum.kept(self.holders_above, kept_above)
+        inner = self.resolver.nested(kept)
+        spec = self.spec
+        back = self._set(inner, "back")
+        keep = self._set(inner, "keep") | back
+        may_keep = self._may_keep(inner)
+        if self.is_toll:
+            above: frozenset[str] = frozenset().union(
+                *(kept_above.get(name, frozenset()) for name in self.holders_above)
+            )
+            keep, may_keep = keep & above, may_keep & above
+        return PlacementRules(
+            keep=keep,
+            may_keep=may_keep | keep,
+            back=back,
+            no_refetch_from_above=self._set(inner, "no_refetch_from_above"),
+            no_resend_to_below=self._set(inner, "no_resend_to_below"),
+            tensor_order_options=tuple(
+                tuple(
+                    inner.tensors(part, "tensors", "tensor_order_options", number, position)
+                    for position, part in enumerate(option)
+                )
+                for number, option in enumerate(spec.tensor_order_options)
+            ),
+            force_memory_hierarchy_order=None
+            if spec.force_memory_hierarchy_order is None
+            else inner.flag(
+                spec.force_memory_hierarchy_order, "tensors", "force_memory_hierarchy_order"
+            ),
+            tile_shape=tuple(
+                inner.comparison(comparison, "tensors", "tile_shape", number)
+                for number, comparison in enumerate(spec.tile_shape)
+            ),
+        )
+
+    def _set(self, inner: Resolver, field: str) -> frozenset[str]:
+        written = getattr(self.spec, field)
+        return frozenset() if written is None else inner.tensors(written, "tensors", field)
+
+    def _may_keep(self, inner: Resolver) -> frozenset[str]:
+        if self.spec.may_keep is not None:
+            return inner.tensors(self.spec.may_keep, "tensors", "may_keep")
+        everything = self.resolver.einsum.universe.tensors if self.resolver.einsum else frozenset()
+        return everything if self.spec.keep is None else frozenset()
