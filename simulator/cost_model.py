@@ -22,6 +22,7 @@ from tilewright.simulator.profile import Profile, load_profile
 from tilewright.simulator.trace import RunResult, Trace
 
 Floats = npt.NDArray[np.float32]
+AnyArray = npt.NDArray[np.generic]
 F32_ROUNDOFF = 2.0**-24
 
 
@@ -69,7 +70,9 @@ class SimulatedCostModel:
         lowered = lower(candidate)
         profile = self.profile(candidate)
         result = execute(lowered, profile, operands, timeline=self.timeline)
-        used = check(candidate.einsum, operands, output_of(candidate, result))
+        streams = {name: stream.values for name, stream in result.edges.items()}
+        found = output_of(candidate, result.memory, streams)
+        used = check(candidate.einsum, operands, found)
         return _score(lowered, profile, result, used)
 
     def profile(self, candidate: Candidate) -> Profile:
@@ -94,25 +97,39 @@ def execute(
 ) -> RunResult:
     """Run a lowered candidate on operands by tensor name."""
     candidate = lowered.candidate
-    memory, edges = {}, {}
-    for tensor in candidate.tensors:
-        if tensor.access.output:
-            continue
-        shares = deal(candidate, tensor, operands[tensor.name])
-        if tensor.resident:
-            memory[tensor.name] = shares
-        else:
-            edges[input_edge(tensor.name)] = _stream(shares, tensor)
-    return Machine(lowered.program, profile).run(memory=memory, edges=edges, timeline=timeline)
+    return Machine(lowered.program, profile).run(
+        memory=resident_shares(candidate, operands),
+        edges=edge_streams(candidate, operands),
+        timeline=timeline,
+    )
 
 
-def output_of(candidate: Candidate, result: RunResult) -> Floats:
-    """Assemble the output tensor from the edge or from the elements' memories."""
+def resident_shares(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return what the elements hold before the run: (rows, columns, 1, elements) by tensor."""
+    return {
+        tensor.name: deal(candidate, tensor, operands[tensor.name])
+        for tensor in candidate.tensors
+        if tensor.resident and not tensor.access.output
+    }
+
+
+def edge_streams(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return what enters at the edges: (positions, words) by edge port, tile after tile."""
+    return {
+        input_edge(tensor.name): _stream(deal(candidate, tensor, operands[tensor.name]), tensor)
+        for tensor in candidate.tensors
+        if not tensor.resident and not tensor.access.output
+    }
+
+
+def output_of(
+    candidate: Candidate, memory: Mapping[str, AnyArray], edges: Mapping[str, AnyArray]
+) -> Floats:
+    """Assemble the output tensor from the edge streams or from the elements' memories."""
     output, grid = candidate.output, candidate.grid
     if output.resident:
-        shares = result.memory[output.name]
-        return collect(candidate, output, np.asarray(shares, dtype=np.float32))
-    values = np.asarray(result.edges[OUT].values, dtype=np.float32)
+        return collect(candidate, output, np.asarray(memory[output.name], dtype=np.float32))
+    values = np.asarray(edges[OUT], dtype=np.float32)
     lines = values.reshape(len(values), output.tiles, output.tile_elements)
     shares = np.empty((grid.rows, grid.columns, *lines.shape[1:]), dtype=np.float32)
     shares[:] = lines[None, :] if "X" in output.split else lines[:, None]

@@ -1,0 +1,147 @@
+"""Tilewright in one sitting: run me with `python docs/tour.py`, or read me from top to bottom.
+
+The road: architecture -> flattened graph -> workload -> mapping -> score -> best mapping with its
+proof -> a candidate for a grid of elements -> the program it lowers to -> its run -> a study.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tilewright.arch import flatten, load_arch
+from tilewright.dse import load_study, run_study
+from tilewright.mapper import evaluate, grid_candidate, load_mapping, load_workload, search
+from tilewright.mapper.grid_counts import predict
+from tilewright.simulator import SimulatedCostModel, lower
+from tilewright.studies import path_of
+
+# 1. Hardware is a file: a tree of components, from the outermost memory to the compute unit.
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions:                                # joule and actions per second; one action moves a bit
+    - {name: read, energy: 7e-12, throughput: 8 * 64e9}
+    - {name: write, energy: 7e-12, throughput: 8 * 64e9}
+    leak_power: 0
+    area: 0
+  - !Memory
+    name: Buffer
+    size: 64 * 1024 * 8                     # bits; arithmetic is fine anywhere
+    tensors: {keep: ~DRAM, may_keep: All}
+    actions:
+    - {name: read, energy: 0.4e-12, throughput: inf}
+    - {name: write, energy: 0.5e-12, throughput: inf}
+    leak_power: 0
+    area: 1e-7
+  - !Container
+    name: Lanes
+    spatial: [{name: L, fanout: 8}]         # eight copies of everything below
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 0.1e-12, throughput: 1e9}]
+    leak_power: 0
+    area: 1e-9
+"""
+
+# 2. Work is an Einsum: rank variables in lower case, ranks and their sizes in upper case.
+WORKLOAD = """
+workload:
+  rank_sizes: {M: 64, K: 96, N: 128}
+  bits_per_value: {All: 8}
+  einsums:
+  - einsum: "Z[m, n] = A[m, k] * B[k, n]"
+    renames: {input: A, weight: B, output: Z}
+"""
+
+# 3. A mapping says which tiles sit where and what happens in which order. Loops name the tile
+# shape that one iteration handles.
+MAPPING = """
+mapping:
+  nodes:
+  - !Storage {tensors: [A, B, Z], component: DRAM}
+  - !Temporal {rank_variable: m, tile_shape: 16}
+  - !Storage {tensors: [A, B, Z], component: Buffer}
+  - !Temporal {rank_variable: m, tile_shape: 1}
+  - !Temporal {rank_variable: n, tile_shape: 8}
+  - !Temporal {rank_variable: k, tile_shape: 1}
+  - !Spatial {rank_variable: n, tile_shape: 1, name: L, component: Lanes}
+  - !Compute {einsum: Z, component: MAC}
+"""
+
+
+def analytical(folder: Path) -> None:
+    """Score a mapping by hand, then let the mapper find the best one and prove it."""
+    arch_file, workload_file, mapping_file = (
+        folder / name for name in ("arch.yaml", "workload.yaml", "mapping.yaml")
+    )
+    arch_file.write_text(ARCH)
+    workload_file.write_text(WORKLOAD)
+    mapping_file.write_text(MAPPING)
+
+    arch, workload = load_arch(arch_file), load_workload(workload_file)
+    flat = flatten(arch, workload.scope("Z"))[0]
+    print("components, top down:", " > ".join(component.name for component in flat.components))
+
+    mine = load_mapping(mapping_file)
+    print(mine)  # a loop nest
+    score = evaluate(arch, workload, mine)
+    print(f"mine: {score.energy:.3g} J, {score.latency:.3g} s")
+    print(f"reads of A in Buffer: {score.actions['Z/Buffer/A/read']} bits")
+
+    found = search(arch, workload, objective="energy")
+    best = found.best.score
+    print(f"best: {best.energy:.3g} J, {best.latency:.3g} s ({found.certificate})")
+    assert best.energy <= score.energy
+
+    # A larger buffer never hurts: a design is a value, a change is a new one.
+    larger = search(arch.with_values({"Buffer.size": 512 * 1024 * 8}), workload)
+    assert larger.best.score.energy <= best.energy
+
+
+def executed() -> None:
+    """Lay a product out on a grid of elements, run the program, and compare every count."""
+    arch = load_arch(path_of("hardware", "wafer_grid")).with_values({"variables.GridX": 4, "variables.GridY": 2})
+    workload = load_workload(path_of("workloads", "llama_projections"))
+    flat = flatten(arch, workload.scope("key"))[0]
+    choices = {
+        "shard_x": "d",  # the summed rank over the columns: partial sums travel east
+        "shard_y": "h",
+        "reduction": "chain",
+        "tile_variable": "h",
+        "tile": 8,
+        "buffers": 2,  # send one tile while the next is worked on
+    }
+    candidate = grid_candidate(flat, workload.einsum("key"), choices)
+    print(candidate.mapping)
+    lowered = lower(candidate)
+    print(f"{len(lowered.program.codes)} codes for {4 * 2} elements, "
+          f"{lowered.memory.used * 2} bytes each")
+
+    score = SimulatedCostModel(machine="wse2-sdk-sim").score(candidate)
+    print(f"{score.metrics['cycles']:.0f} cycles, {score.metrics['energy']:.3g} J; "
+          f"result within {score.error_bound_used:.1%} of the rounding bound")
+    # Reads, writes, multiplications and hops of the run are those that the model predicts.
+    assert score.counts == predict(candidate)
+
+
+def studied(folder: Path) -> None:
+    """Let Optuna propose designs; every one is recorded, also those that cannot be built."""
+    run = run_study(load_study("wafer_matvec"), folder / "run", trials=8)
+    print(f"{len(run.front)} designs on the Pareto front, report: {run.report.name}")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        analytical(folder)
+        executed()
+        studied(folder)
+
+
+if __name__ == "__main__":
+    main()
