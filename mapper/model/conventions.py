@@ -1,0 +1,159 @@
+"""The two sets of conventions: the points where they differ, each as one small function.
+
+`default` is what design.md §5 lists; `accelforge` gives the numbers of accelforge 1.0.467.
+docs/conventions.md works an example of each point by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tilewright.arch.components import Component, SpatialDim
+from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
+from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
+from tilewright.mapper.model.nest import (
+    Item,
+    StopRule,
+    stop_at_any_holder,
+    stop_unless_adjacent,
+)
+from tilewright.mapper.model.path import Path
+from tilewright.mapper.model.reuse import Traffic, even_traffic
+from tilewright.mapper.model.uneven import exact_traffic
+from tilewright.mapper.model.view import IRRELEVANT, Count, TensorView, View, lowest_terms
+
+Loops = dict[int, Loop]
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """One function per point in which the conventions differ.
+
+    `first_tiles`: what becomes of initial_tile_shape; `traffic`, `steps`, `used`: how uneven tiles
+    are counted; `stops`: which holders stop the lowering of a reservation; `copy`: what a copy
+    Einsum moves; `gate`: the part of a gateable fanout that leaks; `instances`: how many instances
+    of a component have area and leak.
+    """
+
+    name: str
+    first_tiles: Callable[[Loops], Loops]
+    traffic: Callable[[TensorView, list[Item], Path, Loops, View], list[Traffic]]
+    steps: Callable[[Loops, View], Count]
+    used: Callable[[Loop], Count]
+    stops: StopRule
+    copy: Callable[[Path, View], Plan]
+    gate: Callable[[SpatialDim, Count], float]
+    instances: Callable[[Component], int]
+
+
+def _as_given(loops: Loops) -> Loops:
+    return loops
+
+
+def _without_first_tiles(loops: Loops) -> Loops:
+    return {place: replace(loop, initial=None) for place, loop in loops.items()}
+
+
+def _exact(
+    tensor: TensorView, nest: list[Item], path: Path, loops: Loops, view: View
+) -> list[Traffic]:
+    """Exact counts; with even tiles only, products are enough."""
+    if all(loop.even for loop in loops.values()):
+        turns: Mapping[int, Count] = {p: loop.outer // loop.tile for p, loop in loops.items()}
+        return even_traffic(tensor, nest, path, loops, view, turns)
+    return exact_traffic(tensor, nest, path, loops, view)
+
+
+def _average(
+    tensor: TensorView, nest: list[Item], path: Path, loops: Loops, view: View
+) -> list[Traffic]:
+    """Average tiles (accelforge.md §2.8)."""
+    turns = {
+        place: average_turns(loop, tensor.relevance[loop.variable] != IRRELEVANT)
+        for place, loop in loops.items()
+    }
+    return even_traffic(tensor, nest, path, loops, view, turns)
+
+
+def _whole_steps(loops: Loops, view: View) -> Count:
+    steps = 1
+    if all(loop.even for loop in loops.values()):
+        for loop in loops.values():
+            if loop.spatial is None:
+                steps *= loop.outer // loop.tile
+        return steps
+    for name, bound in view.einsum.bounds.items():
+        own = [loop for loop in loops.values() if loop.variable == name]
+        steps *= temporal_steps(own, bound)
+    return steps
+
+
+def _average_steps(loops: Loops, _view: View) -> Count:
+    steps: Count = 1
+    for loop in loops.values():
+        if loop.spatial is None:
+            steps *= average_turns(loop, relevant=True)
+    return lowest_terms(Fraction(steps))
+
+
+def _whole_turns(loop: Loop) -> Count:
+    return loop.turns
+
+
+def _average_lanes(loop: Loop) -> Count:
+    return average_turns(loop, relevant=True)
+
+
+def _used_part(dim: SpatialDim, used: Count) -> float:
+    return float(used) / dim.fanout
+
+
+def _used_part_twice(dim: SpatialDim, used: Count) -> float:
+    """Divide the scaled usage by the fanout once more, as accelforge 1.0.467 does (§2.5)."""
+    return float(used) / dim.fanout * dim.usage_scale / dim.fanout
+
+
+def _all_instances(component: Component) -> int:
+    return component.parent_fanout * component.own_fanout
+
+
+def _parents_only(component: Component) -> int:
+    return component.parent_fanout
+
+
+DEFAULT = Conventions(
+    name="default",
+    first_tiles=_as_given,
+    traffic=_exact,
+    steps=_whole_steps,
+    used=_whole_turns,
+    stops=stop_unless_adjacent,
+    copy=source_to_destination,
+    gate=_used_part,
+    instances=_all_instances,
+)
+ACCELFORGE = Conventions(
+    name="accelforge",
+    first_tiles=_without_first_tiles,
+    traffic=_average,
+    steps=_average_steps,
+    used=_average_lanes,
+    stops=stop_at_any_holder,
+    copy=source_moves_up,
+    gate=_used_part_twice,
+    instances=_parents_only,
+)
+_BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}
+
+
+def conventions_called(name: str) -> Conventions:
+    """Return the conventions called `name`; TilewrightError if there are none."""
+    found = _BY_NAME.get(name)
+    if found is None:
+        raise TilewrightError(
+            "unknown conventions", value=name, instead=f"one of: {', '.join(_BY_NAME)}"
+        )
+    return found

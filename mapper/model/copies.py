@@ -1,0 +1,67 @@
+"""Copy Einsums: they move a tensor and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilewright.mapper.model.path import Hold, Path, keep
+from tilewright.mapper.model.view import TensorView, View
+
+Plan = tuple[Path, Mapping[str, TensorView]]  # the path to analyse and the tensors on it
+
+
+def no_copy(path: Path, view: View) -> Plan:
+    """Leave an Einsum that computes as it is."""
+    return path, view.tensors
+
+
+def source_to_destination(path: Path, view: View) -> Plan:
+    """Read the source where it lies and write the destination (design.md §5).
+
+    What the source holds in, or below, the innermost memory of the destination is the
+    destination's own place: nothing moves between them. If the source lies nowhere else, the copy
+    is no work at all there, and only the write-backs of the destination are left.
+    """
+    outputs = {name for name, tensor in view.tensors.items() if tensor.output}
+    inner = {
+        step.component: view.index[step.component]
+        for step in path.steps
+        if isinstance(step, Hold) and step.tensor in outputs
+    }
+    place = max(inner.values(), default=len(view.index))
+    kept = [
+        number
+        for number, step in enumerate(path.steps)
+        if not isinstance(step, Hold)
+        or step.tensor in outputs
+        or view.index[step.component] < place
+    ]
+    shorter = keep(path, kept)
+    held = {step.tensor for step in shorter.steps if isinstance(step, Hold)}
+    tensors = {name: tensor for name, tensor in view.tensors.items() if name in held}
+    if set(tensors) <= outputs:
+        tensors = {name: replace(tensor, leaf=(0, 0, 0)) for name, tensor in tensors.items()}
+    return shorter, tensors
+
+
+def source_moves_up(path: Path, view: View) -> Plan:
+    """Count as accelforge 1.0.467 does: every holder counts as one of the source, data only rise.
+
+    Holders of one component are merged into the first, none is lowered.
+    """
+    source = next(name for name, tensor in view.tensors.items() if not tensor.output)
+    seen: set[str] = set()
+    kept: list[int] = []
+    for number, step in enumerate(path.steps):
+        if isinstance(step, Hold):
+            if step.component in seen:
+                continue
+            seen.add(step.component)
+        kept.append(number)
+    merged = keep(path, kept)
+    steps = tuple(replace(s, tensor=source) if isinstance(s, Hold) else s for s in merged.steps)
+    tensor = replace(
+        view.tensors[source], output=True, leaf=(0, 0, 0), accumulates=False, streams=False
+    )
+    return replace(merged, steps=steps), {source: tensor}

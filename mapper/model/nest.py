@@ -1,0 +1,151 @@
+"""The mapping as one tensor sees it (accelforge.md §2.1) and where its tiles are reserved (§2.3).
+
+A spatial loop belongs to the fanout of its component, not to a place in the loop nest: for each
+tensor it stands just above the first holder of that tensor (or the Compute) that lies under the
+fanout. So each tensor is analysed on a nest of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tilewright.mapper.errors import MappingError
+from tilewright.mapper.model.loops import Loop
+from tilewright.mapper.model.path import Hold, Path
+from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, TensorView, View
+
+# (path, place of the holder, place of another holder below it) -> does the walk stop there?
+StopRule = Callable[[Path, int, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """The tile of the tensor held at step `holder` of the path takes its place from here down."""
+
+    holder: int
+
+
+Item = int | Reserve  # a place in path.steps, or a reservation
+
+
+def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
+    """Stop at the next holder of whatever tensor (accelforge.md §2.3)."""
+    return True
+
+
+def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
+    """Pass holders of other tensors that stand in the same run of holders, without a loop between.
+
+    Their order says nothing about time, so the occupancy must not depend on it (design.md §5).
+    """
+    if path.steps[other].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
+        return True
+    return any(not isinstance(step, Hold) for step in path.steps[holder + 1 : other])
+
+
+def reservations(
+    path: Path, loops: dict[int, Loop], tensors: Mapping[str, TensorView], stops: StopRule
+) -> dict[int, tuple[int, ...]]:
+    """Return {gap: holders}: the tiles of these holders are reserved in front of step `gap`."""
+    found: dict[int, tuple[int, ...]] = {}
+    first: set[str] = set()
+    for place, step in enumerate(path.steps):
+        if not isinstance(step, Hold):
+            continue
+        tensor = tensors[step.tensor]
+        if step.tensor not in first or not tensor.streams:
+            first.add(step.tensor)  # the topmost holder keeps its whole tile
+            gap = place + 1
+        else:
+            gap = _gap(path, place, loops, tensor, stops)
+        found[gap] = (*found.get(gap, ()), place)
+    return found
+
+
+def _gap(
+    path: Path, holder: int, loops: dict[int, Loop], tensor: TensorView, stops: StopRule
+) -> int:
+    """Walk down from a lower holder: a loop on a relevant variable only streams its tile."""
+    component = path.steps[holder].component  # type: ignore[union-attr]  # a Hold
+    for place in range(holder + 1, len(path.steps)):
+        loop = loops.get(place)
+        if loop is None:
+            if stops(path, holder, place):
+                return place
+            continue
+        if loop.spatial is not None:
+            if loop.spatial != component:
+                return place
+            continue
+        kind = tensor.relevance[loop.variable]
+        if kind == IRRELEVANT:
+            return place
+        if kind == PARTIAL:
+            return place + 1  # the window slides: one more loop, then the tile stays
+    return len(path.steps)
+
+
+def nest_of(
+    tensor: TensorView,
+    path: Path,
+    loops: dict[int, Loop],
+    view: View,
+    reserved: dict[int, tuple[int, ...]],
+) -> list[Item]:
+    """Return the steps that `tensor` sees, outermost first; the end stands for the Compute.
+
+    MappingError if a spatial and a temporal loop over the same variable of the tensor would have
+    to change places (accelforge.md §2.1).
+    """
+    waiting = [place for place, loop in loops.items() if loop.spatial is not None]
+    nest: list[Item] = []
+    group: list[int] = []  # loops that stand together keep the order of the mapping
+    end = len(path.steps)
+    for place in range(end + 1):
+        for holder in reserved.get(place, ()):
+            if path.steps[holder].tensor == tensor.name:  # type: ignore[union-attr]
+                nest += sorted(group)
+                group = []
+                nest.append(Reserve(holder))
+        loop = loops.get(place)
+        if loop is not None:
+            if loop.spatial is None:
+                group.append(place)
+            continue
+        if place < end and path.steps[place].tensor != tensor.name:  # type: ignore[union-attr]
+            continue
+        name = path.component if place == end else path.steps[place].component  # type: ignore[union-attr]
+        limit = view.index[name]
+        above = [s for s in waiting if view.index[loops[s].spatial or ""] <= limit]
+        waiting = [s for s in waiting if s not in above]
+        nest += sorted(group + above)
+        group = []
+        if place < end:
+            nest.append(place)
+    _check_order(nest, loops, tensor, path)
+    return nest
+
+
+def _check_order(nest: list[Item], loops: dict[int, Loop], tensor: TensorView, path: Path) -> None:
+    order = [item for item in nest if isinstance(item, int)]
+    if all(a < b for a, b in zip(order, order[1:], strict=False)):
+        return
+    in_nest = [place for place in order if place in loops]
+    for position, upper in enumerate(in_nest):
+        for lower in in_nest[position + 1 :]:
+            if upper > lower and _share_a_rank(
+                tensor, loops[upper].variable, loops[lower].variable
+            ):
+                raise MappingError(
+                    f"Einsum {path.einsum}, tensor {tensor.name}: a spatial loop over "
+                    f"{loops[lower].variable if loops[lower].spatial else loops[upper].variable} "
+                    "and a temporal loop over the same rank would have to change places, because "
+                    "a holder below both lies above the fanout",
+                    instead="move the temporal loop above the spatial one, or the holder above both",
+                )
+
+
+def _share_a_rank(tensor: TensorView, one: str, other: str) -> bool:
+    names = [{name for name, _ in rank} for rank in tensor.ranks]
+    return any(one in rank and other in rank for rank in names)

@@ -1,0 +1,64 @@
+"""Bits that each holder occupies in one instance of its memory (accelforge.md §2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.mapper.model.loops import Loop
+from tilewright.mapper.model.nest import Item, Reserve
+from tilewright.mapper.model.path import Hold, Path
+from tilewright.mapper.model.view import Count, TensorView, View, lowest_terms
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Bits of one tensor in one instance of `component`, live below `loops_above` loops."""
+
+    component: str
+    tensor: str
+    bits: Count
+    origin: int
+    loops_above: int
+    persistent: bool
+    key: str
+
+
+def occupancies(
+    tensor: TensorView,
+    nest: list[Item],
+    path: Path,
+    loops: dict[int, Loop],
+    view: View,
+) -> list[Occupancy]:
+    """Return what `tensor` occupies in each Memory that holds it, outermost first."""
+    shape = dict(view.einsum.bounds)
+    found: list[Occupancy] = []
+    above = 0
+    for item in nest:
+        if isinstance(item, Reserve):
+            step = path.steps[item.holder]
+            assert isinstance(step, Hold)
+            holder = view.holder(step.component, tensor.name)
+            if holder.is_toll:
+                continue
+            bits = lowest_terms(tensor.tile(shape) * holder.bits_per_value)
+            if step.persistent:
+                bits *= view.einsum.n_instances
+            origin = path.origins[item.holder]
+            found.append(
+                Occupancy(
+                    step.component,
+                    tensor.name,
+                    bits,
+                    origin,
+                    -1 if step.persistent else above,
+                    step.persistent,
+                    holder.usage_key,
+                )
+            )
+            continue
+        loop = loops.get(item)
+        if loop is not None:
+            shape[loop.variable] = loop.largest
+            above += 1
+    return found

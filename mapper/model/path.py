@@ -1,0 +1,150 @@
+"""The way of one Einsum through a mapping: from the outermost node down to its Compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilewright.mapper.errors import MappingError
+from tilewright.mapper.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One tensor of a Storage node. `origin`: number of that node in the whole mapping."""
+
+    tensor: str
+    component: str
+    persistent: bool
+    origin: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A Sequential on the way: its number, the branch taken, and where it stands in `steps`."""
+
+    number: int
+    branch: int
+    position: int
+
+
+Step = Hold | Temporal | Spatial
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Steps that one Einsum passes. `origins[i]`: number of step i in the whole mapping."""
+
+    einsum: str
+    component: str
+    steps: tuple[Step, ...]
+    origins: tuple[int, ...]
+    splits: tuple[Split, ...] = ()
+
+
+class _Walker:
+    """Depth first; numbers every node once, so that shared nodes keep one number."""
+
+    def __init__(self) -> None:
+        self._numbers = 0
+
+    def walk(
+        self,
+        nodes: tuple[Node, ...],
+        above: tuple[tuple[int, Node], ...],
+        splits: tuple[Split, ...],
+    ) -> Iterator[Path]:
+        taken = list(above)
+        for place, node in enumerate(nodes):
+            number = self._numbers
+            self._numbers += 1
+            if isinstance(node, Compute):
+                _nothing_after(nodes, place, "Compute")
+                yield _path(node, taken, splits)
+                return
+            if isinstance(node, Sequential):
+                _nothing_after(nodes, place, "Sequential")
+                yield from self._branches(node, number, taken, splits)
+                return
+            taken.append((number, node))
+        raise MappingError(
+            "a list of nodes has to end in a Compute or a Sequential",
+            value=str(nodes[-1]) if nodes else "no nodes",
+            instead="add `!Compute {einsum: …, component: …}` at the end",
+        )
+
+    def _branches(
+        self,
+        node: Sequential,
+        number: int,
+        taken: list[tuple[int, Node]],
+        splits: tuple[Split, ...],
+    ) -> Iterator[Path]:
+        for branch, nodes in enumerate(node.branches):
+            split = Split(number, branch, len(taken))
+            yield from self.walk(nodes, tuple(taken), (*splits, split))
+
+
+def paths_of(mapping: Mapping) -> tuple[Path, ...]:
+    """Return one Path per Compute, in the order of execution.
+
+    MappingError if a list of nodes does not end in a Compute or a Sequential.
+    """
+    return tuple(_Walker().walk(mapping.nodes, (), ()))
+
+
+def _nothing_after(nodes: tuple[Node, ...], place: int, what: str) -> None:
+    if place != len(nodes) - 1:
+        raise MappingError(
+            f"nothing may follow a {what} in its list of nodes",
+            value=str(nodes[place + 1]),
+            instead=f"move it above the {what}",
+        )
+
+
+def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...]) -> Path:
+    """Give each tensor of a Storage node a step of its own, in the order written."""
+    steps: list[Step] = []
+    origins: list[int] = []
+    starts: list[int] = []  # starts[i]: number of steps before the i-th node
+    for number, item in taken:
+        starts.append(len(steps))
+        added: list[Step] = []
+        if isinstance(item, Storage):
+            added += [Hold(t, item.component, item.persistent, number) for t in item.tensors]
+        elif isinstance(item, Temporal | Spatial):
+            added.append(item)
+        steps += added
+        origins += [number] * len(added)
+    starts.append(len(steps))
+    placed = tuple(Split(s.number, s.branch, starts[s.position]) for s in splits)
+    return Path(node.einsum, node.component, tuple(steps), tuple(origins), placed)
+
+
+def restrict(path: Path, tensors: frozenset[str]) -> Path:
+    """Leave out what the path's Einsum does not touch (accelforge.md §2.1)."""
+    kept = [
+        place
+        for place, step in enumerate(path.steps)
+        if not isinstance(step, Hold) or step.tensor in tensors
+    ]
+    return path if len(kept) == len(path.steps) else keep(path, kept)
+
+
+def keep(path: Path, places: list[int]) -> Path:
+    """Return the path with only the steps at `places`."""
+    splits = tuple(
+        replace(split, position=sum(1 for place in places if place < split.position))
+        for split in path.splits
+    )
+    steps = tuple(path.steps[place] for place in places)
+    origins = tuple(path.origins[place] for place in places)
+    return replace(path, steps=steps, origins=origins, splits=splits)

@@ -1,0 +1,164 @@
+"""Reads and writes of one tensor, when every tile of a loop has the same size.
+
+All loops then only multiply, so one walk down (products of the loops above each holder) and one
+walk up (what each level asks of the one above it) give the counts of accelforge.md §2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.mapper.model.loops import Loop
+from tilewright.mapper.model.nest import Item
+from tilewright.mapper.model.path import Hold, Path
+from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, Count, HolderView, TensorView, View
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Values read and written in one holder: over all its instances, and in the busiest one.
+
+    `fills` and `drains`: values that this holder asked of, and gave back to, the one above.
+    """
+
+    holder: HolderView
+    reads: Count
+    writes: Count
+    unit_reads: Count
+    unit_writes: Count
+    fills: Count
+    drains: Count
+
+
+@dataclass(slots=True)
+class _Level:
+    """Products of the turns of loops above a holder, and between it and the holder above it."""
+
+    holder: HolderView
+    tile: int
+    total: Count  # all loops
+    unit: Count  # temporal loops
+    total_first: Count  # loops that bring data never seen before: relevant temporal, all spatial
+    unit_first: Count
+    gap: Count  # from the holder above: multicast and reduction take one value for all
+    gap_first: Count
+
+
+def even_traffic(
+    tensor: TensorView,
+    nest: list[Item],
+    path: Path,
+    loops: dict[int, Loop],
+    view: View,
+    turns: Mapping[int, Count],
+) -> list[Traffic]:
+    """Return the traffic of each holder of `tensor`, outermost first."""
+    levels, gap, gap_first = _walk_down(tensor, nest, path, loops, view, turns)
+    reads: Count
+    writes: Count
+    skips: Count
+    reads, writes, skips = tensor.leaf
+    traffic: list[Traffic] = []
+    for number in range(len(levels) - 1, -1, -1):
+        level = levels[number]
+        below = (reads * gap, writes * gap, skips * gap_first)
+        own = _own_requests(level, tensor, top=number == 0, below=below)
+        traffic.append(_traffic(level, below, own))
+        reads, writes, skips = own
+        gap, gap_first = level.gap, level.gap_first
+    traffic.reverse()
+    return traffic
+
+
+def _walk_down(
+    tensor: TensorView,
+    nest: list[Item],
+    path: Path,
+    loops: dict[int, Loop],
+    view: View,
+    turns: Mapping[int, Count],
+) -> tuple[list[_Level], Count, Count]:
+    shape = dict(view.einsum.bounds)
+    total: Count = 1
+    unit: Count = 1
+    total_first: Count = 1
+    unit_first: Count = 1
+    gap: Count = 1
+    gap_first: Count = 1
+    levels: list[_Level] = []
+    for item in nest:
+        if not isinstance(item, int):
+            continue
+        loop = loops.get(item)
+        if loop is None:
+            step = path.steps[item]
+            assert isinstance(step, Hold)
+            holder = view.holder(step.component, tensor.name)
+            size = tensor.tile(shape)
+            levels.append(
+                _Level(holder, size, total, unit, total_first, unit_first, gap, gap_first)
+            )
+            gap = gap_first = 1
+            continue
+        shape[loop.variable] = loop.tile
+        count = turns[item]
+        total *= count
+        kind = tensor.relevance[loop.variable]
+        if loop.spatial is None:
+            unit *= count
+            gap *= count
+            if kind == RELEVANT:
+                total_first *= count
+                unit_first *= count
+                gap_first *= count
+            continue
+        total_first *= count
+        shared = kind == IRRELEVANT and tensor.name in view.dims[loop.spatial, loop.dim].may_reuse
+        if not shared:
+            gap *= count
+            gap_first *= count
+    return levels, gap, gap_first
+
+
+def _own_requests(
+    level: _Level, tensor: TensorView, *, top: bool, below: tuple[Count, Count, Count]
+) -> tuple[Count, Count, Count]:
+    """Return (reads from above, writes to above, first reads skipped) of one visit."""
+    if top:
+        return 0, 0, 0
+    if level.holder.is_toll:  # things only pass through
+        return below
+    tile = level.tile
+    if not tensor.output:
+        return tile, 0, 0
+    if not tensor.accumulates:
+        return 0, tile, 0
+    return tile, tile, tile if level.holder.skips_first_write else 0
+
+
+def _traffic(
+    level: _Level, below: tuple[Count, Count, Count], own: tuple[Count, Count, Count]
+) -> Traffic:
+    """Turn what one visit moves into totals (accelforge.md §2.2)."""
+    holder = level.holder
+    child_reads, child_writes, child_skips = below
+    own_reads, own_writes, own_skips = own
+    if holder.is_toll:
+        down = (child_reads, child_skips) if holder.down else (0, 0)
+        up = own_writes if holder.up else 0
+        reads, skipped_reads, writes, skipped_writes = down[0] + up, down[1], 0, 0
+    else:
+        reads, skipped_reads = own_writes + child_reads, child_skips
+        if not holder.skips_first_write:
+            skipped_reads = 0
+        writes, skipped_writes = own_reads + child_writes, own_skips
+    return Traffic(
+        holder,
+        reads * level.total - skipped_reads * level.total_first,
+        writes * level.total - skipped_writes * level.total_first,
+        reads * level.unit - skipped_reads * level.unit_first,
+        writes * level.unit - skipped_writes * level.unit_first,
+        own_reads * level.total - own_skips * level.total_first,
+        own_writes * level.total,
+    )

@@ -1,0 +1,126 @@
+"""All counts of one Einsum on one path: the model's core, without joules and seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.arch.components import Memory, Toll
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.model.conventions import Conventions
+from tilewright.mapper.model.copies import no_copy
+from tilewright.mapper.model.loops import Loop, loops_of
+from tilewright.mapper.model.nest import nest_of, reservations
+from tilewright.mapper.model.network import Hops, hops_of
+from tilewright.mapper.model.occupancy import Occupancy, occupancies
+from tilewright.mapper.model.path import Hold, Path
+from tilewright.mapper.model.reuse import Traffic
+from tilewright.mapper.model.view import Count, View
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts of one Einsum, for one of its instances.
+
+    `used[component, dim]`: instances of a fanout in use; `steps`: operations of the busiest
+    Compute, one after the other.
+    """
+
+    path: Path
+    view: View
+    traffic: tuple[Traffic, ...]
+    hops: tuple[Hops, ...]
+    occupancy: tuple[Occupancy, ...]
+    used: dict[tuple[str, str], Count]
+    operations: int
+    steps: Count
+
+
+def tally(path: Path, view: View, conventions: Conventions) -> Tally:
+    """Count what the Einsum of `view` does on `path` (already restricted to its tensors).
+
+    MappingError if the path is no mapping of the Einsum on this architecture, InfeasibleMapping if
+    it uses more instances of a fanout than there are.
+    """
+    _check_holders(path, view)
+    loops = conventions.first_tiles(loops_of(path, view))
+    used = _used_instances(loops, view, conventions)
+    is_copy = view.einsum.is_copy
+    shorter, tensors = (conventions.copy if is_copy else no_copy)(path, view)
+    if shorter is not path:
+        loops = loops_of(shorter, view)
+    reserved = reservations(shorter, loops, tensors, conventions.stops)
+    traffic: list[Traffic] = []
+    hops: list[Hops] = []
+    occupancy: list[Occupancy] = []
+    for tensor in tensors.values():
+        nest = nest_of(tensor, shorter, loops, view, reserved)
+        traffic += conventions.traffic(tensor, nest, shorter, loops, view)
+        occupancy += occupancies(tensor, nest, shorter, loops, view)
+        if view.networks:
+            hops += hops_of(tensor, nest, shorter, loops, view)
+    operations = 0 if is_copy else view.einsum.operations
+    steps = 0 if is_copy else conventions.steps(loops, view)
+    return Tally(
+        shorter, view, tuple(traffic), tuple(hops), tuple(occupancy), used, operations, steps
+    )
+
+
+def _used_instances(
+    loops: dict[int, Loop], view: View, conventions: Conventions
+) -> dict[tuple[str, str], Count]:
+    used: dict[tuple[str, str], Count] = dict.fromkeys(view.dims, 1)
+    for loop in loops.values():
+        if loop.spatial is not None:
+            used[loop.spatial, loop.dim] *= conventions.used(loop)
+    for (component, name), count in used.items():
+        dim = view.dims[component, name]
+        if count > dim.fanout or count * dim.usage_scale > dim.fanout * (1 + 1e-12):
+            scale = f" (times usage_scale {dim.usage_scale:g})" if dim.usage_scale != 1 else ""
+            raise InfeasibleMapping(
+                f"Einsum {view.einsum.name}: the mapping uses {float(count):g} instances{scale} of "
+                f"dimension {name} of {component}, but its fanout is {dim.fanout}",
+                value=float(count),
+                instead="a larger tile_shape in the spatial loop, or a smaller one in a loop above",
+            )
+    return used
+
+
+def _check_holders(path: Path, view: View) -> None:
+    """Every tensor has holders: known ones, no Toll on top, none twice, in hierarchy order."""
+    seen: dict[str, list[str]] = {name: [] for name in view.tensors}
+    for step in path.steps:
+        if not isinstance(step, Hold):
+            continue
+        _check_holder(step, seen[step.tensor], path, view)
+        seen[step.tensor].append(step.component)
+    for name, components in seen.items():
+        if not components:
+            raise MappingError(
+                f"Einsum {path.einsum}: tensor {name} is held nowhere",
+                value=name,
+                instead=f"a Storage of {name} in a Memory above the Compute of {path.einsum}",
+            )
+
+
+def _check_holder(step: Hold, above: list[str], path: Path, view: View) -> None:
+    known = [c.name for c in view.flat.components if isinstance(c, Memory | Toll)]
+    if step.component not in known:
+        raise MappingError(
+            f"Einsum {path.einsum}: {step.component!r} is not a Memory or Toll on the way to "
+            f"{view.compute.name}",
+            value=step.component,
+            instead=f"one of: {', '.join(known)}",
+        )
+    if isinstance(view.component(step.component), Toll) and not above:
+        raise MappingError(
+            f"Einsum {path.einsum}: Toll {step.component} cannot be the outermost holder of "
+            f"{step.tensor}, because it stores nothing",
+            instead=f"a Storage of {step.tensor} in a Memory above it",
+        )
+    if above and view.index[step.component] <= view.index[above[-1]]:
+        again = "again" if step.component in above else f"below {above[-1]}"
+        raise MappingError(
+            f"Einsum {path.einsum}: tensor {step.tensor} is held in {step.component} {again}, "
+            "against the order of the memory hierarchy",
+            instead=f"each holder of {step.tensor} once, from the outermost memory inward",
+        )

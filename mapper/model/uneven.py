@@ -1,0 +1,203 @@
+"""Reads and writes of one tensor, when tiles of a loop differ in size: exact remainders.
+
+The same rules as tilewright.mapper.model.reuse (accelforge.md §2.2), but every different tile size
+is visited by itself; visits with the same sizes are counted once and multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.mapper.model.loops import Loop, parts
+from tilewright.mapper.model.nest import Item
+from tilewright.mapper.model.path import Hold, Path
+from tilewright.mapper.model.reuse import Traffic
+from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView, TensorView, View
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """What happens in one visit of a place in the nest.
+
+    `ask`: (reads, writes) asked of the holder above and `ask_first`: (reads skipped,). The other
+    rows have, for each holder below in turn, reads, writes, fills, drains (`total`), the part of
+    the first three that is skipped (`total_first`), and the same of the busiest instance.
+    """
+
+    ask: Row
+    ask_first: Row
+    total: Row = ()
+    total_first: Row = ()
+    unit: Row = ()
+    unit_first: Row = ()
+
+
+Often = tuple[tuple[_Visit, int], ...]
+
+
+def exact_traffic(
+    tensor: TensorView, nest: list[Item], path: Path, loops: dict[int, Loop], view: View
+) -> list[Traffic]:
+    """Return the traffic of each holder of `tensor`, outermost first."""
+    counter = _Counter(tensor, nest, path, loops, view)
+    visit = counter.visit(0, tuple(view.einsum.bounds.values()))
+    traffic = []
+    for number, holder in enumerate(counter.holders):
+        reads, writes, fills, drains = visit.total[4 * number : 4 * number + 4]
+        no_reads, no_writes, no_fills = visit.total_first[3 * number : 3 * number + 3]
+        unit_reads, unit_writes = visit.unit[4 * number : 4 * number + 2]
+        unit_no_reads, unit_no_writes = visit.unit_first[3 * number : 3 * number + 2]
+        traffic.append(
+            Traffic(
+                holder,
+                reads - no_reads,
+                writes - no_writes,
+                unit_reads - unit_no_reads,
+                unit_writes - unit_no_writes,
+                fills - no_fills,
+                drains,
+            )
+        )
+    return traffic
+
+
+class _Counter:
+    def __init__(
+        self,
+        tensor: TensorView,
+        nest: list[Item],
+        path: Path,
+        loops: dict[int, Loop],
+        view: View,
+    ) -> None:
+        self._tensor = tensor
+        self._view = view
+        self._loops = loops
+        self._items = [item for item in nest if isinstance(item, int)]
+        self._names = tuple(view.einsum.bounds)
+        self._fixed = _swapped_variables(self._items, loops)
+        self._known: dict[tuple[int, Row], _Visit] = {}
+        self._held: dict[int, HolderView] = {}
+        for item in self._items:
+            step = None if item in loops else path.steps[item]
+            if isinstance(step, Hold):
+                self._held[item] = view.holder(step.component, tensor.name)
+        self.holders = list(self._held.values())
+        self._top = next(iter(self._held), -1)
+
+    def visit(self, position: int, shape: Row) -> _Visit:
+        """Count one visit of item `position` of the nest under tile sizes `shape`."""
+        key = (position, shape)
+        if key not in self._known:
+            self._known[key] = self._count(position, shape)
+        return self._known[key]
+
+    def _count(self, position: int, shape: Row) -> _Visit:
+        if position == len(self._items):
+            reads, writes, skips = self._tensor.leaf
+            return _Visit((reads, writes), (skips,))
+        item = self._items[position]
+        loop = self._loops.get(item)
+        if loop is None:
+            return self._hold(item, self.visit(position + 1, shape), shape)
+        return self._turn(loop, position, shape)
+
+    def _turn(self, loop: Loop, position: int, shape: Row) -> _Visit:
+        axis = self._names.index(loop.variable)
+        if loop.variable in self._fixed:
+            sizes: tuple[tuple[int, int], ...] = ((loop.tile, loop.turns),)
+        else:
+            sizes = parts(loop, shape[axis])
+        visits = tuple(
+            (self.visit(position + 1, (*shape[:axis], size, *shape[axis + 1 :])), often)
+            for size, often in sizes
+        )
+        kind = self._tensor.relevance[loop.variable]
+        if loop.spatial is None:
+            return _one_after_the_other(visits, new_data=kind == RELEVANT)
+        may_reuse = self._view.dims[loop.spatial, loop.dim].may_reuse
+        return _side_by_side(visits, kind == IRRELEVANT and self._tensor.name in may_reuse)
+
+    def _hold(self, item: int, below: _Visit, shape: Row) -> _Visit:
+        holder = self._held[item]
+        reads, writes = below.ask
+        (skips,) = below.ask_first
+        if item == self._top:
+            own, own_first = (0, 0), 0
+        elif holder.is_toll:
+            own, own_first = (reads, writes), skips
+        else:
+            tile = self._tensor.tile(dict(zip(self._names, shape, strict=True)))
+            fetched = self._tensor.accumulates or not self._tensor.output
+            own = (tile * fetched, tile * self._tensor.output)
+            own_first = tile * (self._tensor.accumulates and holder.skips_first_write)
+        if holder.is_toll:
+            counts = (reads * holder.down + own[1] * holder.up, 0, *own)
+            first = (skips * holder.down, 0, own_first)
+        else:
+            counts = (own[1] + reads, own[0] + writes, *own)
+            first = (skips * holder.skips_first_write, own_first, own_first)
+        return _Visit(
+            own,
+            (own_first,),
+            (*counts, *below.total),
+            (*first, *below.total_first),
+            (*counts, *below.unit),
+            (*first, *below.unit_first),
+        )
+
+
+def _swapped_variables(items: list[int], loops: dict[int, Loop]) -> frozenset[str]:
+    """Find variables whose loops stand in another order here than in the mapping.
+
+    Only variables irrelevant to the tensor can; they keep the turns of the mapping's own order.
+    """
+    last: dict[str, int] = {}
+    swapped = set()
+    for item in items:
+        loop = loops.get(item)
+        if loop is None:
+            continue
+        if last.get(loop.variable, -1) > item:
+            swapped.add(loop.variable)
+        last[loop.variable] = item
+    return frozenset(swapped)
+
+
+def _add(visits: Often, pick: Callable[[_Visit], Row]) -> Row:
+    rows = [[value * often for value in pick(visit)] for visit, often in visits]
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+def _largest(visits: Often, pick: Callable[[_Visit], Row]) -> Row:
+    return tuple(map(max, zip(*(pick(visit) for visit, _ in visits), strict=True)))
+
+
+def _one_after_the_other(visits: Often, *, new_data: bool) -> _Visit:
+    """Temporal loop: everything adds up; data are seen for the first time in the first turn only,
+    unless every turn brings new ones."""
+    first = visits if new_data else ((visits[0][0], 1),)
+    return _Visit(
+        _add(visits, lambda v: v.ask),
+        _add(first, lambda v: v.ask_first),
+        _add(visits, lambda v: v.total),
+        _add(first, lambda v: v.total_first),
+        _add(visits, lambda v: v.unit),
+        _add(first, lambda v: v.unit_first),
+    )
+
+
+def _side_by_side(visits: Often, shared: bool) -> _Visit:
+    """Spatial loop: totals add up, the busiest instance counts, shared data are asked for once."""
+    combine = _largest if shared else _add
+    return _Visit(
+        combine(visits, lambda v: v.ask),
+        combine(visits, lambda v: v.ask_first),
+        _add(visits, lambda v: v.total),
+        _add(visits, lambda v: v.total_first),
+        _largest(visits, lambda v: v.unit),
+        visits[0][0].unit_first,
+    )

@@ -1,0 +1,63 @@
+"""Workloads: a list of Einsums that share tensors, and the names each brings to an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tilewright.arch.components import Scope
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.source import Document, load_document
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import WorkloadError
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Einsums in the order in which they run. `file` names the source, for messages."""
+
+    einsums: tuple[Einsum, ...]
+    scopes: Mapping[str, Scope] = field(repr=False)
+    file: str = ""
+
+    def einsum(self, name: str) -> Einsum:
+        """Return the Einsum called `name`; WorkloadError if there is none."""
+        for einsum in self.einsums:
+            if einsum.name == name:
+                return einsum
+        names = [einsum.name for einsum in self.einsums]
+        raise WorkloadError(
+            f"the workload has no Einsum {name!r}", value=name, instead=did_you_mean(name, names)
+        )
+
+    def scope(self, einsum: Einsum | str) -> Scope:
+        """Return the names that an Einsum brings to the expressions of an architecture."""
+        name = einsum if isinstance(einsum, str) else einsum.name
+        return self.scopes[self.einsum(name).name]
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """All tensors, in order of first use."""
+        return tuple(dict.fromkeys(t for einsum in self.einsums for t in einsum.tensors))
+
+    @property
+    def operations(self) -> int:
+        """Operations of all Einsums with all their instances; copies count none."""
+        return sum(e.operations * e.n_instances for e in self.einsums if not e.is_copy)
+
+
+def load_workload(
+    source: Path | str | Document, *, variables: Mapping[str, object] | None = None
+) -> Workload:
+    """Read a workload from a YAML file (or text, or a document already read).
+
+    `variables` feed the template. SpecError for whatever the file gets wrong, with file, line and
+    column; where two places of the workload disagree, the message names both.
+    """
+    from tilewright.mapper.workload_build import build_workload
+
+    document = (
+        source if isinstance(source, Document) else load_document(source, variables=variables or {})
+    )
+    return build_workload(document, variables or {})

@@ -1,0 +1,243 @@
+"""The sets that an Einsum's names stand for: Inputs, renames, persistent tensors, widths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.arch.components import Scope
+from tilewright.arch.errors import ExpressionError, SpecError, Where
+from tilewright.arch.expressions import evaluate
+from tilewright.arch.scope import EinsumNames, Layer
+from tilewright.arch.sets import tensor_set
+from tilewright.arch.source import DocPath, Document
+from tilewright.mapper.errors import WorkloadError
+from tilewright.mapper.workload_check import Draft
+from tilewright.mapper.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
+
+# Used where a file has no `renames` of its own (accelforge.md §1.2 names this default file).
+_BUILT_IN = (
+    RenameSpec(name="input", source="Inputs & Intermediates if len(All) == 3 else Inputs"),
+    RenameSpec(name="output", source="Outputs"),
+    RenameSpec(name="weight", source="~(input | output)"),
+)
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What the names of one Einsum stand for."""
+
+    renames: Mapping[str, frozenset[str]]
+    persistent: frozenset[str]
+    bits_per_value: Mapping[str, Fraction]
+    scope: Scope
+
+
+def whole_number(value: object, names: Mapping[str, object], where: Where | None) -> int:
+    """Evaluate an expression to a whole number of at least 1."""
+    result = evaluate(value, names, where)
+    if isinstance(result, bool) or not isinstance(result, int | float) or result != int(result):
+        raise WorkloadError("this must be a whole number", where=where, value=value)
+    if result < 1:
+        raise WorkloadError("this must be at least 1", where=where, value=value)
+    return int(result)
+
+
+class Names:
+    """Resolves the names of every Einsum of one workload."""
+
+    def __init__(
+        self,
+        document: Document,
+        spec: WorkloadSpec,
+        renames: RenamesSpec,
+        drafts: list[Draft],
+        given: Mapping[str, object],
+    ) -> None:
+        self._document = document
+        self._spec = spec
+        self._given = given
+        self._renames = {
+            entry.name: (entry, ("renames", "einsums", number, "tensor_accesses"))
+            for number, entry in enumerate(renames.einsums)
+        }
+        for number, entry in enumerate(renames.einsums):
+            self._refuse_rank_variables(entry.name, bool(entry.rank_variables), number)
+        written = {name for draft in drafts for name in draft.outputs}
+        read = {name for d in drafts for name in d.tensors if name not in d.outputs}
+        used = [name for draft in drafts for name in draft.tensors]
+        self._everything = tuple(dict.fromkeys(used))
+        self._intermediates = frozenset(written & read)
+        self._shared = frozenset(name for name in used if used.count(name) > 1)
+        self._widths: dict[str, tuple[Fraction, Draft]] = {}
+        self._persistent: dict[str, tuple[bool, Draft]] = {}
+        self.n_instances = spec.n_instances
+
+    def _refuse_rank_variables(self, name: str, given: bool, number: int) -> None:
+        if given:
+            raise WorkloadError(
+                f"renames of rank variables (of {name}) are not supported",
+                where=self._document.where(("renames", "einsums", number, "rank_variables")),
+                instead="use the names of the rank variables themselves",
+            )
+
+    def of(self, draft: Draft) -> Resolved:
+        """Resolve the renames, then the persistent tensors, then the widths of an Einsum."""
+        sets = self._basic(draft)
+        renames: dict[str, frozenset[str]] = {}
+        for rename, path in self._rename_specs(draft):
+            found = self._rename(rename, path, draft, {**sets, **renames})
+            renames[rename.name] = found
+        sets |= renames
+        persistent = self._persistent_tensors(draft, sets)
+        sets["Persistent"] = persistent
+        widths = self._bits(draft, sets)
+        self._agree(draft, persistent, widths)
+        return Resolved(renames, persistent, widths, self._scope(draft, sets, widths))
+
+    def _basic(self, draft: Draft) -> dict[str, frozenset[str]]:
+        own = frozenset(draft.tensors)
+        sets = {name: own & {name} for name in self._everything}
+        sets |= {
+            "All": own,
+            "Tensors": own,
+            "Nothing": _NOTHING,
+            "Inputs": own - draft.outputs,
+            "Outputs": draft.outputs,
+            "Intermediates": own & self._intermediates,
+            "Shared": own & self._shared,
+            "Persistent": _NOTHING,
+        }
+        return sets
+
+    def _rename_specs(self, draft: Draft) -> list[tuple[RenameSpec, DocPath]]:
+        """The Einsum's own renames replace those of the section, those its default."""
+        chosen: dict[str, tuple[RenameSpec, DocPath]] = {}
+        default, path = self._renames.get("default", (None, ()))
+        for rename in default.tensor_accesses if default else _BUILT_IN:
+            chosen[rename.name] = (rename, path)
+        entry, path = self._renames.get(draft.name, (None, ()))
+        for rename in entry.tensor_accesses if entry else ():
+            chosen[rename.name] = (rename, path)
+        own: dict[str, tuple[RenameSpec, DocPath]] = {}
+        for rename in draft.spec.renames:
+            own[rename.name] = (rename, (*draft.path, "renames", rename.name))
+        # An Einsum's own come first: the defaults are written in terms of them.
+        return [*own.values(), *(pair for name, pair in chosen.items() if name not in own)]
+
+    def _rename(
+        self, rename: RenameSpec, path: DocPath, draft: Draft, sets: dict[str, frozenset[str]]
+    ) -> frozenset[str]:
+        where = self._document.where(path) if path else draft.where
+        names = self._names(draft, sets)
+        try:
+            found = tensor_set(rename.source, names, where)
+        except ExpressionError as error:
+            raise WorkloadError(
+                f"Einsum {draft.name}: rename {rename.name}: {error.what}",
+                where=error.where or where,
+                value=rename.source,
+                instead=error.instead,
+            ) from None
+        if rename.expected_count is not None:
+            wanted = evaluate(rename.expected_count, names, where)
+            if wanted != len(found):
+                raise WorkloadError(
+                    f"Einsum {draft.name}: rename {rename.name} stands for {len(found)} tensors "
+                    f"({', '.join(sorted(found)) or 'none'}), but expected_count is {wanted}",
+                    where=draft.where,
+                    value=rename.source,
+                    instead=f"add renames: {{{rename.name}: …}} to this Einsum",
+                )
+        return found
+
+    def _persistent_tensors(
+        self, draft: Draft, sets: dict[str, frozenset[str]]
+    ) -> frozenset[str]:
+        found = {long.name for _, _, long in draft.accesses if long is not None and long.persistent}
+        if self._spec.persistent_tensors is not None:
+            where = self._document.where(("workload", "persistent_tensors"))
+            found |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
+        return frozenset(found)
+
+    def _bits(self, draft: Draft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
+        """Width of each tensor: its own, or that of the one set of the workload that holds it."""
+        names = self._names(draft, sets)
+        widths: dict[str, Fraction] = {}
+        chosen: dict[str, str] = {}
+        for key, value in self._spec.bits_per_value.items():
+            where = self._document.where(("workload", "bits_per_value", key))
+            rest = frozenset(draft.tensors) - chosen.keys()
+            for tensor in sorted(rest if key == "Other" else tensor_set(key, names, where)):
+                if tensor in chosen:
+                    raise WorkloadError(
+                        f"bits_per_value: both {chosen[tensor]} and {key} hold tensor {tensor} of "
+                        f"Einsum {draft.name}",
+                        where=where,
+                        instead="write sets that do not overlap",
+                    )
+                chosen[tensor] = key
+                widths[tensor] = _width(value, names, where)
+        for access, _, long in draft.accesses:
+            if long is not None and long.bits_per_value is not None:
+                widths[access.tensor] = _width(long.bits_per_value, names, draft.where)
+        for tensor in draft.tensors:
+            if tensor not in widths:
+                raise WorkloadError(
+                    f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
+                    where=draft.where,
+                    instead="workload: {bits_per_value: {All: 8}}",
+                )
+        return widths
+
+    def _agree(
+        self, draft: Draft, persistent: frozenset[str], widths: Mapping[str, Fraction]
+    ) -> None:
+        for tensor in draft.tensors:
+            width, first = self._widths.setdefault(tensor, (widths[tensor], draft))
+            if width != widths[tensor]:
+                raise WorkloadError(
+                    f"tensor {tensor} has {width} bits per value in Einsum {first.name}, but "
+                    f"{widths[tensor]} in Einsum {draft.name}",
+                    where=draft.where,
+                    instead=f"make it agree with {first.where}",
+                )
+            lasting, first = self._persistent.setdefault(tensor, (tensor in persistent, draft))
+            if lasting != (tensor in persistent):
+                one, other = (first, draft) if lasting else (draft, first)
+                raise WorkloadError(
+                    f"tensor {tensor} is persistent in Einsum {one.name}, but not in Einsum "
+                    f"{other.name}",
+                    where=draft.where,
+                    instead=f"make it agree with {first.where}",
+                )
+
+    def _names(self, draft: Draft, sets: dict[str, frozenset[str]]) -> Mapping[str, object]:
+        return Layer(EinsumNames(self._scope(draft, sets, {})).all, self._given)
+
+    def _scope(
+        self, draft: Draft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
+    ) -> Scope:
+        return Scope(
+            einsum=draft.name,
+            tensors=draft.tensors,
+            rank_variables=draft.variables,
+            sets=sets,
+            rank_variables_of={
+                access.tensor: frozenset(v for _, form in access.projection for v, _ in form.terms)
+                for access, _, _ in draft.accesses
+            },
+            bits_per_value=widths,
+            is_copy=draft.spec.is_copy_operation,
+        )
+
+
+def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction:
+    result = evaluate(value, names, where)
+    if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
+        raise SpecError("bits_per_value must be a number", where=where, value=value)
+    if not 0 < result < float("inf"):
+        raise SpecError("bits_per_value must be above 0", where=where, value=value)
+    return Fraction(result)
