@@ -1,0 +1,76 @@
+"""Turn a template and the tile under each of its slots into a Mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Slot
+
+Tile = tuple[int, ...]  # one extent per rank variable, in the order of Einsum.bounds
+
+
+def assemble(frame: Frame, slots: Sequence[Slot], tiles: Sequence[Tile]) -> Mapping:
+    """Build the mapping whose tile shape below `slots[i]` is `tiles[i]`, outermost slot first."""
+    nodes: list[Node] = []
+    above = tuple(frame.einsum.bounds.values())
+    holder: Fill | None = None
+    for slot, tile in zip(slots, tiles, strict=True):
+        if isinstance(slot, Fill):
+            holder = slot
+        _extend(nodes, _nodes(frame, slot, holder, (above, tile)))
+        above = tile
+    nodes.append(Compute(frame.einsum.name, frame.components[-1].name))
+    return Mapping(tuple(nodes))
+
+
+def _extend(nodes: list[Node], more: Iterator[Node]) -> None:
+    for node in more:
+        last = nodes[-1] if nodes else None
+        if (
+            isinstance(node, Storage)
+            and isinstance(last, Storage)
+            and (last.component, last.persistent) == (node.component, node.persistent)
+        ):
+            nodes[-1] = Storage((*last.tensors, *node.tensors), last.component, last.persistent)
+        else:
+            nodes.append(node)
+
+
+def _nodes(
+    frame: Frame, slot: Slot, holder: Fill | None, step: tuple[Tile, Tile]
+) -> Iterator[Node]:
+    if isinstance(slot, Fill):
+        persistent = slot.backing and frame.einsum.access(slot.tensor).persistent
+        yield Storage((slot.tensor,), slot.component, persistent)
+    elif isinstance(slot, Pass):
+        yield Storage((slot.tensor,), slot.component)
+    elif isinstance(slot, Loops):
+        changed = _changed(frame, step)
+        for variable in sorted(changed, key=lambda v: _rank(frame, holder, v)):
+            yield Temporal(variable, changed[variable])
+    elif isinstance(slot, Fan):
+        for variable, shape in _changed(frame, step).items():
+            yield Spatial(variable, shape, slot.name, slot.component)
+
+
+def _changed(frame: Frame, step: tuple[Tile, Tile]) -> dict[str, int]:
+    return {
+        v: after
+        for v, before, after in zip(frame.einsum.bounds, *step, strict=True)
+        if before != after
+    }
+
+
+def _rank(frame: Frame, holder: Fill | None, variable: str) -> tuple[int, int]:
+    """Put loops relevant to the holder first and partly relevant ones last.
+
+    The order of the loops of a gap changes no count; a loop over a relevant variable directly
+    under the holder lets it reserve less (accelforge.md §2.3).
+    """
+    position = list(frame.einsum.bounds).index(variable)
+    if holder is None:
+        return (0, position)
+    relevance = frame.einsum.access(holder.tensor).relevance(variable)
+    return (("relevant", "irrelevant", "partial").index(relevance), position)

@@ -1,0 +1,207 @@
+"""The slots of a template: where its loops may stand, outermost slot first.
+
+The gaps are canonical: loops that another gap serves at no higher cost are left out. Loops over
+variables relevant to the non-backing holder above can be raised above it, loops over variables
+irrelevant to the holder below can be lowered under it (proofs: lattice-dp.md §1 and §9.1; what is
+said there about constraints holds here where a rule of the file pins a holder).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.arch.components import Component, TensorHolder
+from tilewright.mapper.einsum import Einsum, TensorAccess
+from tilewright.mapper.mapspace.fanout import (
+    Fan,
+    apply_min_usage,
+    free_variables,
+    lane_choices,
+)
+from tilewright.mapper.mapspace.placement import Holder, Template
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The node of a holder: its tile is the one that the loops above leave."""
+
+    tensor: str
+    component: str
+    backing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Temporal loops over any of `variables`; `single`: over one of them at most."""
+
+    variables: tuple[str, ...]
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """The tile that `component` must have room for: the one that the loops above leave."""
+
+    tensor: str
+    component: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """`tensor` crosses a Toll here."""
+
+    tensor: str
+    component: str
+
+
+Slot = Fill | Loops | Reserve | Pass | Fan
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What of the conventions the mapspace depends on (design.md §5)."""
+
+    tile_shape: bool = True  # honour tensors.tile_shape
+    refetch_spatial: bool = True  # no_refetch_from_above covers spatial loops too
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What all templates of a mapspace share; `components` is the path, outermost first."""
+
+    einsum: Einsum
+    components: tuple[Component, ...]
+    rules: Rules
+
+    def level(self, component: str) -> int:
+        """Return the position of `component` on the path."""
+        return next(i for i, c in enumerate(self.components) if c.name == component)
+
+    def holder(self, component: str) -> TensorHolder:
+        """Return a Memory or Toll of the path by name."""
+        found = self.components[self.level(component)]
+        assert isinstance(found, TensorHolder)
+        return found
+
+
+def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
+    """Lay out the slots of `template`, outermost first."""
+    bans = _bans(frame, template)
+    fans = _fans(frame, template)
+    tolls = sorted(template.tolls, key=lambda t: (frame.level(t.component), t.tensor))
+    slots: list[Slot] = []
+    last = len(frame.components) - 1
+    placed = -1
+    for index, holder in enumerate((*template.holders, None)):
+        level = last if holder is None else frame.level(holder.component)
+        for depth in range(placed + 1, level + 1):
+            name = frame.components[depth].name
+            slots += [fan for fan in fans if fan.component == name]
+            slots += [Pass(t.tensor, name) for t in tolls if t.component == name]
+        placed = max(placed, level)
+        if holder is not None:
+            slots.append(Fill(holder.tensor, holder.component, holder.backing))
+            slots += _gap(frame, template, index, bans)
+    return tuple(slots)
+
+
+def _gap(
+    frame: Frame, template: Template, index: int, bans: Sequence[frozenset[str]]
+) -> list[Slot]:
+    """Lay out the loops between holder `index` and the next one, with the reservation."""
+    holder = template.holders[index]
+    below = template.holders[index + 1] if index + 1 < len(template.holders) else None
+    reserve = Reserve(holder.tensor, holder.component)
+    if below is not None and below.backing:
+        return [reserve]
+    access = frame.einsum.access(holder.tensor)
+    allowed = [v for v in frame.einsum.bounds if v not in bans[index]]
+    pinned = _pinned(frame, template, index)
+    slots: list[Slot] = []
+    if not holder.backing:
+        if pinned:
+            slots.append(Loops(_of(access, allowed, "relevant")))
+        slots.append(Loops(_of(access, allowed, "partial"), single=True))
+    slots.append(reserve)
+    rest = [
+        v
+        for v in allowed
+        if (holder.backing or pinned or access.relevance(v) != "relevant")
+        and _useful_above(frame, template, index + 1, v)
+    ]
+    slots.append(Loops(tuple(rest)))
+    return [slot for slot in slots if not isinstance(slot, Loops) or slot.variables]
+
+
+def _of(access: TensorAccess, variables: Sequence[str], relevance: str) -> tuple[str, ...]:
+    return tuple(v for v in variables if access.relevance(v) == relevance)
+
+
+def _useful_above(frame: Frame, template: Template, index: int, variable: str) -> bool:
+    """Tell whether a loop directly above holder `index` cannot be lowered under it for free."""
+    if index >= len(template.holders):
+        return True
+    holder = template.holders[index]
+    rules = template.placement.rules_of(holder.component)
+    if holder.tensor in rules.no_resend_to_below or _pinned(frame, template, index):
+        return True
+    return frame.einsum.access(holder.tensor).relevance(variable) != "irrelevant"
+
+
+def _pinned(frame: Frame, template: Template, index: int) -> bool:
+    """Tell whether tile_shape pins the tile at holder `index`, the first one of its memory."""
+    holder = template.holders[index]
+    first = next(h for h in template.holders if h.component == holder.component)
+    shapes = template.placement.rules_of(holder.component).tile_shape
+    return frame.rules.tile_shape and bool(shapes) and first is holder
+
+
+def _bans(frame: Frame, template: Template) -> list[frozenset[str]]:
+    """Return, per gap, the variables that no_refetch_from_above and no_resend_to_below forbid."""
+    banned: list[set[str]] = [set() for _ in template.holders]
+    for index, holder in enumerate(template.holders):
+        rules = template.placement.rules_of(holder.component)
+        same = [i for i, h in enumerate(template.holders) if h.tensor == holder.tensor]
+        access = frame.einsum.access(holder.tensor)
+        loose = {v for v in frame.einsum.bounds if access.relevance(v) != "relevant"}
+        if holder.tensor in rules.no_refetch_from_above:
+            for gap in range(same[0], index):
+                banned[gap] |= loose
+        if holder.tensor in rules.no_resend_to_below:
+            end = next((i for i in same if i > index), len(template.holders))
+            for gap in range(index, end):
+                banned[gap] |= loose
+    return [frozenset(names) for names in banned]
+
+
+def _fans(frame: Frame, template: Template) -> tuple[Fan, ...]:
+    refetch = _spatial_bans(frame, template) if frame.rules.refetch_spatial else {}
+    dims = []
+    for component in frame.components:
+        for dim in component.spatial:
+            banned = refetch.get(component.name, frozenset())
+            variables = free_variables(dim, frame.einsum, banned)
+            choices = lane_choices(dim, frame.einsum, variables)
+            dims.append((dim, Fan(component.name, dim.name, variables, choices)))
+    return apply_min_usage(dims, frame.einsum)
+
+
+def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[str]]:
+    """Forbid spatial loops that would fetch a tensor under no_refetch_from_above again."""
+    banned: dict[str, frozenset[str]] = {}
+    for holder in template.holders:
+        rules = template.placement.rules_of(holder.component)
+        if holder.tensor not in rules.no_refetch_from_above or holder.backing:
+            continue
+        backing = _backing(template, holder)
+        access = frame.einsum.access(holder.tensor)
+        loose = frozenset(v for v in frame.einsum.bounds if access.relevance(v) != "relevant")
+        for depth in range(frame.level(backing.component) + 1, frame.level(holder.component) + 1):
+            name = frame.components[depth].name
+            banned[name] = banned.get(name, frozenset()) | loose
+    return banned
+
+
+def _backing(template: Template, holder: Holder) -> Holder:
+    return next(h for h in template.holders if h.tensor == holder.tensor)

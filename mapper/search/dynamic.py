@@ -1,0 +1,192 @@
+"""Exact search: the dynamic program with bounds, deepening and classes of lanes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.search.kernels import ENERGY, Floats
+from tilewright.mapper.search.metrics import KINDS, Metrics, Objective, objective_value
+from tilewright.mapper.search.program import Program
+from tilewright.mapper.search.tables import Engine, Table
+from tilewright.mapper.search.trie import Node, look_ahead
+
+DEEPENING = (1e-9, 0.002, 0.02, 0.1, 0.3, 1.0, inf)
+TIE = 1e-12
+MAX_LABELS = 4_000_000  # in one table: about 300 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best label: its values, and the tile below each slot of its program's skeleton."""
+
+    value: float
+    second: float
+    program: Program
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`lower_bound` of the objective; `exhausted`: a budget stopped the search."""
+
+    found: Found | None
+    lower_bound: float
+    exhausted: bool
+    labels: int
+    passes: int
+
+
+class _Stop(Exception):  # noqa: N818 - control flow inside this file
+    """A budget is used up."""
+
+
+class DynamicSearch:
+    """Searches one tree of programs for one objective."""
+
+    def __init__(
+        self, engine: Engine, root: Node, metrics: Metrics, deadline: float | None = None
+    ) -> None:
+        self._engine = engine
+        self._root = root
+        self._metrics = metrics
+        self._deadline = deadline
+        self._kind = ENERGY
+        self._limit = inf
+        self._floor = inf
+        self._found: Found | None = None
+        self.labels = 0
+        self.passes = 0
+
+    def solve(self, objective: Objective) -> Outcome:
+        """Find the least value of `objective`, and among its ties the least second metric."""
+        self._kind = KINDS[objective]
+        outlook = look_ahead(self._root, self._engine)
+        start = self._engine.initial().label.copy()
+        start[0, 0] += outlook.rest[0]
+        start[0, self._engine.fields.lanes] *= max(outlook.gain[0], 1.0)
+        lower = float(self._metrics.floor(start, self._kind)[0])
+        if not start[0, 0] < inf:
+            return Outcome(None, inf, False, 0, 0)
+        try:
+            lower = self._deepen(lower)
+            self._break_ties()
+        except _Stop:
+            return Outcome(self._found, lower, True, self.labels, self.passes)
+        return Outcome(self._found, lower, False, self.labels, self.passes)
+
+    def _deepen(self, lower: float) -> float:
+        """Raise the limit until a solution at or below it is proven best; return its bound."""
+        fields = self._engine.fields
+        scalar = self._kind == ENERGY and self._metrics.steady_watts == 0 and not fields.gates
+        for slack in DEEPENING:
+            limit = lower * (1 + slack) if lower > 0 else inf
+            if self._found is not None:
+                limit = min(limit, self._found.value)
+            self._sweep(fields.n_energy if scalar else fields.n_classes, limit)
+            proven = min(limit, self._floor)
+            best = inf if self._found is None else self._found.value
+            if best <= proven * (1 + TIE):
+                return best
+            if best <= limit:  # only a slow memory stands between the label and its class
+                self._sweep(fields.width, best)
+                return self._found.value if self._found is not None else inf
+            if limit == inf:
+                return inf
+        return inf
+
+    def _break_ties(self) -> None:
+        """Among mappings of equal value take the least second metric."""
+        if self._found is None:
+            return
+        fields = self._engine.fields
+        limit = self._found.value * (1 + TIE)
+        if self._kind == ENERGY:
+            self._sweep(fields.n_classes, limit)
+
+    def _sweep(self, nd: int, limit: float) -> None:
+        self.passes += 1
+        self._limit = limit
+        self._floor = inf
+        self._visit(self._root, self._engine.initial(), nd, [])
+
+    def _visit(self, node: Node, table: Table, nd: int, path: list[Table]) -> None:
+        path.append(table)
+        if node.ends and table.label.shape[0]:
+            self._arrive(node, path)
+        for child in node.children.values():
+            following = self._step(child, table, nd)
+            if following.label.shape[0]:
+                self._visit(child, following, nd, path)
+        path.pop()
+
+    def _step(self, child: Node, table: Table, nd: int) -> Table:
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise _Stop
+        assert child.operation is not None
+        assert child.before is not None
+        assert child.after is not None
+        bound = self._metrics.bound(self._kind, self._limit * (1 + TIE))
+        result = self._engine.apply(
+            child.operation, table, nd, (child.before, child.after, bound)
+        )
+        self.labels += result.label.shape[0]
+        if result.label.shape[0] > MAX_LABELS:
+            raise _Stop
+        return result
+
+    def _arrive(self, node: Node, path: list[Table]) -> None:
+        table = path[-1]
+        first = int(table.start[-2])
+        labels = table.label[first:]
+        floors = self._metrics.floor(labels, self._kind)
+        for index in np.argsort(floors, kind="stable").tolist():
+            if floors[index] > self._limit * (1 + TIE):
+                break
+            self._floor = min(self._floor, float(floors[index]))
+            value, second = self._values(labels[index])
+            if self._improves(value, second):
+                program = node.ends[0]
+                tiles = self._trace(program, path, first + index)
+                self._found = Found(value, second, program, tiles)
+                self._limit = min(self._limit, value)
+
+    def _values(self, label: Floats) -> tuple[float, float]:
+        latency = self._metrics.latency(label)
+        energy = self._metrics.energy(label, latency)
+        value = float(objective_value(self._kind, np.float64(energy), np.float64(latency)))
+        return value, latency if self._kind == ENERGY else energy
+
+    def _improves(self, value: float, second: float) -> bool:
+        if self._found is None:
+            return value < inf
+        if abs(value - self._found.value) <= TIE * abs(self._found.value):
+            return second < self._found.second * (1 - TIE)
+        return value < self._found.value
+
+    def _trace(self, program: Program, path: list[Table], label: int) -> tuple[Tile, ...]:
+        """Follow the origins of a label down the path; return the tile below each slot."""
+        below: dict[int, Tile] = {}
+        for number, before, after in _steps_down(program, path):
+            label = int(after.origin[label, 0])
+            state = int(np.searchsorted(before.start, label, side="right")) - 1
+            if number is not None:
+                below[number] = tuple(self._engine.lattice.tiles[state].tolist())
+        tile = self._engine.lattice.bounds
+        tiles: list[Tile] = []
+        for index in range(len(program.skeleton)):
+            tile = below.get(index, tile)
+            tiles.append(tile)
+        return tuple(tiles)
+
+
+def _steps_down(
+    program: Program, path: list[Table]
+) -> Iterator[tuple[int | None, Table, Table]]:
+    for number in range(len(program.slots) - 1, -1, -1):
+        yield program.slots[number], path[number], path[number + 1]

@@ -1,0 +1,77 @@
+"""The fields of a label: what the dynamic program carries along for one frame."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+from tilewright.arch.components import Component, Compute, Memory
+from tilewright.mapper.mapspace.skeleton import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Field numbers. Order: energy, room of finite memories, lanes, gated lanes, calls.
+
+    `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
+    (component, dimension) -> lanes used of a dimension that gates leakage. `calls`:
+    (level, action) -> calls of one instance, of the actions that a latency rule depends on.
+    """
+
+    room: Mapping[str, int]
+    lanes: int
+    gates: Mapping[tuple[str, str], int]
+    calls: Mapping[tuple[int, str], int]
+
+    @property
+    def width(self) -> int:
+        return self.lanes + 1 + len(self.gates) + len(self.calls)
+
+    @property
+    def n_energy(self) -> int:
+        """Leading fields that decide when only dynamic energy counts."""
+        return self.lanes
+
+    @property
+    def n_classes(self) -> int:
+        """Leading fields that decide when calls are known by the class of lanes alone."""
+        return self.lanes + 1 + len(self.gates)
+
+
+def fields(frame: Frame, leaks: bool) -> Fields:
+    """Lay out the label of `frame`; `leaks`: leakage counts, so gated lanes matter."""
+    finite = [c.name for c in frame.components if isinstance(c, Memory) and c.size < inf]
+    room = {name: 1 + i for i, name in enumerate(finite)}
+    lanes = 1 + len(room)
+    gated = [
+        (component.name, dim.name)
+        for component in frame.components
+        for dim in component.spatial
+        if leaks and dim.power_gateable
+    ]
+    gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
+    timed = [
+        (level, action.name)
+        for level, component in enumerate(frame.components)
+        if not isinstance(component, Compute)
+        for action in component.actions
+        if matters(component, action.name)
+    ]
+    first = lanes + 1 + len(gates)
+    return Fields(room, lanes, gates, {key: first + i for i, key in enumerate(timed)})
+
+
+def matters(component: Component, action: str) -> bool:
+    """Tell whether the latency of `component` depends on the calls of `action`, by probing it."""
+    if component.latency is None:
+        return False
+    numbers = random.Random(len(component.actions))  # noqa: S311 - probes, not secrets
+    for _ in range(8):
+        calls = {a.name: 10.0 ** numbers.uniform(0, 15) for a in component.actions}
+        base = component.latency(calls)
+        for factor in (0.0, 1e-6, 1e6, 1e12):
+            if component.latency({**calls, action: calls[action] * factor}) != base:
+                return True
+    return False

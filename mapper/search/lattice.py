@@ -1,0 +1,117 @@
+"""The lattice of tile shapes: all vectors of divisors of the rank variables' bounds.
+
+A state is a vector of exponents, one per (rank variable, prime); its index is mixed-radix, so one
+step along an axis multiplies one tile by one prime (lattice-dp.md §6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.einsum import TensorAccess
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Exponent of `prime` in the tile of variable number `variable`: 0 … radix - 1."""
+
+    variable: int
+    prime: int
+    radix: int
+    stride: int
+
+
+class Lattice:
+    """All divisor tiles of `bounds`; state 0 is the unit tile, the last state the whole space."""
+
+    def __init__(self, bounds: Mapping[str, int]) -> None:
+        self.variables = tuple(bounds)
+        self.bounds = tuple(bounds.values())
+        radices = [
+            (index, prime, exponent + 1)
+            for index, bound in enumerate(self.bounds)
+            for prime, exponent in factorise(bound)
+        ]
+        stride = 1
+        axes: list[Axis] = []
+        for index, prime, radix in reversed(radices):
+            axes.append(Axis(index, prime, radix, stride))
+            stride *= radix
+        self.axes = tuple(reversed(axes))
+        self.size = stride
+
+    @cached_property
+    def digits(self) -> NDArray[np.int64]:
+        """Exponents, shape (states, axes)."""
+        states = np.arange(self.size, dtype=np.int64)
+        columns = [states // a.stride % a.radix for a in self.axes]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.size, 0), np.int64)
+
+    @cached_property
+    def tiles(self) -> NDArray[np.int64]:
+        """Tile extents, shape (states, variables)."""
+        tiles = np.ones((self.size, len(self.bounds)), np.int64)
+        for column, axis in enumerate(self.axes):
+            powers = np.array([axis.prime**e for e in range(axis.radix)], np.int64)
+            tiles[:, axis.variable] *= powers[self.digits[:, column]]
+        return tiles
+
+    def axes_of(self, variables: Sequence[str]) -> list[Axis]:
+        """Return the axes of some variables, by name."""
+        chosen = {self.variables.index(v) for v in variables}
+        return [axis for axis in self.axes if axis.variable in chosen]
+
+    def exponents(self, tile: Sequence[int]) -> NDArray[np.int64]:
+        """Return the exponents of a tile, one per axis; the tile must divide the bounds."""
+        return np.array([valuation(tile[a.variable], a.prime) for a in self.axes], np.int64)
+
+    def offset(self, exponents: NDArray[np.int64]) -> int:
+        """Return the index of a vector of exponents."""
+        return sum(int(e) * a.stride for e, a in zip(exponents, self.axes, strict=True))
+
+    def occupancy(self, access: TensorAccess) -> NDArray[np.float64]:
+        """Elements of the tensor under each tile (accelforge.md §2.1), shape (states,)."""
+        size = np.ones(self.size)
+        for _, form in access.projection:
+            extent = np.ones(self.size)
+            for name, factor in form.terms:
+                extent += abs(factor) * (self.tiles[:, self.variables.index(name)] - 1)
+            size *= extent
+        return size
+
+    def visits(self, access: TensorAccess, relevances: Sequence[str]) -> NDArray[np.float64]:
+        """Iterations above each tile over the variables of the given relevances to the tensor."""
+        count = np.ones(self.size)
+        for index, (name, bound) in enumerate(zip(self.variables, self.bounds, strict=True)):
+            if access.relevance(name) in relevances:
+                count *= bound / self.tiles[:, index]
+        return count
+
+
+def factorise(number: int) -> list[tuple[int, int]]:
+    """Return the prime factors of `number` with their exponents, ascending."""
+    factors: list[tuple[int, int]] = []
+    prime = 2
+    while prime * prime <= number:
+        exponent = valuation(number, prime)
+        if exponent:
+            factors.append((prime, exponent))
+            number //= prime**exponent
+        prime += 1
+    if number > 1:
+        factors.append((number, 1))
+    return factors
+
+
+def valuation(number: int, prime: int) -> int:
+    """Return how often `prime` divides `number`."""
+    exponent = 0
+    while number % prime == 0:
+        number //= prime
+        exponent += 1
+    return exponent

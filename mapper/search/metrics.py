@@ -1,0 +1,119 @@
+"""Energy and latency of a complete label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from tilewright.arch.components import Component, Compute
+from tilewright.mapper.mapspace.skeleton import Frame
+from tilewright.mapper.search import kernels
+from tilewright.mapper.search.fields import Fields
+from tilewright.mapper.search.kernels import Floats
+
+Objective = Literal["energy", "latency", "edp"]
+KINDS: dict[Objective, float] = {
+    "energy": kernels.ENERGY,
+    "latency": kernels.LATENCY,
+    "edp": kernels.EDP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """`watts` of all instances of a component; each gating dimension multiplies by its usage."""
+
+    watts: float
+    gates: tuple[tuple[str, str, float], ...] = ()  # component, dimension, usage per lane
+
+
+class Metrics:
+    """Evaluates labels of one frame. Joule and second of one instance of the Einsum."""
+
+    def __init__(
+        self, frame: Frame, fields: Fields, leaks: Sequence[Leak], compulsory: float = 0.0
+    ) -> None:
+        self._frame = frame
+        self._fields = fields
+        self._leaks = tuple(leaks)
+        self.compulsory = compulsory
+        self._timed = [
+            (level, component)
+            for level, component in enumerate(frame.components)
+            if component.latency is not None and not isinstance(component, Compute)
+        ]
+        steps = float(frame.einsum.operations)
+        self._idle = self._compute_latency(0.0)
+        self._slope = self._compute_latency(steps) - self._idle
+        halfway = self._compute_latency(steps / 2)
+        if not np.isclose(halfway, self._idle + self._slope / 2, rtol=1e-9):
+            self._idle, self._slope = 0.0, 0.0  # no straight line: no bound from it
+
+    def _compute_latency(self, steps: float) -> float:
+        compute = self._frame.components[-1]
+        if compute.latency is None:
+            return 0.0
+        calls = {action.name: 0.0 for action in compute.actions}
+        moved = 0.0 if self._frame.einsum.is_copy else steps
+        return compute.latency({**calls, "compute": moved * float(compute.actions_scale)})
+
+    def latency(self, label: Floats) -> float:
+        """Return the seconds of a label: the slowest component (accelforge.md §2.6)."""
+        lanes = -float(label[self._fields.lanes])
+        worst = self._compute_latency(self._frame.einsum.operations / lanes)
+        for level, component in self._timed:
+            worst = max(worst, self._component_latency(level, component, label))
+        return worst
+
+    def _component_latency(self, level: int, component: Component, label: Floats) -> float:
+        assert component.latency is not None
+        fields = self._fields.calls
+        calls = {
+            action.name: float(label[field])
+            if (field := fields.get((level, action.name))) is not None
+            else 0.0
+            for action in component.actions
+        }
+        return component.latency(calls)
+
+    def energy(self, label: Floats, latency: float) -> float:
+        """Return the joules of a label: dynamic energy and leakage (accelforge.md §2.5)."""
+        leak = sum(
+            leak.watts
+            * prod(
+                share * float(label[self._fields.gates[component, dim]])
+                for component, dim, share in leak.gates
+            )
+            for leak in self._leaks
+        )
+        return float(label[0]) + leak * latency
+
+    def floor(self, labels: Floats, kind: float) -> Floats:
+        """Return a lower bound of the objective for everything that the labels dominate."""
+        lanes = -labels[:, self._fields.lanes]
+        latency = np.maximum(self._idle + self._slope / lanes, self.compulsory)
+        energy = labels[:, 0] + self.steady_watts * latency
+        return objective_value(kind, energy, latency)
+
+    def bound(self, kind: float, limit: float) -> Floats:
+        """Return the numbers that the kernels prune with (see kernels.py)."""
+        return np.array(
+            [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory,
+             float(self._fields.lanes)]
+        )  # fmt: skip
+
+    @property
+    def steady_watts(self) -> float:
+        """Leakage that no gating reduces, plus the least that gated components leak."""
+        return sum(leak.watts * prod(share for _, _, share in leak.gates) for leak in self._leaks)
+
+
+def objective_value(kind: float, energy: Floats, latency: Floats) -> Floats:
+    """Return energy, latency or their product."""
+    if kind == kernels.ENERGY:
+        return energy
+    return latency if kind == kernels.LATENCY else energy * latency

@@ -1,0 +1,219 @@
+"""Compile a template into the operations of the dynamic program, innermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, prod
+
+from tilewright.arch.components import Comparison, Memory
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Reserve, Slot, skeleton
+from tilewright.mapper.search.errors import UnsupportedFeature
+from tilewright.mapper.search.fields import Fields
+from tilewright.mapper.search.routes import Add, Router
+from tilewright.mapper.search.taps import taps
+
+MAX_VARIANTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Temporal loops over `variables`."""
+
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """A temporal loop over at most one of `variables`."""
+
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """One choice of `fan`; choice i adds `plus[n][1][i]` to field `plus[n][0]`."""
+
+    fan: Fan
+    plus: tuple[tuple[int, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Costs that depend on the tile alone; `pinned`: a tile_shape that must hold here."""
+
+    adds: tuple[Add, ...]
+    pinned: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Occupy:
+    """Room for the tile of `tensor` in `memory`.
+
+    `shared`: others reserve there too, so the bits are summed in a field; `last`: none above does.
+    """
+
+    tensor: str
+    memory: str
+    shared: bool
+    last: bool
+
+
+Operation = Close | Slide | Deal | Charge | Occupy
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Operations of one template, innermost first; `slots[i]`: the slot operation i stands for."""
+
+    template: Template
+    skeleton: tuple[Slot, ...]
+    operations: tuple[Operation, ...]
+    slots: tuple[int | None, ...]
+
+
+def programs(frame: Frame, fields: Fields, template: Template) -> Iterator[Program]:
+    """Compile `template`; several programs when lanes must be enumerated outside the program.
+
+    Raises UnsupportedFeature when the template lies beyond what the dynamic program can do.
+    """
+    slots = skeleton(frame, template)
+    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    if any(not fan.choices for fan in fans):
+        return
+    _check_order(frame, slots)
+    yield from _fix_lanes(frame, fields, template, slots)
+
+
+def _fix_lanes(
+    frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...]
+) -> Iterator[Program]:
+    """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+    router = Router(frame, fields, template, slots)
+    blocked = sorted({i for tap in taps(frame, template) for i in router.route(tap).blocked})
+    if not blocked:
+        yield _compile(frame, fields, template, slots)
+        return
+    fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
+    variants = prod(len(fan.choices) for fan in fans)
+    if variants > MAX_VARIANTS:
+        raise UnsupportedFeature(
+            f"the dynamic program would enumerate {variants} spatial choices of"
+            f" {', '.join(f'{fan.component}.{fan.name}' for fan in fans)}",
+            instead="narrow loop_bounds, reuse or min_usage there, or use the random search",
+        )
+    for chosen in product(*(fan.choices for fan in fans)):
+        single = dict(zip(blocked, chosen, strict=True))
+        fixed = tuple(
+            replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
+            for i, slot in enumerate(slots)
+        )
+        yield from _fix_lanes(frame, fields, template, fixed)
+
+
+def _check_order(frame: Frame, slots: Sequence[Slot]) -> None:
+    """Every holder must see exactly the lanes of its own and the outer levels above it."""
+    deepest = -1
+    for slot in slots:
+        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
+            deepest = max(deepest, frame.level(slot.component))
+        elif isinstance(slot, Fill) and frame.level(slot.component) < deepest:
+            raise UnsupportedFeature(
+                f"{slot.tensor} in {slot.component} stands below lanes of"
+                f" {frame.components[deepest].name}, a lower level",
+                instead="set force_memory_hierarchy_order: true on one of the two memories,"
+                " or use the exhaustive search",
+            )
+
+
+def _compile(frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...]) -> Program:
+    router = Router(frame, fields, template, slots)
+    at_slot: dict[int, list[Add]] = {}
+    at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+    for tap in taps(frame, template):
+        route = router.route(tap)
+        assert not route.blocked
+        at_slot.setdefault(route.slot, []).extend(route.adds)
+        at_fan.setdefault(route.slot, []).extend(route.per_choice)
+    operations: list[Operation] = []
+    numbers: list[int | None] = []
+
+    def emit(operation: Operation, slot: int | None) -> None:
+        operations.append(operation)
+        numbers.append(slot)
+
+    emit(Charge(_sorted(at_slot.get(len(slots), []))), None)
+    for index in range(len(slots) - 1, -1, -1):
+        slot = slots[index]
+        for operation in _operations(frame, template, slots, index):
+            if isinstance(operation, Deal):
+                plus = tuple(sorted(at_fan.get(index, [])))
+                emit(replace(operation, plus=plus), index)
+            else:
+                emit(operation, index)
+        adds = _sorted(at_slot.get(index, []))
+        pinned = _pinned(frame, template, slot)
+        if adds or pinned:
+            emit(Charge(adds, pinned), None)
+    return Program(template, slots, tuple(operations), tuple(numbers))
+
+
+def _sorted(adds: list[Add]) -> tuple[Add, ...]:
+    return tuple(sorted(add for add in adds if add.factor != 0.0))
+
+
+def _operations(
+    frame: Frame, template: Template, slots: tuple[Slot, ...], index: int
+) -> Iterator[Operation]:
+    slot = slots[index]
+    if isinstance(slot, Loops):
+        yield Slide(slot.variables) if slot.single else Close(slot.variables)
+    elif isinstance(slot, Fan):
+        if any(prod(choice) > 1 for choice in slot.choices):
+            yield Deal(slot, ())
+    elif isinstance(slot, Reserve):
+        yield from _occupy(frame, slots, index)
+    else:
+        assert isinstance(slot, (Fill, Pass))
+        assert template.holders
+
+
+def _occupy(frame: Frame, slots: tuple[Slot, ...], index: int) -> Iterator[Operation]:
+    slot = slots[index]
+    assert isinstance(slot, Reserve)
+    memory = frame.holder(slot.component)
+    assert isinstance(memory, Memory)
+    same = [
+        (i, s)
+        for i, s in enumerate(slots)
+        if isinstance(s, Reserve) and s.component == slot.component
+    ]
+    most = sum(reserved_bits(frame, s.tensor, memory, frame.einsum.bounds) for _, s in same)
+    if memory.size < inf and most > memory.size:
+        yield Occupy(slot.tensor, memory.name, len(same) > 1, index == same[0][0])
+
+
+def reserved_bits(frame: Frame, tensor: str, memory: Memory, tile: object) -> float:
+    """Return the bits that `memory` reserves for a tile of `tensor` (accelforge.md §2.4)."""
+    access = frame.einsum.access(tensor)
+    assert hasattr(tile, "__getitem__")
+    return float(access.tile_size(tile) * value_bits(frame, tensor, memory))  # type: ignore[arg-type]
+
+
+def value_bits(frame: Frame, tensor: str, memory: Memory) -> float:
+    """Return the bits of one value; a persistent tensor is there once per instance."""
+    access = frame.einsum.access(tensor)
+    bits = memory.bits_per_value.get(tensor, access.bits_per_value)
+    return float(bits * (frame.einsum.n_instances if access.persistent else 1))
+
+
+def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:
+    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
+        return ()
+    first = next(h for h in template.holders if h.component == slot.component)
+    if first.tensor != slot.tensor:
+        return ()
+    return template.placement.rules_of(slot.component).tile_shape

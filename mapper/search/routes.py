@@ -1,0 +1,202 @@
+"""Find where in the program the count of a tap is a function of the tile (or of one choice).
+
+Three ways, tried in this order: at the child's tile; just above the topmost dimension that reuses
+the tensor, when nothing below it but reused lanes iterates over its irrelevant variables; in the
+choices of one spatial dimension. Otherwise the lanes of some dimensions must be fixed beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.arch.components import SpatialDim
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Slot
+from tilewright.mapper.search.fields import Fields
+from tilewright.mapper.search.taps import Tap
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Add:
+    """Add `factor` x the `kind` count of `tensor` at the state's tile to `field`."""
+
+    field: int
+    tensor: str
+    kind: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Charge `adds` right above `slot` (the number of slots: at the Compute), or `per_choice`
+    (field, value per choice) in the dimension at `slot`; or `blocked` by these fan slots."""
+
+    slot: int = 0
+    adds: tuple[Add, ...] = ()
+    per_choice: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    blocked: tuple[int, ...] = ()
+
+
+class Router:
+    """Routes taps of one template with one list of slots."""
+
+    def __init__(
+        self, frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+    ) -> None:
+        self._frame = frame
+        self._fields = fields
+        self._slots = slots
+        fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+        assert len(fills) == len(template.holders)
+        self._fills = fills
+        self._fans = [
+            (i, slot, frame.level(slot.component))
+            for i, slot in enumerate(slots)
+            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
+        ]
+
+    def route(self, tap: Tap) -> Route:
+        """Return where to charge `tap`."""
+        rates = self._rates(tap)
+        if not rates:
+            return Route()
+        return self._moved(tap, rates) if tap.kind == "moved" else self._first(tap, rates)
+
+    def _rates(self, tap: Tap) -> dict[int, float]:
+        """Return, per field, what one value of the tap adds (signed)."""
+        component = self._frame.components[tap.level]
+        action = next((a for a in component.actions if a.name == tap.action), None)
+        if action is None:
+            return {}
+        values = action.values_per_action[tap.edge.tensor]
+        calls = float(tap.sign * component.actions_scale / values)
+        rates = {0: calls * action.energy}
+        if (field := self._fields.calls.get((tap.level, tap.action))) is not None:
+            rates[field] = calls
+        return {field: rate for field, rate in rates.items() if rate != 0.0}
+
+    def _child_slot(self, tap: Tap) -> int:
+        return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
+
+    def _dim(self, fan: Fan) -> SpatialDim:
+        component = self._frame.components[self._frame.level(fan.component)]
+        return next(dim for dim in component.spatial if dim.name == fan.name)
+
+    def _lanes(self, fan: Fan, tensor: str, relevance: str) -> tuple[int, ...]:
+        """Return, per choice, the lanes over variables of one relevance to `tensor`."""
+        access = self._frame.einsum.access(tensor)
+        chosen = [i for i, v in enumerate(fan.variables) if access.relevance(v) == relevance]
+        return tuple(prod(choice[i] for i in chosen) for choice in fan.choices)
+
+    def _reuses(self, fan: Fan, tensor: str) -> bool:
+        return tensor in self._dim(fan).may_reuse
+
+    def _moved(self, tap: Tap, rates: dict[int, float]) -> Route:
+        tensor, child = tap.edge.tensor, self._child_slot(tap)
+        reusing = [
+            (i, lanes)
+            for i, fan, level in self._fans
+            if i < child
+            and level > tap.level
+            and not tap.at_child
+            and self._reuses(fan, tensor)
+            and max(lanes := self._lanes(fan, tensor, "irrelevant")) > 1
+        ]
+        open_ = [(i, lanes) for i, lanes in reusing if len(lanes) > 1]
+        fixed = prod(lanes[0] for _, lanes in reusing if len(lanes) == 1)
+        if not open_:
+            return Route(child, _adds(rates, tensor, "moved", 1 / fixed))
+        top = min(i for i, _ in open_)
+        carried = self._carried(tensor, top, child)
+        if carried is not None:
+            above = prod(lanes[0] for i, lanes in reusing if i < top)
+            return Route(top, _adds(rates, tensor, "moved", carried / above))
+        if tap.edge.child is None and len(open_) == 1:
+            index, lanes = open_[0]
+            whole = self._frame.einsum.operations / fixed
+            return Route(index, per_choice=_choices(rates, [whole / n for n in lanes]))
+        return Route(blocked=tuple(i for i, _ in open_))
+
+    def _carried(self, tensor: str, top: int, child: int) -> float | None:
+        """Return the factor by which the count above slot `top` exceeds that of its tile.
+
+        None if something between `top` and the child iterates in a way the tile does not show.
+        """
+        access = self._frame.einsum.access(tensor)
+        factor = 1.0
+        for slot in self._slots[top:child]:
+            if isinstance(slot, Loops):
+                if any(access.relevance(v) != "relevant" for v in slot.variables):
+                    return None
+            elif isinstance(slot, Fan):
+                if max(self._lanes(slot, tensor, "partial")) > 1:
+                    return None
+                lanes = self._lanes(slot, tensor, "irrelevant")
+                if max(lanes) > 1 and not self._reuses(slot, tensor):
+                    if len(lanes) > 1:
+                        return None
+                    factor *= lanes[0]
+        return factor
+
+    def _first(self, tap: Tap, rates: dict[int, float]) -> Route:
+        tensor, child = tap.edge.tensor, self._child_slot(tap)
+        spread: list[tuple[int, int, tuple[int, ...]]] = []
+        for i, fan, level in self._fans:
+            if i >= child:
+                continue
+            reused = not tap.at_child and level > tap.level and self._reuses(fan, tensor)
+            irrelevant = self._lanes(fan, tensor, "irrelevant")
+            partial = self._lanes(fan, tensor, "partial")
+            copies = tuple(
+                p * (1 if reused else n) for n, p in zip(irrelevant, partial, strict=True)
+            )
+            if max(copies) > 1:
+                spread.append((i, level, copies))
+        open_ = [entry for entry in spread if len(entry[2]) > 1]
+        fixed = prod(copies[0] for _, _, copies in spread if len(copies) == 1)
+        if not open_:
+            return Route(child, _adds(rates, tensor, "first", float(fixed)))
+        access = self._frame.einsum.access(tensor)
+        simple = all(access.relevance(v) != "partial" for v in self._frame.einsum.bounds)
+        if len(open_) == 1 and simple and not self._scaled_before(tap, rates, open_[0][0]):
+            return self._first_in_choices(tap, rates, open_[0], fixed)
+        return Route(blocked=tuple(i for i, _, _ in open_))
+
+    def _scaled_before(self, tap: Tap, rates: dict[int, float], index: int) -> bool:
+        """Tell whether lanes under slot `index` have already been divided out of the calls."""
+        if set(rates) <= {0}:
+            return False
+        return any(i > index and level <= tap.level for i, _, level in self._fans)
+
+    def _first_in_choices(
+        self,
+        tap: Tap,
+        rates: dict[int, float],
+        entry: tuple[int, int, tuple[int, ...]],
+        fixed: float,
+    ) -> Route:
+        index, level, copies = entry
+        fan = self._slots[index]
+        assert isinstance(fan, Fan)
+        size = self._frame.einsum.access(tap.edge.tensor).tile_size(self._frame.einsum.bounds)
+        values = [size * fixed * n for n in copies]
+        per_lane = [
+            value / (prod(choice) if level <= tap.level else 1)
+            for value, choice in zip(values, fan.choices, strict=True)
+        ]
+        energy = _choices({f: r for f, r in rates.items() if f == 0}, values)
+        calls = _choices({f: r for f, r in rates.items() if f != 0}, per_lane)
+        return Route(index, per_choice=energy + calls)
+
+
+def _adds(rates: dict[int, float], tensor: str, kind: str, factor: float) -> tuple[Add, ...]:
+    return tuple(Add(field, tensor, kind, rate * factor) for field, rate in rates.items())
+
+
+def _choices(
+    rates: dict[int, float], values: Sequence[float]
+) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    return tuple((field, tuple(rate * v for v in values)) for field, rate in rates.items())

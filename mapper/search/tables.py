@@ -1,0 +1,275 @@
+"""Apply the operations of a program to tables of labels, and undo them for the bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.arch.components import Comparison, Memory
+from tilewright.mapper.mapspace.fanout import Fan, holds
+from tilewright.mapper.mapspace.skeleton import Frame
+from tilewright.mapper.search import kernels
+from tilewright.mapper.search.fields import Fields
+from tilewright.mapper.search.kernels import Floats, Ints
+from tilewright.mapper.search.lattice import Axis, Lattice
+from tilewright.mapper.search.program import (
+    Charge,
+    Close,
+    Deal,
+    Occupy,
+    Operation,
+    Slide,
+    value_bits,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Labels per state (see kernels.py); `origin[i]` = (label of the table before, choice)."""
+
+    start: Ints
+    label: Floats
+    origin: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is above, per state: least energy to come (inf: no way up) and most lanes."""
+
+    rest: Floats
+    gain: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """An operation as arrays: see kernels.charge and kernels.deal."""
+
+    fields: Ints
+    plus: Floats
+    room: Floats
+    reach: Ints
+    times: Floats
+    lanes: Floats
+
+
+class Engine:
+    """Operations on the lattice of one frame; the arrays of each operation are made once."""
+
+    def __init__(self, frame: Frame, fields: Fields) -> None:
+        self.frame = frame
+        self.fields = fields
+        self.lattice = Lattice(frame.einsum.bounds)
+        self._arrays: dict[Operation, Arrays] = {}
+        self._counts: dict[tuple[str, str], Floats] = {}
+        self._axes: dict[tuple[str, ...], list[Axis]] = {}
+
+    def initial(self) -> Table:
+        """Return the table of one label at the unit tile: nothing paid yet."""
+        start = np.ones(self.lattice.size + 1, np.int64)
+        start[0] = 0
+        label = np.zeros((1, self.fields.width))
+        label[0, self.fields.lanes] = -1.0
+        for field in self.fields.gates.values():
+            label[0, field] = 1.0
+        energy = self._compute_energy()
+        label[0, 0] = energy
+        return Table(start, label, np.zeros((1, 2), np.int64))
+
+    def _compute_energy(self) -> float:
+        compute = self.frame.components[-1]
+        if self.frame.einsum.is_copy:
+            return 0.0
+        energy = sum(a.energy for a in compute.actions if a.name == "compute")
+        return float(energy * self.frame.einsum.operations * compute.actions_scale)
+
+    def final(self) -> Outlook:
+        """Return the outlook at the top: only the whole iteration space has arrived."""
+        rest = np.full(self.lattice.size, inf)
+        rest[-1] = 0.0
+        gain = np.zeros(self.lattice.size)
+        gain[-1] = 1.0
+        return Outlook(rest, gain)
+
+    def apply(
+        self, operation: Operation, table: Table, nd: int, views: tuple[Outlook, Outlook, Floats]
+    ) -> Table:
+        """Apply one operation. `views`: outlook before and after it, and the bound."""
+        before, after, bound = views
+        if isinstance(operation, Close):
+            view = (before.rest, before.gain, bound)
+            return self._close(self._axes_of(operation.variables), table, nd, view)
+        if isinstance(operation, Slide):
+            return self._slide(operation, table, nd, (before.rest, before.gain, bound))
+        arrays = self._array(operation)
+        if isinstance(operation, Deal):
+            result = kernels.deal(
+                table.start, table.label, nd, arrays.reach, arrays.times, arrays.plus,
+                after.rest, after.gain, bound,
+            )  # fmt: skip
+        else:
+            result = kernels.charge(
+                table.start, table.label, nd, arrays.fields, arrays.plus, arrays.room,
+                after.rest, after.gain, bound,
+            )  # fmt: skip
+        return Table(*result)
+
+    def undo(self, operation: Operation, after: Outlook) -> Outlook:
+        """Return the outlook before an operation from the one after it."""
+        if isinstance(operation, Close):
+            return self._above(self._axes_of(operation.variables), after)
+        if isinstance(operation, Slide):
+            return merged(
+                [after, *(self._above(self._axes_of((v,)), after) for v in operation.variables)]
+            )
+        arrays = self._array(operation)
+        if isinstance(operation, Deal):
+            energy = arrays.plus[:, 0].copy()
+            return Outlook(
+                *kernels.deal_above(after.rest, after.gain, arrays.reach, energy, arrays.lanes)
+            )
+        rest = after.rest + arrays.plus[0]
+        return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
+
+    def _close(
+        self, axes: list[Axis], table: Table, nd: int, view: tuple[Floats, Floats, Floats]
+    ) -> Table:
+        start, label = table.start, table.label
+        origin: Any = None
+        for axis in axes:
+            start, label, step = kernels.closure(
+                start, label, nd, axis.stride, axis.radix, *view
+            )
+            origin = step if origin is None else _composed(origin, step)
+        if origin is None:
+            origin = np.zeros((label.shape[0], 2), np.int64)
+            origin[:, 0] = np.arange(label.shape[0])
+        return Table(start, label, origin)
+
+    def _slide(
+        self, operation: Slide, table: Table, nd: int, view: tuple[Floats, Floats, Floats]
+    ) -> Table:
+        result = self._close([], table, nd, view)
+        for variable in operation.variables:
+            other = self._close(self._axes_of((variable,)), table, nd, view)
+            result = Table(
+                *kernels.union(
+                    result.start, result.label, result.origin,
+                    other.start, other.label, other.origin, nd,
+                )
+            )  # fmt: skip
+        return result
+
+    def _above(self, axes: list[Axis], after: Outlook) -> Outlook:
+        rest, gain = after.rest.copy(), after.gain.copy()
+        for axis in axes:
+            kernels.least_above(rest, axis.stride, axis.radix, 1.0)
+            kernels.least_above(gain, axis.stride, axis.radix, -1.0)
+        return Outlook(rest, gain)
+
+    def _axes_of(self, variables: tuple[str, ...]) -> list[Axis]:
+        if variables not in self._axes:
+            self._axes[variables] = self.lattice.axes_of(variables)
+        return self._axes[variables]
+
+    def _array(self, operation: Operation) -> Arrays:
+        if operation not in self._arrays:
+            if isinstance(operation, Deal):
+                made = self._deal_arrays(operation)
+            elif isinstance(operation, Occupy):
+                made = self._occupy_arrays(operation)
+            else:
+                assert isinstance(operation, Charge)
+                made = self._charge_arrays(operation)
+            self._arrays[operation] = made
+        return self._arrays[operation]
+
+    def count(self, tensor: str, kind: str) -> Floats:
+        """Return the `moved` or `first` count of an edge per tile at its child (see taps.py)."""
+        key = (tensor, kind)
+        if key not in self._counts:
+            access = self.frame.einsum.access(tensor)
+            relevances = ("relevant",) if kind == "first" else ("relevant", "partial", "irrelevant")
+            visits = self.lattice.visits(access, relevances)
+            self._counts[key] = self.lattice.occupancy(access) * visits
+        return self._counts[key]
+
+    def _charge_arrays(self, operation: Charge) -> Arrays:
+        numbers = sorted({0, *(add.field for add in operation.adds)})
+        plus = np.zeros((len(numbers), self.lattice.size))
+        for add in operation.adds:
+            plus[numbers.index(add.field)] += add.factor * self.count(add.tensor, add.kind)
+        if operation.pinned:
+            plus[0, ~self._allowed(operation.pinned)] = inf
+        return _charge(numbers, plus, (-1.0, inf, 0.0))
+
+    def _allowed(self, comparisons: tuple[Comparison, ...]) -> Any:
+        names = self.lattice.variables
+        return np.array(
+            [
+                all(holds(c, dict(zip(names, tile, strict=True))) for c in comparisons)
+                for tile in self.lattice.tiles.tolist()
+            ]
+        )
+
+    def _occupy_arrays(self, operation: Occupy) -> Arrays:
+        memory = self.frame.holder(operation.memory)
+        assert isinstance(memory, Memory)
+        access = self.frame.einsum.access(operation.tensor)
+        bits = self.lattice.occupancy(access) * value_bits(self.frame, operation.tensor, memory)
+        fits = np.where(bits > memory.size, inf, 0.0)
+        if not operation.shared:
+            return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
+        field = self.fields.room[operation.memory]
+        room = (float(field), float(memory.size), float(operation.last))
+        return _charge([0, field], np.stack([fits, bits]), room)
+
+    def _deal_arrays(self, operation: Deal) -> Arrays:
+        fan, width = operation.fan, self.fields.width
+        times = np.ones((len(fan.choices), width))
+        plus = np.zeros((len(fan.choices), width))
+        lanes = np.array([float(prod(choice)) for choice in fan.choices])
+        times[:, self.fields.lanes] = lanes
+        gate = self.fields.gates.get((fan.component, fan.name))
+        if gate is not None:
+            times[:, gate] = lanes
+        depth = self.frame.level(fan.component)
+        for (level, _), field in self.fields.calls.items():
+            if level >= depth:
+                times[:, field] = 1.0 / lanes
+        for field, values in operation.plus:
+            plus[:, field] += values
+        reach = np.stack([self._reach(fan, choice) for choice in fan.choices])
+        return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
+
+    def _reach(self, fan: Fan, choice: tuple[int, ...]) -> Ints:
+        tile = dict.fromkeys(self.lattice.variables, 1) | dict(
+            zip(fan.variables, choice, strict=True)
+        )
+        exponents = self.lattice.exponents(list(tile.values()))
+        possible = (self.lattice.digits >= exponents).all(axis=1)
+        states = np.arange(self.lattice.size, dtype=np.int64)
+        return np.where(possible, states - self.lattice.offset(exponents), -1)
+
+
+def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:
+    none = np.zeros((0, 0))
+    return Arrays(
+        np.array(numbers, np.int64), plus, np.array(room), none.astype(np.int64), none, np.zeros(0)
+    )
+
+
+def _composed(first: Ints, second: Ints) -> Ints:
+    origin = first[second[:, 0]]
+    origin[:, 1] = 0
+    return origin
+
+
+def merged(views: list[Outlook]) -> Outlook:
+    """Return the best of several outlooks, state by state."""
+    return Outlook(
+        np.minimum.reduce([view.rest for view in views]),
+        np.maximum.reduce([view.gain for view in views]),
+    )

@@ -1,0 +1,47 @@
+"""Programs of all templates in one tree: what is below is shared (lattice-dp.md §1, suffix memo)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tilewright.mapper.search.program import Operation, Program
+from tilewright.mapper.search.tables import Engine, Outlook, merged
+
+
+@dataclass(slots=True)
+class Node:
+    """The state of the search after `operation`; the root has none."""
+
+    operation: Operation | None
+    children: dict[Operation, Node] = field(default_factory=dict)
+    ends: list[Program] = field(default_factory=list)
+    before: Outlook | None = None  # outlook below the operation
+    after: Outlook | None = None  # outlook above it, over everything that continues here
+
+
+def grow(programs: Iterable[Program]) -> Node:
+    """Build the tree of all programs."""
+    root = Node(None)
+    for program in programs:
+        node = root
+        for operation in program.operations:
+            node = node.children.setdefault(operation, Node(operation))
+        node.ends.append(program)
+    return root
+
+
+def look_ahead(node: Node, engine: Engine) -> Outlook:
+    """Fill in the outlooks of a tree, from its leaves to the root; return the root's.
+
+    Room is checked for each tile alone and latency left out, so that the energy still to pay is a
+    lower bound (lattice-dp.md §9.2).
+    """
+    views = [look_ahead(child, engine) for child in node.children.values()]
+    if node.ends:
+        views.append(engine.final())
+    node.after = merged(views)
+    node.before = (
+        node.after if node.operation is None else engine.undo(node.operation, node.after)
+    )
+    return node.before
