@@ -59,7 +59,7 @@ def list_studies(as_json: bool) -> None:
     "(search.batch=4, seed=7). May be repeated."
 )
 @json_option()
-def run_study(
+def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     study: str,
     workers: int | None,
     out: Path | None,
@@ -137,7 +137,7 @@ def report_command(directory: Path, as_json: bool) -> None:
 @click.option("--trial", type=click.IntRange(min=0), default=None,
               help="Number of a trial.  [default: the first design of the front]")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), default=None,
-              help="Write the timeline there (open it in ui.perfetto.dev or chrome://tracing).")  # fmt: skip
+              help="Write the timeline there (open it in ui.perfetto.dev).")  # fmt: skip
 @json_option()
 def simulate_command(directory: Path, trial: int | None, out: Path | None, as_json: bool) -> None:
     """Execute a design of a simulated study again and show what it costs.

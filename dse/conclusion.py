@@ -86,12 +86,14 @@ def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) 
     values = " · ".join(quantity(trial.metrics[o.metric], o.metric) for o in spec.objectives)
     words = ""
     if reference is not None:
-        parts = [
-            f"{label(o.metric)} {compare(trial.metrics[o.metric], reference.metrics[o.metric], o.goal)[0]}"
-            for o in spec.objectives
-        ]
-        words = ", ".join(parts)
+        words = ", ".join(_compared(objective, trial, reference) for objective in spec.objectives)
     return Best("Balanced", trial, values, words, None)
+
+
+def _compared(objective: Objective, trial: Trial, reference: Trial) -> str:
+    name = objective.metric
+    words, _ = compare(trial.metrics[name], reference.metrics[name], objective.goal)
+    return f"{label(name)} {words}"
 
 
 def census(trials: Sequence[Trial], front: int) -> str:

@@ -22,9 +22,7 @@ SETTINGS_HELP = "Set a variable of the files, e.g. --set SCALE=8. May be repeate
 
 def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
     """Return the option --set KEY=VALUE."""
-    return click.option(
-        "--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text
-    )
+    return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
 
 
 def json_option() -> Callable[[F], F]:
@@ -39,7 +37,10 @@ def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
         key, equals, text = item.partition("=")
         if not equals or not key.strip():
             raise SpecError(
-                "--set takes KEY=VALUE", where=Where("command line"), value=item, instead="--set N=4"
+                "--set takes KEY=VALUE",
+                where=Where("command line"),
+                value=item,
+                instead="--set N=4",
             )
         found[key.strip()] = _scalar(text.strip(), item)
     return found

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-MAX_LANES = 24
-MAX_SPANS = 4000
+MAX_LANES = 16
+MAX_SPANS = 800
 
 
 def section(

@@ -56,6 +56,7 @@ class Keys:
         self._context = {
             "version": version(),
             "model": spec.model,
+            "machine": spec.machine if spec.model == "simulated" else None,
             "mapper": spec.mapper_objective,
             "files": [list(hashes.values()) for hashes in contents],
             "variables": [dict(spec.arch.variables), dict(spec.workload.variables)],

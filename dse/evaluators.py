@@ -29,7 +29,7 @@ def make_evaluator(spec: StudySpec) -> Evaluator:
     if spec.model == "simulated":
         from tilewright.dse.simulated import SimulatedEvaluator
 
-        return SimulatedEvaluator(spec.arch, spec.workload)
+        return SimulatedEvaluator(spec.arch, spec.workload, spec.machine)
     from tilewright.dse.analytical import AnalyticalEvaluator
 
     return AnalyticalEvaluator(spec.arch, spec.workload, spec.mapper_objective)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from tilewright.dse.space import Point, Value, canonical_json
 
 if TYPE_CHECKING:
-    from tilewright.arch.load import Arch
-    from tilewright.mapper.workload import Workload
-
+    from tilewright.arch.tree import Arch
     from tilewright.dse.study import Source
+    from tilewright.mapper.workload import Workload
 
 
 def architecture(source: Source, point: Point) -> Arch:

@@ -18,8 +18,9 @@ _BLOCK = 256
 def oriented(values: Sequence[Sequence[float]], goals: Sequence[Goal]) -> NDArray[np.float64]:
     """Return the values as an array [points, objectives] in which smaller is always better."""
     signs = np.array([1.0 if goal == "minimize" else -1.0 for goal in goals])
-    costs: NDArray[np.float64] = np.asarray(values, dtype=np.float64).reshape(-1, len(goals))
-    return np.multiply(costs, signs)
+    costs: NDArray[np.float64] = np.array(values, dtype=np.float64).reshape(-1, len(goals))
+    costs *= signs
+    return costs
 
 
 def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -53,7 +54,8 @@ def _dominated(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDAr
         mine, theirs = points[:, column, None], others[None, :, column]
         nowhere_larger &= theirs <= mine
         somewhere_smaller |= theirs < mine
-    return np.any(nowhere_larger & somewhere_smaller, axis=1)
+    dominated = nowhere_larger & somewhere_smaller
+    return np.asarray(dominated.any(axis=1), dtype=np.bool_)
 
 
 def reference_box(costs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

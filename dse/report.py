@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.dse.conclusion import census, highlights, reference_of
-from tilewright.dse.record import Trial, front_of
 from tilewright.dse.reasons import group_reasons
+from tilewright.dse.record import Trial, front_of
 from tilewright.dse.report_data import metric_names, report_data
 from tilewright.dse.rundir import REPORT, RunDirectory, write_atomically
 from tilewright.dse.study import StudySpec
@@ -62,8 +62,8 @@ def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dic
         "environment": environment,
         "directory": str(run.path),
         "command": _command(environment),
-        # json is safe in a script element once its < cannot end the element
-        "data": Markup(_script_safe(data)),
+        # JSON is safe in a script element once no `<` can end the element.
+        "data": Markup(_script_safe(data)),  # noqa: S704
     }
 
 

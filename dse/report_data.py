@@ -61,7 +61,7 @@ def knob_labels(spec: StudySpec) -> list[str]:
 
 def knob_text(path: str, value: Value) -> str:
     """Return a knob's value as people write it; sizes of memories are bits."""
-    if isinstance(value, bool) or isinstance(value, str):
+    if isinstance(value, bool | str):
         return str(value)
     if path.endswith(".size"):
         return with_unit(value, "bit")

@@ -17,6 +17,7 @@ from tilewright.dse.evaluators import make_evaluator
 from tilewright.dse.front import summarize
 from tilewright.dse.loop import Setting, Watcher, explore, shown_in_detail
 from tilewright.dse.pool import Pool, make_pool
+from tilewright.dse.preflight import preflight
 from tilewright.dse.record import Trial
 from tilewright.dse.rundir import FRONT, SPEC, RunDirectory, RunError, pretty_json, write_atomically
 from tilewright.dse.study import StudySpec, differing_keys, load_study
@@ -105,6 +106,8 @@ def spec_text(spec: StudySpec) -> str:
 
 
 def _run(spec: StudySpec, run: RunDirectory, how: Execution) -> StudyResult:
+    if how.evaluator is None:
+        preflight(spec)
     evaluator = how.evaluator or make_evaluator(spec)
     setting = Setting(spec, evaluator, Keys(spec))
     watcher = how.watcher or _Silent()

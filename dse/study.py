@@ -40,6 +40,7 @@ class StudySpec:
     arch: Source
     workload: Source
     model: ModelName
+    machine: str
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...]
     space: Space
@@ -74,6 +75,14 @@ def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> Study
     document = load_document(path, variables=variables)
     reader = StudyReader(document, path.resolve().parent)
     return reader.read(fields, variables)
+
+
+def load_stored_study(path: Path) -> StudySpec:
+    """Load the study of a run to look at it: the files that it names need not be there."""
+    from tilewright.arch.source import load_document
+    from tilewright.dse.study_reader import StudyReader
+
+    return StudyReader(load_document(path), path.resolve().parent, stored=True).read({}, {})
 
 
 def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any], path: str = "") -> list[str]:

@@ -79,6 +79,7 @@ class StudyFile(SpecModel):
     arch: InputFile
     workload: InputFile
     model: ModelName
+    machine: StrictStr = "wse2-sdk-sim"
     objectives: Annotated[list[ObjectiveItem], Field(min_length=1)]
     constraints: list[ConstraintItem] = Field(default_factory=list)
     space: Annotated[dict[str, KnobItem], Field(min_length=1)]

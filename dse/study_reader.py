@@ -15,18 +15,22 @@ from tilewright.dse.record import Constraint, Objective
 from tilewright.dse.shipped import Kind, find_file
 from tilewright.dse.space import Dimension, Space, Value, canonical_json
 from tilewright.dse.study import Baseline, Source, StudySpec, replaced
-from tilewright.dse.study_file import InputFile, KnobItem, StudyFile
+from tilewright.dse.study_file import BaselineItem, InputFile, KnobItem, StudyFile
 
-_KNOB_KINDS = ("arch", "workload", "mapping")
+_KNOB_KINDS = ("arch", "workload", "mapping", "machine")
 _MAX_VALUES = 1_000_000
 
 
 class StudyReader:
-    """Reads one document; `base` is the folder in which its files are looked for."""
+    """Reads one document; `base` is the folder in which its files are looked for.
 
-    def __init__(self, document: Document, base: Path) -> None:
+    `stored`: the study of a run that is only looked at; its files are not looked for.
+    """
+
+    def __init__(self, document: Document, base: Path, *, stored: bool = False) -> None:
         self._document = document
         self._base = base
+        self._stored = stored
 
     def read(self, fields: Mapping[str, Value], variables: Mapping[str, Value]) -> StudySpec:
         """Return the study with `fields` replaced and `variables` given to its input files."""
@@ -54,6 +58,7 @@ class StudyReader:
             arch=sources["arch"],
             workload=sources["workload"],
             model=file.model,
+            machine=file.machine,
             objectives=self._objectives(file),
             constraints=self._constraints(file),
             space=space,
@@ -70,6 +75,8 @@ class StudyReader:
         return self._document.where(path)
 
     def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> Source:
+        if self._stored:
+            return Source(item.file, dict(item.variables))
         kind: Kind = "hardware" if key == "arch" else "workloads"
         path = find_file(item.file, kind, self._base, self._where(key, "file"))
         return Source(str(path), {**item.variables, **variables})
@@ -114,7 +121,7 @@ class StudyReader:
         found: list[Baseline] = []
         for position, item in enumerate(file.baselines):
             try:
-                point = space.point(space.choice(item.values))
+                point = space.point(space.choice(self._plain(position, item, space)))
             except SpecError as error:
                 raise SpecError(
                     f"baseline {item.name}: {error.what}",
@@ -124,11 +131,22 @@ class StudyReader:
             found.append(Baseline(item.name, point))
         return tuple(found)
 
+    def _plain(self, position: int, item: BaselineItem, space: Space) -> dict[str, Value]:
+        """Return the values of a baseline; arithmetic as a number where the knob has numbers."""
+        plain: dict[str, Value] = dict(item.values)
+        for dimension in space.dimensions:
+            value = plain.get(dimension.path)
+            if isinstance(value, str) and dimension.ordered:
+                path = ("baselines", position, "values", dimension.path)
+                plain[dimension.path] = self._number(value, *path)
+        return plain
+
     def _dimension(self, path: str, knob: KnobItem) -> Dimension:
         kind, _, rest = path.partition(".")
         if kind not in _KNOB_KINDS or not rest or (kind == "mapping" and "." not in rest):
             raise SpecError(
-                "a knob is arch.<path>, workload.<variable> or mapping.<einsum>.<choice>",
+                "a knob is arch.<path>, workload.<variable>, mapping.<einsum>.<choice> or "
+                "machine.<field of the profile>",
                 where=self._document.where_key(("space", path)),
                 value=path,
             )

@@ -1,6 +1,6 @@
 """A small study with a closed-form model, for tests of the loop; also a program for subprocesses.
 
-    python toy_study.py DIRECTORY start|resume WORKERS [SAMPLER] [PAUSE]
+python toy_study.py DIRECTORY start|resume WORKERS [SAMPLER] [PAUSE]
 """
 
 from __future__ import annotations
@@ -73,13 +73,20 @@ class ToyModel:
 
 def toy_section(x, y, tile, energy, cycles):
     """Details in the form of dse/details.py."""
-    busy = [[int(cycles * (0.4 + 0.5 * math.sin(i * 0.3) ** 2)) for i in range(x)] for _ in range(y)]
+    busy = [
+        [int(cycles * (0.4 + 0.5 * math.sin(i * 0.3) ** 2)) for i in range(x)] for _ in range(y)
+    ]
     words = [[(i + 1) * (j + 1) for i in range(x)] for j in range(y)]
     lanes = [
         {
             "name": f"row {row}, column 0",
             "spans": [
-                [t * cycles / 8, (t + 0.7) * cycles / 8, f"fmacs tile {t}", "fmacs" if t % 3 else "fmovs"]
+                [
+                    t * cycles / 8,
+                    (t + 0.7) * cycles / 8,
+                    f"fmacs tile {t}",
+                    "fmacs" if t % 3 else "fmovs",
+                ]
                 for t in range(8)
             ],
         }

@@ -1,0 +1,123 @@
+"""Commands on one design: evaluate a mapping, find the best mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tilewright.dse.console import emit, json_option, parse_settings, settings_option
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_ARCH = click.option("--arch", required=True, metavar="FILE",
+                     help="Architecture file, or the name of a shipped one.")  # fmt: skip
+_WORKLOAD = click.option("--workload", required=True, metavar="FILE",
+                         help="Workload file, or the name of a shipped one.")  # fmt: skip
+
+
+def conventions_option() -> Callable[[F], F]:
+    """Return the option --conventions."""
+    return click.option(
+        "--conventions",
+        type=click.Choice(["default", "accelforge"]),
+        default="default",
+        show_default=True,
+        help="Whose conventions count (docs/conventions.md lists the differences).",
+    )
+
+
+@click.command("evaluate", short_help="Say what a mapping costs.")
+@_ARCH
+@_WORKLOAD
+@click.option("--mapping", required=True, metavar="FILE", help="Mapping file.")
+@conventions_option()
+@settings_option()
+@json_option()
+def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
+    arch: str,
+    workload: str,
+    mapping: str,
+    conventions: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Say what a mapping costs: energy, latency, area, and where they come from.
+
+    \b
+    Examples:
+      tilewright evaluate --arch tpu_v4i --workload matmul.yaml --mapping m.yaml
+      tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
+    """
+    from tilewright.mapper.evaluate import evaluate
+    from tilewright.mapper.mapping_file import load_mapping
+
+    machine, work = _load(arch, workload, parse_settings(settings))
+    nest = load_mapping(Path(mapping))
+    score = evaluate(machine, work, nest, conventions=conventions)
+    if as_json:
+        emit(score.to_dict())
+        return
+    click.echo(_score_text(score.to_dict()))
+
+
+@click.command("map", short_help="Find the best mapping of a workload.")
+@_ARCH
+@_WORKLOAD
+@click.option("--objective", type=click.Choice(["energy", "latency", "edp"]), default="energy",
+              show_default=True, help="What to minimize (edp: energy × latency).")  # fmt: skip
+@click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only.")
+@conventions_option()
+@settings_option()
+@json_option()
+def map_command(  # noqa: PLR0913, PLR0917 (one per option)
+    arch: str,
+    workload: str,
+    objective: str,
+    einsum: str | None,
+    conventions: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find the best mapping of a workload on an architecture, with a certificate.
+
+    The mapping is printed as a loop nest; with --json it is the text of a mapping file, which
+    `tilewright evaluate` takes.
+
+    \b
+    Examples:
+      tilewright map --arch tpu_v4i --workload matmul.yaml
+      tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
+    """
+    from tilewright.dse.mapping_answer import find_mapping
+
+    machine, work = _load(arch, workload, parse_settings(settings))
+    answer = find_mapping(machine, work, (objective, einsum, conventions))
+    if as_json:
+        emit(answer.document())
+    else:
+        click.echo(answer.text())
+
+
+def _load(arch: str, workload: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    from tilewright.arch.load import load_arch
+    from tilewright.dse.shipped import find_file
+    from tilewright.mapper.workload import load_workload
+
+    here = Path.cwd()
+    machine = load_arch(find_file(arch, "hardware", here), variables=settings)
+    return machine, load_workload(find_file(workload, "workloads", here), variables=settings)
+
+
+def _score_text(document: Mapping[str, Any]) -> str:
+    from tilewright.dse.units import label, quantity
+
+    totals = ("energy", "latency", "edp", "area", "leak_power")
+    lines = [f"{label(name)}: {quantity(document[name], name)}" for name in totals]
+    for key, metric in (("energy_by", "energy"), ("latency_by", "latency")):
+        ranked = sorted(document[key].items(), key=lambda item: (-item[1], item[0]))
+        lines += ["", f"{metric} by part:"]
+        lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked if value]
+    return "\n".join(lines)

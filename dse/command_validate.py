@@ -1,0 +1,132 @@
+"""The command validate: check any of our files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.dse.console import emit, json_option, parse_settings, say, settings_option
+
+if TYPE_CHECKING:
+    from tilewright.arch.source import Document
+
+_KINDS = {
+    "study": ("objectives", "space"),
+    "architecture": ("arch",),
+    "workload": ("workload",),
+    "mapping": ("mapping",),
+    "machine profile": ("profile",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a file is, what it holds, or what is wrong with it."""
+
+    file: str
+    kind: str | None
+    summary: str
+    error: str | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the verdict as JSON data."""
+        return {
+            "file": self.file,
+            "kind": self.kind,
+            "valid": self.error is None,
+            "summary": self.summary,
+            "error": self.error,
+        }
+
+
+@click.command("validate", short_help="Check architecture, workload, mapping or study files.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@settings_option()
+@json_option()
+def validate_command(files: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> None:
+    """Check files: architecture, workload, mapping, study or machine profile.
+
+    What a file is follows from its top-level keys. Exit code 2 if any of them does not hold.
+
+    \b
+    Example:
+      tilewright validate hardware/*.yaml workloads/*.yaml studies/mine.yaml
+    """
+    variables = parse_settings(settings)
+    verdicts = [_verdict(file, variables) for file in files]
+    if as_json:
+        emit([verdict.document() for verdict in verdicts])
+    for verdict in verdicts:
+        if verdict.error is not None:
+            say(f"error: {verdict.error}")
+        elif not as_json:
+            click.echo(f"{verdict.file}: {verdict.kind}, {verdict.summary}")
+    click.get_current_context().exit(2 if any(v.error is not None for v in verdicts) else 0)
+
+
+def _verdict(file: str, variables: dict[str, Any]) -> Verdict:
+    from tilewright.arch.errors import TilewrightError
+
+    kinds: list[str] = []
+    try:
+        from tilewright.arch.source import load_document
+
+        document = load_document(Path(file), variables=variables)
+        kinds = _kinds_of(document)
+        summaries = [_check(kind, Path(file), variables) for kind in kinds]
+    except TilewrightError as error:
+        return Verdict(file, " and ".join(kinds) or None, "", str(error))
+    return Verdict(file, " and ".join(kinds), "; ".join(summaries), None)
+
+
+def _kinds_of(document: Document) -> list[str]:
+    from tilewright.arch.errors import SpecError
+    from tilewright.arch.names import did_you_mean
+
+    keys = list(document.data) if isinstance(document.data, dict) else []
+    found = [kind for kind, wanted in _KINDS.items() if all(key in keys for key in wanted)]
+    if "study" in found:  # a study names an architecture and a workload under the same keys
+        return ["study"]
+    if not found:
+        known = sorted({key for wanted in _KINDS.values() for key in wanted})
+        close = did_you_mean(str(keys[0]), known) if keys else ""
+        raise SpecError(
+            "this is no file of ours: no arch, workload, mapping, profile, or objectives and space",
+            where=document.where(),
+            value=[str(key) for key in keys],
+            instead=close or None,
+        )
+    return found
+
+
+def _check(kind: str, path: Path, variables: dict[str, Any]) -> str:
+    if kind == "architecture":
+        from tilewright.arch.load import load_arch
+
+        arch = load_arch(path, variables=variables)
+        return f"{sum(node.is_leaf for node in arch.root.walk())} components"
+    if kind == "workload":
+        from tilewright.mapper.workload import load_workload
+
+        return f"{len(load_workload(path, variables=variables).einsums)} Einsums"
+    if kind == "mapping":
+        from tilewright.mapper.mapping_file import load_mapping
+
+        return f"{len(load_mapping(path).nodes)} nodes"
+    if kind == "study":
+        return _check_study(path, variables)
+    from tilewright.simulator.profile import load_profile
+
+    return f"profile {load_profile(path).name}"
+
+
+def _check_study(path: Path, variables: dict[str, Any]) -> str:
+    from tilewright.dse.preflight import preflight
+    from tilewright.dse.study import load_study
+
+    spec = load_study(path, variables)
+    preflight(spec)
+    return f"{len(spec.space.dimensions)} knobs, {spec.space.size:,} designs"

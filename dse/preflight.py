@@ -1,0 +1,44 @@
+"""Check a study's files and knobs before the first trial: a typo is no infeasible design."""
+
+from __future__ import annotations
+
+from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.arch.names import did_you_mean
+from tilewright.dse.inputs import architecture, workload
+from tilewright.dse.study import StudySpec
+
+
+def preflight(spec: StudySpec) -> None:
+    """Load the files and turn every arch knob once; SpecError for what can never work."""
+    first = {d.path: d.values[0] for d in spec.space.dimensions}
+    for dimension in spec.space.dimensions:
+        if dimension.path.startswith("arch."):
+            try:
+                architecture(spec.arch, {dimension.path: dimension.values[0]})
+            except TilewrightError as error:
+                raise SpecError(
+                    f"the knob {dimension.path}: {error.what}",
+                    where=error.where,
+                    instead=error.instead,
+                ) from None
+    architecture(spec.arch, {})
+    _check_mapping_knobs(spec, [e.name for e in workload(spec.workload, first).einsums])
+
+
+def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
+    for path in spec.space.paths:
+        if not path.startswith("mapping."):
+            continue
+        if spec.model != "simulated":
+            raise SpecError(
+                f"the knob {path} has no effect: in an {spec.model} study the mapper chooses"
+                " the mapping",
+                instead="leave it out, or use model: simulated",
+            )
+        einsum = path.split(".")[1]
+        if einsum not in ("*", *einsums):
+            raise SpecError(
+                f"the knob {path} names no Einsum of the workload",
+                value=einsum,
+                instead=did_you_mean(einsum, einsums) or None,
+            )

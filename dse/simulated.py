@@ -1,0 +1,141 @@
+"""The simulated model: each Einsum's candidate is lowered, executed, checked, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.dse.details import section, timeline
+from tilewright.dse.evaluator import Outcome
+from tilewright.dse.inputs import architecture, knobs, mapping_choices, workload
+from tilewright.dse.space import Point
+from tilewright.dse.study import Source
+
+if TYPE_CHECKING:
+    from tilewright.mapper.candidate import Candidate
+    from tilewright.simulator.cost_model import SimulatedScore
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One Einsum's candidate and what its execution cost."""
+
+    candidate: Candidate
+    score: SimulatedScore
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedEvaluator:
+    """Builds a candidate per Einsum from the `mapping.` knobs and runs them one after the other.
+
+    Cycles, latency, energy and hops are summed over the Einsums, SRAM is the largest need of any;
+    utilization is the share of all element-cycles that do a multiply-accumulate.
+    """
+
+    arch: Source
+    workload: Source
+    machine: str
+
+    def evaluate(self, point: Point) -> Outcome:
+        """Score a design; raises InfeasibleMapping (or another error of ours) with the reason."""
+        runs = self.runs(point)
+        sections = [describe(run) for run in runs]
+        return Outcome(total_metrics(runs), details={"sections": sections})
+
+    def runs(self, point: Point) -> list[Run]:
+        """Execute all Einsums of the workload."""
+        from tilewright.arch.flatten import flatten
+        from tilewright.mapper.candidate import grid_candidate
+        from tilewright.simulator.cost_model import SimulatedCostModel
+
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        overrides = knobs(point, "machine.")
+        model = SimulatedCostModel(machine=self.machine, timeline=True, overrides=overrides)
+        # All candidates first: building one is cheap, and one that cannot be built ends the design.
+        candidates = [
+            grid_candidate(
+                flatten(arch, work.scope(einsum))[0], einsum, mapping_choices(point, einsum.name)
+            )
+            for einsum in work.einsums
+        ]
+        return [Run(candidate, model.score(candidate)) for candidate in candidates]
+
+
+def total_metrics(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the metrics of a workload whose Einsums run one after the other."""
+    metrics = [run.score.metrics for run in runs]
+    totals = {
+        name: float(sum(one[name] for one in metrics))
+        for name in ("cycles", "latency", "energy", "hops")
+    }
+    worked = sum(one["utilization"] * one["cycles"] for one in metrics)
+    grid = runs[0].candidate.grid
+    return {
+        **totals,
+        "edp": totals["energy"] * totals["latency"],
+        "sram_bits": max(one["sram_bits"] for one in metrics),
+        "utilization": worked / totals["cycles"],
+        "elements": float(grid.columns * grid.rows),
+    }
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """Return the report's section of one execution."""
+    score, grid = run.score, run.candidate.grid
+    elements = grid.columns * grid.rows
+    facts = {
+        "result equals numpy.einsum": "yes" if score.checked else "no",
+        "largest error, share of the rounding bound": score.error_bound_used,
+        "cycles": score.metrics["cycles"],
+        "utilization": score.metrics["utilization"],
+        "grid": f"{grid.columns} × {grid.rows} elements",
+        "SRAM per element": f"{score.metrics['sram_bits'] / 8:,.0f} bytes",
+    }
+    found = section(
+        score.einsum,
+        str(score.mapping),
+        by_component(score.energy_by),
+        {_STATES.get(name, name): cycles / elements for name, cycles in score.cycles_by.items()},
+        facts,
+    )
+    found["time_unit"] = "cycles"
+    found["maps"] = _maps(score)
+    found["timeline"] = _timeline(score)
+    return found
+
+
+def by_component(energy_by: Mapping[str, float]) -> dict[str, float]:
+    """Sum energies with keys `einsum/component/…` by component."""
+    totals: dict[str, float] = {}
+    for key, energy in energy_by.items():
+        component = key.split("/")[1] if "/" in key else key
+        totals[component] = totals.get(component, 0.0) + energy
+    return totals
+
+
+_STATES = {"wait_input": "waiting for input", "wait_output": "waiting for output"}
+
+
+def _maps(score: SimulatedScore) -> dict[str, Any]:
+    from tilewright.simulator.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
+
+    cycles, links = score.trace.element_cycles, score.trace.link_words
+    stalled = cycles[:, :, WAIT_INPUT] + cycles[:, :, WAIT_OUTPUT]
+    return {
+        "busy": {"unit": "cycles", "values": cycles[:, :, BUSY].tolist()},
+        "stalled": {"unit": "cycles", "values": stalled.tolist()},
+        "words sent over the links": {"unit": "words", "values": links[:, :, :4].sum(2).tolist()},
+        "multiply-accumulates": {"unit": "", "values": score.trace.element_macs.tolist()},
+    }
+
+
+def _timeline(score: SimulatedScore) -> dict[str, Any]:
+    lanes: dict[tuple[int, int, str], list[list[object]]] = {}
+    for entry in score.trace.timeline:
+        what = f"{entry.operation} {entry.label} ({entry.task})"
+        span: list[object] = [entry.start, entry.end, what, entry.operation]
+        lanes.setdefault((entry.row, entry.column, entry.thread), []).append(span)
+    named = [(f"({row}, {column}) {thread}", lanes[row, column, thread])
+             for row, column, thread in sorted(lanes)]  # fmt: skip
+    return timeline("cycles", float(score.metrics["cycles"]), named)
