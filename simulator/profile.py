@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
-from tilewright.arch.errors import Where
-from tilewright.arch.source import Document, load_document
+from tilewright.arch.source import load_document
+from tilewright.simulator import profile_file
 from tilewright.simulator.errors import ProfileError
-from tilewright.simulator.operations import OPERATIONS
+from tilewright.simulator.profile_file import OperationTiming
 
 FOLDER = Path(__file__).parent / "profiles"
-
-
-@dataclass(frozen=True, slots=True)
-class OperationTiming:
-    """How fast the datapath does one operation on memory operands.
-
-    A group of `group` elements takes `cycles[s]` cycles with s memory source streams; a
-    reduction into a scalar takes `reduction` cycles per element (wse.md §1.4).
-    """
-
-    group: int
-    cycles: tuple[Fraction, Fraction, Fraction]
-    reduction: Fraction
-
-    def per_element(self, memory_sources: int) -> Fraction:
-        """Return cycles per element with so many memory source streams."""
-        return self.cycles[memory_sources] / self.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +66,7 @@ class Profile:
 
     def with_values(self, values: Mapping[str, object]) -> Profile:
         """Return the profile with some fields changed (`hop_cycles`, `operations.fmacs.group`)."""
-        return _with_values(self, values)
+        return profile_file.with_values(self, values)
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
@@ -100,4 +81,4 @@ def load_profile(name_or_path: str | Path) -> Profile:
             known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
             raise ProfileError("unknown machine profile", value=str(name_or_path), instead=known)
         path = shipped
-    return _read(load_document(path))
+    return Profile(**profile_file.read(load_document(path)))  # type: ignore[arg-type]

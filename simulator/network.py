@@ -1,0 +1,307 @@
+"""Routes to a network of FIFOs: output queues, router buffers, input queues, edge ports.
+
+One router buffer per element and color in use: all its rx ports feed it (two arrivals in one
+cycle are an error), its head leaves by all tx ports at once. A queue of depth d behind a latency
+of L cycles holds d + L - 1 entries: the registers on the way are full too when it is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.tables import CodeLayout
+
+Ids = npt.NDArray[np.int64]
+LINKS = 6
+"""Links per element: N, E, S, W, ramp to the element, ramp from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The FIFO network of a program: the engine's table at cycle 0 and what each row is."""
+
+    fifo: at.Table
+    queue: npt.NDArray[np.int32]
+    """(elements, 16): FIFO of each queue slot, -1 if not bound and used."""
+    links: int
+    ring_entries: int
+    element: Ids
+    """Element (row * width + column) of each FIFO; of an edge port, the element at its border."""
+    kind: Ids
+    """OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT of each FIFO."""
+    edge_inputs: tuple[Ids, ...]
+    """FIFOs of each edge input, per position."""
+    edge_outputs: tuple[Ids, ...]
+    words: npt.NDArray[np.int64]
+    """(moves, 3): FIFO, element, port of every way a FIFO's words go, for link counts."""
+
+
+OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
+
+
+def compile_network(
+    program: Program, layouts: tuple[CodeLayout, ...], profile: Profile
+) -> Network:
+    """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
+    return _NetworkCompiler(program, layouts, profile).compile()
+
+
+class _NetworkCompiler:
+    def __init__(
+        self, program: Program, layouts: tuple[CodeLayout, ...], profile: Profile
+    ) -> None:
+        self.program = program
+        self.layouts = layouts
+        self.profile = profile
+        self.shape = (program.height, program.width)
+        self.elements = program.height * program.width
+        self.rows: list[at.Table] = []
+        self.kinds: list[Ids] = []
+        self.places: list[Ids] = []
+        self.count = 0
+        self.queue = np.full((self.elements, 16), -1, dtype=np.int32)
+        self.links = self.elements * LINKS
+        self.successors: list[tuple[Ids, Ids, Ids]] = []
+        self.words: list[Ids] = []
+        codes = program.placement.ravel()
+        self.places_of = {
+            layout.code.name: np.flatnonzero(codes == number).astype(np.int64)
+            for number, layout in enumerate(layouts)
+        }
+
+    def compile(self) -> Network:
+        outputs = [self._edge_output(port) for port in self.program.edge_outputs]
+        inputs = [self._edge_input(port) for port in self.program.edge_inputs]
+        for color in self.program.colors:
+            self._color(color.name, color.id, outputs, inputs)
+        self._check_queues_routed()
+        fifo = np.concatenate(self.rows) if self.rows else np.zeros((0, at.F_WIDTH), np.int64)
+        self._connect(fifo)
+        fifo[:, at.F_RING] = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
+        return Network(
+            fifo,
+            self.queue,
+            self.links,
+            int(fifo[:, at.F_CAP].sum()),
+            _joined(self.places),
+            _joined(self.kinds),
+            tuple(inputs),
+            tuple(outputs),
+            np.concatenate(self.words) if self.words else np.zeros((0, 3), np.int64),
+        )
+
+    def _add(self, kind: int, places: Ids, capacity: Ids | int, latency: int) -> Ids:
+        """Append one FIFO per place; return their numbers."""
+        block = np.zeros((places.size, at.F_WIDTH), dtype=np.int64)
+        numbers = np.arange(self.count, self.count + places.size, dtype=np.int64)
+        block[:, at.F_CAP] = capacity
+        block[:, at.F_LATENCY] = latency
+        block[:, [at.F_POPPED, at.F_PUSHED, at.F_WAITER]] = -1
+        block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
+        self.rows.append(block)
+        self.kinds.append(np.full(places.size, kind, dtype=np.int64))
+        self.places.append(places)
+        self.count += places.size
+        return numbers
+
+    def _border(self, port: EdgeInput | EdgeOutput) -> Ids:
+        """Return the elements at an edge port's positions."""
+        along = np.arange(port.first, port.first + port.positions, dtype=np.int64)
+        height, width = self.shape
+        if port.side == "N":
+            return along
+        if port.side == "S":
+            return (height - 1) * width + along
+        return along * width + (width - 1 if port.side == "E" else 0)
+
+    def _edge_output(self, port: EdgeOutput) -> Ids:
+        return self._add(EDGE_OUT, self._border(port), port.count, self.profile.hop_cycles)
+
+    def _edge_input(self, port: EdgeInput) -> Ids:
+        return self._add(EDGE_IN, self._border(port), port.count, 1)
+
+    def _color(self, name: str, number: int, outputs: list[Ids], inputs: list[Ids]) -> None:
+        """Add the router buffers and queues of one color and note how they feed each other."""
+        rx, tx = self._masks([route for route in self.program.routes if route.color == name], name)
+        places = np.flatnonzero(tx.ravel())
+        hop = self.profile.hop_cycles
+        routers = np.full(self.elements, -1, dtype=np.int64)
+        depth = self.profile.router_buffer_words + hop - 1
+        routers[places] = self._add(ROUTER, places, depth, hop)
+        self.rows[-1][:, at.F_COLOR] = number
+        self._output_queues(name, routers, rx.ravel())
+        self._ramps_in(name, routers, tx.ravel())
+        for port in range(4):
+            self._links(name, port, (routers, rx.ravel(), tx.ravel()), outputs)
+        for port, fifos in zip(self.program.edge_inputs, inputs, strict=True):
+            if port.color == name:
+                self._enter(port, fifos, routers, rx.ravel())
+
+    def _masks(
+        self, routes: Sequence[Route], name: str
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """Return rx and tx port bits per element of one color."""
+        rx = np.zeros(self.shape, dtype=np.uint8)
+        tx = np.zeros(self.shape, dtype=np.uint8)
+        for route in routes:
+            area = route.area
+            rows = slice(area.row, area.row + area.height)
+            columns = slice(area.column, area.column + area.width)
+            if tx[rows, columns].any():
+                row, column = np.argwhere(tx[rows, columns])[0] + (area.row, area.column)
+                raise ProgramError(
+                    f"element ({row}, {column}) has two routes for color {name}",
+                    value=str(area),
+                    instead="one route per element and color",
+                )
+            rx[rows, columns] = sum(1 << PORTS.index(port) for port in set(route.rx))
+            tx[rows, columns] = sum(1 << PORTS.index(port) for port in set(route.tx))
+        return rx, tx
+
+    def _elements_of(self, layout: CodeLayout) -> Ids:
+        return self.places_of[layout.code.name]
+
+    def _output_queues(self, name: str, routers: Ids, rx: npt.NDArray[np.uint8]) -> None:
+        latency = self.profile.dispatch_to_link_cycles - self.profile.hop_cycles
+        if latency < 1:
+            raise ProgramError("dispatch_to_link_cycles must exceed hop_cycles", value=latency)
+        for layout in self.layouts:
+            for queue in layout.code.output_queues:
+                slot = at.OUTPUT_SLOT + queue.id
+                if queue.color != name or slot not in layout.queues:
+                    continue
+                places = self._elements_of(layout)
+                bad = places[rx[places] >> RAMP & 1 == 0]
+                if bad.size:
+                    raise ProgramError(
+                        f"{self._at(bad[0])}: output queue {queue.id} sends color {name}, but its "
+                        "router has no route for it from R"
+                    )
+                depth = self.profile.output_queue_words[queue.id] + latency - 1
+                numbers = self._add(OUTPUT, places, depth, latency)
+                self.rows[-1][:, at.F_COLOR] = queue.id
+                self.queue[places, slot] = numbers
+                self._feed(numbers, routers[places], places * LINKS + 5)
+
+    def _ramps_in(self, name: str, routers: Ids, tx: npt.NDArray[np.uint8]) -> None:
+        latency = self.profile.arrival_to_execute_cycles
+        delivered = (tx >> RAMP & 1).astype(bool)
+        for layout in self.layouts:
+            places = self._elements_of(layout)
+            queue = next((q for q in layout.code.input_queues if q.color == name), None)
+            reached = places[delivered[places]]
+            if queue is None:
+                if reached.size:
+                    raise ProgramError(
+                        f"{self._at(reached[0])}: color {name} is routed to R, but code "
+                        f"{layout.code.name} has no input queue for it"
+                    )
+                continue
+            if queue.id in layout.queues and reached.size != places.size:
+                missing = places[~delivered[places]]
+                raise ProgramError(
+                    f"{self._at(missing[0])}: input queue {queue.id} receives color {name}, but "
+                    "its router has no route for it to R"
+                )
+            depth = self.profile.input_queue_words[queue.id] + latency - 1
+            numbers = self._add(INPUT, reached, depth, latency)
+            self.rows[-1][:, at.F_USER] = -2 - reached
+            self.queue[reached, queue.id] = numbers
+            self._feed(routers[reached], numbers, reached * LINKS + RAMP)
+            self._note(routers[reached], reached, RAMP)
+
+    def _links(
+        self,
+        name: str,
+        port: int,
+        masks: tuple[Ids, npt.NDArray[np.uint8], npt.NDArray[np.uint8]],
+        outputs: list[Ids],
+    ) -> None:
+        """Connect every router that sends by a port to its neighbour or to an edge output."""
+        routers, rx, tx = masks
+        places = np.flatnonzero(tx >> port & 1).astype(np.int64)
+        row = places // self.shape[1] + STEP[port][0]
+        column = places % self.shape[1] + STEP[port][1]
+        inside = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
+        here, there = places[inside], (row * self.shape[1] + column)[inside]
+        deaf = (rx[there] >> OPPOSITE[port] & 1) == 0
+        if deaf.any():
+            raise ProgramError(
+                f"{self._at(here[deaf][0])}: color {name} leaves by {PORTS[port]}, but "
+                f"{self._at(there[deaf][0])} does not take it from {PORTS[OPPOSITE[port]]}"
+            )
+        self._feed(routers[here], routers[there], here * LINKS + port)
+        outside = places[~inside]
+        sinks = np.full(self.elements, -1, dtype=np.int64)
+        for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
+            if sink.color == name and sink.side == PORTS[port]:
+                sinks[self._border(sink)] = fifos
+        lost = outside[sinks[outside] < 0]
+        if lost.size:
+            raise ProgramError(
+                f"{self._at(lost[0])}: color {name} leaves the grid by {PORTS[port]}, but there "
+                "is no edge output"
+            )
+        self._feed(routers[outside], sinks[outside], outside * LINKS + port)
+        self._note(routers[places], places, port)
+
+    def _enter(
+        self, port: EdgeInput, fifos: Ids, routers: Ids, rx: npt.NDArray[np.uint8]
+    ) -> None:
+        places = self._border(port)
+        deaf = places[(rx[places] >> PORTS.index(port.side) & 1) == 0]
+        if deaf.size:
+            raise ProgramError(
+                f"{self._at(deaf[0])}: edge input {port.name} brings color {port.color} from "
+                f"{port.side}, but its router does not take it from there"
+            )
+        links = np.arange(self.links, self.links + fifos.size, dtype=np.int64)
+        self.links += fifos.size
+        self._feed(fifos, routers[places], links)
+
+    def _feed(self, sources: Ids, targets: Ids, links: Ids) -> None:
+        self.successors.append((sources, targets, links))
+
+    def _note(self, fifos: Ids, places: Ids, port: int) -> None:
+        self.words.append(np.stack([fifos, places, np.full_like(places, port)], axis=1))
+
+    def _connect(self, fifo: at.Table) -> None:
+        """Write successors and links into the table; mark FIFOs that share a link."""
+        users = np.zeros(self.links, dtype=np.int64)
+        for sources, targets, links in self.successors:
+            position = fifo[sources, at.F_SUCCESSORS]
+            fifo[sources, at.F_NEXT + position] = targets
+            fifo[sources, at.F_LINK + position] = links
+            fifo[sources, at.F_SUCCESSORS] += 1
+            np.add.at(users, links, 1)
+        for sources, _, links in self.successors:
+            shared = sources[users[links] > 1]
+            fifo[shared, at.F_SHARED] = 1
+        own = fifo[:, at.F_USER] <= -2
+        fifo[own, at.F_USER] = fifo.shape[0] - 2 - fifo[own, at.F_USER]
+
+    def _check_queues_routed(self) -> None:
+        for layout in self.layouts:
+            places = self._elements_of(layout)
+            for slot in layout.queues:
+                if places.size and (self.queue[places, slot] < 0).any():
+                    raise ProgramError(
+                        f"{self._at(places[0])}: queue {slot % 8} of code {layout.code.name} has "
+                        "no route"
+                    )
+
+    def _at(self, element: int) -> str:
+        return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"
+
+
+def _joined(parts: list[Ids]) -> Ids:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,226 @@
+"""The operands of one operation of a code, resolved: forms, extents, dtypes, bounds.
+
+`validate.py` asks it for errors, `tables.py` for the engine's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.simulator.dsd import (
+    Buffer,
+    Dsd,
+    Element,
+    Fabin,
+    Fabout,
+    Immediate,
+    Index,
+    Mem4d,
+    Operand,
+    Ref,
+)
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operations import OPERATIONS, Operation
+from tilewright.simulator.program import DsdOperation, ElementCode
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """One operand with what it refers to. `letter` is its place in a form: D, v or p."""
+
+    letter: str
+    dsd: Dsd | None = None
+    buffer: Buffer | None = None
+    offset: Index = Index()
+    value: float | int = 0
+
+    @property
+    def is_fabric(self) -> bool:
+        return isinstance(self.dsd, Fabin | Fabout)
+
+    @property
+    def is_memory_stream(self) -> bool:
+        return self.letter == "D" and not self.is_fabric
+
+    @property
+    def is_memory(self) -> bool:
+        return self.buffer is not None
+
+    def span(self) -> tuple[int, int]:
+        """Return the least and greatest element touched, without the offset's variables."""
+        if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
+            return 0, 0
+        return self.dsd.span()
+
+    def extents(self) -> tuple[int, ...]:
+        """Return the extents, outermost first."""
+        if isinstance(self.dsd, Mem4d):
+            return self.dsd.extents
+        return (self.dsd.extent,) if self.dsd is not None else (1,)
+
+    def strides(self) -> tuple[int, ...]:
+        """Return the strides in elements, innermost first, with the jump back."""
+        if isinstance(self.dsd, Mem4d):
+            return self.dsd.strides
+        if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
+            return (0,)
+        return (self.dsd.stride,)
+
+    @property
+    def base(self) -> int:
+        """Elements from the start of the buffer, without the offset."""
+        return 0 if self.dsd is None or isinstance(self.dsd, Fabin | Fabout) else self.dsd.offset
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedOperation:
+    """An operation with its row of the operation table and its resolved operands."""
+
+    source: DsdOperation
+    operation: Operation
+    dest: Resolved
+    sources: tuple[Resolved, ...]
+    extent: int
+
+    @property
+    def operands(self) -> tuple[Resolved, ...]:
+        return (self.dest, *self.sources)
+
+    @property
+    def form(self) -> str:
+        return "".join(operand.letter for operand in self.operands)
+
+    @property
+    def is_reduction(self) -> bool:
+        return self.form == "pvD"
+
+    @property
+    def is_fabric(self) -> bool:
+        return any(operand.is_fabric for operand in self.operands)
+
+    @property
+    def memory_sources(self) -> int:
+        return sum(operand.is_memory_stream for operand in self.sources)
+
+
+def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
+    """Look everything up that an operation names, and check form, dtypes and extents.
+
+    Raises ProgramError.
+    """
+    where = describe(code, task, op)
+    operation = OPERATIONS.get(op.operation)
+    if operation is None:
+        raise ProgramError(
+            f"{where}: unknown operation",
+            value=op.operation,
+            instead="one of " + ", ".join(OPERATIONS),
+        )
+    dest = _resolve_operand(code, op.dest, where, is_dest=True)
+    sources = tuple(_resolve_operand(code, source, where) for source in op.sources)
+    form = "".join(operand.letter for operand in (dest, *sources))
+    if form not in operation.forms:
+        raise ProgramError(
+            f"{where}: illegal operands (D descriptor, v scalar, p pointer; destination first)",
+            value=form,
+            instead="one of " + ", ".join(operation.forms),
+        )
+    _check_directions(dest, sources, where)
+    _check_dtypes(operation, (dest, *sources), where)
+    return ResolvedOperation(op, operation, dest, sources, _extent(dest, sources, where))
+
+
+def describe(code: ElementCode, task: str, op: DsdOperation) -> str:
+    """Name an operation for a message: code, task, operation and label."""
+    label = f" ({op.label})" if op.label else ""
+    return f"code {code.name}, task {task}, @{op.operation}{label}"
+
+
+def check_bounds(
+    operand: Resolved, counts: Mapping[str, int], where: str
+) -> None:
+    """Refuse a memory operand that leaves its buffer for some value of the loop variables.
+
+    Offsets that depend on counters are checked by the engine when the operation starts.
+    """
+    if operand.buffer is None:
+        return
+    moved = operand.offset.bounds(counts)
+    if moved is None:
+        return
+    low, high = operand.span()
+    if low + moved[0] < 0 or high + moved[1] >= operand.buffer.elements:
+        name = operand.dsd.name if operand.dsd is not None else operand.buffer.name
+        raise ProgramError(
+            f"{where}: operand {name} leaves buffer {operand.buffer.name} "
+            f"of {operand.buffer.elements} elements",
+            value=f"elements {low + moved[0]} to {high + moved[1]}",
+        )
+
+
+def _resolve_operand(
+    code: ElementCode, operand: Operand, where: str, *, is_dest: bool = False
+) -> Resolved:
+    if isinstance(operand, Immediate):
+        return Resolved("v", value=operand.value)
+    if isinstance(operand, Element):
+        buffer = _buffer(code, operand.buffer, where)
+        return Resolved("p" if is_dest else "v", buffer=buffer, offset=operand.index)
+    return _resolve_ref(code, operand, where)
+
+
+def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
+    dsd = code.dsd(operand.dsd)
+    if dsd is None:
+        raise ProgramError(
+            f"{where}: unknown DSD",
+            value=operand.dsd,
+            instead="one of " + ", ".join(d.name for d in code.dsds),
+        )
+    if isinstance(dsd, Fabin | Fabout):
+        if operand.offset != Index():
+            raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
+        return Resolved("D", dsd)
+    return Resolved("D", dsd, _buffer(code, dsd.buffer, where), operand.offset)
+
+
+def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
+    buffer = code.buffer(name)
+    if buffer is None:
+        raise ProgramError(
+            f"{where}: unknown buffer",
+            value=name,
+            instead="one of " + ", ".join(b.name for b in code.buffers),
+        )
+    return buffer
+
+
+def _check_directions(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> None:
+    if isinstance(dest.dsd, Fabin):
+        raise ProgramError(f"{where}: a fabin DSD cannot be a destination", value=dest.dsd.name)
+    for source in sources:
+        if isinstance(source.dsd, Fabout):
+            raise ProgramError(f"{where}: a fabout DSD cannot be a source", value=source.dsd.name)
+
+
+def _check_dtypes(operation: Operation, operands: tuple[Resolved, ...], where: str) -> None:
+    for operand in operands:
+        if operand.buffer is not None and operand.buffer.dtype not in operation.dtypes:
+            raise ProgramError(
+                f"{where}: buffer {operand.buffer.name} has the wrong dtype",
+                value=operand.buffer.dtype,
+                instead=" or ".join(operation.dtypes),
+            )
+
+
+def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
+    found = {
+        operand.dsd.name: operand.dsd.extent
+        for operand in (dest, *sources)
+        if operand.dsd is not None
+    }
+    if len(set(found.values())) != 1:
+        shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
+        raise ProgramError(f"{where}: the extents of the operands differ", value=shown)
+    return next(iter(found.values()))

@@ -1,0 +1,88 @@
+"""Checks of a program against a profile: SRAM, queues, colors, tasks, registers."""
+
+from __future__ import annotations
+
+from tilewright.simulator.dsd import Fabin, Mem4d
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operands import describe, resolve
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import ElementCode, Program
+from tilewright.simulator.validate import operations
+
+
+def check_resources(program: Program, profile: Profile) -> None:
+    """Refuse a program that needs more than the profile's machine has. Raises ProgramError."""
+    for color in program.colors:
+        if not 0 <= color.id < profile.colors:
+            raise ProgramError(
+                f"color {color.name} is not a routable color of {profile.name}",
+                value=color.id,
+                instead=f"0 to {profile.colors - 1}",
+            )
+    for code in program.codes:
+        _check_memory(code, profile)
+        _check_queues(code, profile)
+        if len(code.tasks) > profile.local_tasks:
+            raise ProgramError(
+                f"code {code.name} has more local tasks than {profile.name}",
+                value=len(code.tasks),
+                instead=f"at most {profile.local_tasks}",
+            )
+        for task in code.tasks:
+            for op in operations(task.body):
+                resolved = resolve(code, task.name, op)
+                inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
+                if inputs > profile.fabric_inputs_per_operation:
+                    raise ProgramError(
+                        f"{describe(code, task.name, op)}: too many fabric inputs for "
+                        f"{profile.name}",
+                        value=inputs,
+                        instead=f"at most {profile.fabric_inputs_per_operation}",
+                    )
+                _check_registers(resolved.operands, profile, describe(code, task.name, op))
+
+
+def _check_memory(code: ElementCode, profile: Profile) -> None:
+    needed = code.words * 2
+    if needed <= profile.sram_free_bytes:
+        return
+    biggest = max(code.buffers, key=lambda b: (b.words, b.name))
+    raise ProgramError(
+        f"code {code.name} needs {needed} bytes of SRAM, an element has "
+        f"{profile.sram_free_bytes} free ({profile.sram_bytes} less "
+        f"{profile.sram_reserved_bytes} reserved); the largest buffer is {biggest.name} "
+        f"with {biggest.words * 2} bytes",
+        value=needed,
+        instead="a smaller tile, or more elements",
+    )
+
+
+def _check_queues(code: ElementCode, profile: Profile) -> None:
+    for kind, queues, depths in (
+        ("input", code.input_queues, profile.input_queue_words),
+        ("output", code.output_queues, profile.output_queue_words),
+    ):
+        for queue in queues:
+            if not 0 <= queue.id < len(depths) or depths[queue.id] == 0:
+                raise ProgramError(
+                    f"code {code.name}: {profile.name} has no {kind} queue {queue.id}",
+                    value=queue.id,
+                    instead=f"0 to {len(depths) - 1}",
+                )
+
+
+def _check_registers(operands: tuple[object, ...], profile: Profile, where: str) -> None:
+    """Count stride registers of multi-dimensional operands (wse.md §2.2: the count rule)."""
+    needed = 0
+    extended = 0
+    for operand in operands:
+        dsd = getattr(operand, "dsd", None)
+        if isinstance(dsd, Mem4d):
+            extended += 1
+            needed += max(0, len(dsd.extents) - (1 if dsd.strides[0] != 1 else 2))
+    if needed > profile.stride_registers or extended > profile.xdsr_registers:
+        raise ProgramError(
+            f"{where}: needs {needed} stride registers and {extended} extended registers",
+            value=(needed, extended),
+            instead=f"at most {profile.stride_registers} and {profile.xdsr_registers}",
+        )

@@ -1,0 +1,167 @@
+"""From the engine's final tables to a `RunResult`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.dsd import DTYPES
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.memory import BufferMap, stream_values
+from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
+from tilewright.simulator.operands import ResolvedOperation
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import RAMP
+from tilewright.simulator.tables import CodeLayout, names_of
+from tilewright.simulator.trace import Counts, EdgeStream, RunResult, TimelineEntry, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything a finished run left behind."""
+
+    program: Program
+    layouts: tuple[CodeLayout, ...]
+    network: Network
+    fabric: at.Fabric
+    elements: at.Elements
+
+
+def collect_result(outcome: Outcome, buffers: BufferMap) -> RunResult:
+    """Read memory, streams, counts and the trace of a finished run."""
+    edges = _edges(outcome)
+    arrivals = [int(stream.cycles.max()) for stream in edges.values()]
+    cycles = max([int(outcome.fabric.status[at.S_END]), *arrivals])
+    links = _link_words(outcome)
+    return RunResult(
+        cycles,
+        {name: buffers.read(outcome.elements.word, name) for name in buffers.names()},
+        edges,
+        _counts(outcome, links),
+        Trace(_element_cycles(outcome, cycles), links, _macs(outcome), _timeline(outcome)),
+    )
+
+
+def _edges(outcome: Outcome) -> dict[str, EdgeStream]:
+    found = {}
+    ports = zip(outcome.program.edge_outputs, outcome.network.edge_outputs, strict=True)
+    for port, fifos in ports:
+        rows = outcome.fabric.fifo[fifos, at.F_RING][:, None] + np.arange(port.count)
+        payloads = outcome.fabric.ring[rows, 1]
+        found[port.name] = EdgeStream(
+            stream_values(payloads, port.dtype), outcome.fabric.ring[rows, 0].copy()
+        )
+    return found
+
+
+def _link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
+    """Return (H, W, 5) wavelets per tx port of each router."""
+    words = np.zeros(outcome.program.placement.size * 5, dtype=np.int64)
+    fifo, element, port = outcome.network.words.T
+    np.add.at(words, element * 5 + port, outcome.fabric.fifo[fifo, at.F_POPS])
+    return words.reshape(*outcome.program.placement.shape, 5)
+
+
+def _element_cycles(outcome: Outcome, cycles: int) -> npt.NDArray[np.int64]:
+    """Return (H, W, 4) cycles per state, the time up to the end included."""
+    table = outcome.elements.element
+    found = table[:, at.E_CYCLES : at.E_CYCLES + 4].copy()
+    rest = cycles - table[:, at.E_SINCE]
+    rows = np.arange(table.shape[0])
+    found[rows, table[:, at.E_MOOD]] += np.maximum(rest, 0)
+    found[:, 0] += np.minimum(rest, 0)
+    return found.reshape(*outcome.program.placement.shape, 4)
+
+
+def _processed(outcome: Outcome, layout: CodeLayout, number: int) -> npt.NDArray[np.int64]:
+    """Return (elements of the code, operations): elements done by each operation."""
+    places = np.flatnonzero(outcome.program.placement.ravel() == number)
+    first = outcome.elements.element[places, at.E_RUNS]
+    columns = np.arange(len(layout.operations))
+    return np.asarray(outcome.elements.runs[first[:, None] + columns])
+
+
+def _macs(outcome: Outcome) -> npt.NDArray[np.int64]:
+    macs = np.zeros(outcome.program.placement.size, dtype=np.int64)
+    for number, layout in enumerate(outcome.layouts):
+        is_mac = [r.operation.counts_as == "mac" for _, r in layout.operations]
+        places = outcome.program.placement.ravel() == number
+        macs[places] = _processed(outcome, layout, number)[:, is_mac].sum(axis=1)
+    return macs.reshape(outcome.program.placement.shape)
+
+
+def _counts(outcome: Outcome, links: npt.NDArray[np.int64]) -> Counts:
+    tally = _Tally()
+    for number, layout in enumerate(outcome.layouts):
+        totals = _processed(outcome, layout, number).sum(axis=0)
+        for (_, resolved), elements in zip(layout.operations, totals, strict=True):
+            tally.add(resolved, int(elements))
+    pops = outcome.fabric.fifo[:, at.F_POPS]
+    kind = outcome.network.kind
+    edge_out = sum(port.positions * port.count for port in outcome.program.edge_outputs)
+    return Counts(
+        dict(sorted(tally.reads.items())),
+        dict(sorted(tally.writes.items())),
+        tally.read_words,
+        tally.write_words,
+        tally.actions["mac"],
+        tally.actions["add"],
+        tally.actions["multiply"],
+        tally.actions["move"],
+        int(links[:, :, :RAMP].sum()) - edge_out,
+        int(links[:, :, RAMP].sum()),
+        int(pops[kind == OUTPUT].sum()),
+        int(pops[kind == EDGE_IN].sum()),
+        edge_out,
+    )
+
+
+class _Tally:
+    """Sums of memory accesses and actions over operations."""
+
+    def __init__(self) -> None:
+        self.reads: dict[str, int] = {}
+        self.writes: dict[str, int] = {}
+        self.read_words = 0
+        self.write_words = 0
+        self.actions = {"mac": 0, "add": 0, "multiply": 0, "move": 0}
+
+    def add(self, resolved: ResolvedOperation, elements: int) -> None:
+        """Count an operation that did so many elements in all its runs."""
+        self.actions[resolved.operation.counts_as] += elements
+        for source in resolved.sources:
+            if source.buffer is None:
+                continue
+            times = elements if source.letter == "D" else elements // resolved.extent
+            name = source.buffer.name
+            self.reads[name] = self.reads.get(name, 0) + times
+            self.read_words += times * DTYPES[source.buffer.dtype]
+        if resolved.dest.buffer is not None:
+            name = resolved.dest.buffer.name
+            self.writes[name] = self.writes.get(name, 0) + elements
+            self.write_words += elements * DTYPES[resolved.dest.buffer.dtype]
+
+
+def _timeline(outcome: Outcome) -> tuple[TimelineEntry, ...]:
+    events = outcome.elements.event[: int(outcome.fabric.status[at.S_EVENTS])]
+    if events.shape[0] == 0:
+        return ()
+    order = np.lexsort((events[:, 2], events[:, 4], events[:, 0], events[:, 3]))
+    names = names_of(outcome.layouts)
+    codes = outcome.program.placement.ravel()
+    width = outcome.program.width
+    entries = []
+    for element, row, thread, start, end in events[order].tolist():
+        layout = outcome.layouts[int(codes[element])]
+        place = divmod(element, width)
+        if row < 0:
+            task = layout.code.tasks[-1 - row].name
+            entries.append(TimelineEntry(*place, task, "task", "", "main", start, end))
+            continue
+        task, resolved = names[row]
+        name = "main" if thread == 0 else f"ut{layout.threads[thread - 1]}"
+        operation, label = resolved.operation.name, resolved.source.label
+        entries.append(TimelineEntry(*place, task, operation, label, name, start, end))
+    return tuple(entries)

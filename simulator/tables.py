@@ -1,0 +1,337 @@
+"""Codes to the engine's static tables: operations, operands, instructions, tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tilewright.simulator.dsd import DTYPES, Fabin, Fabout
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import (
+    Activate,
+    Add,
+    Block,
+    DsdOperation,
+    ElementCode,
+    If,
+    Instruction,
+    Loop,
+    Set,
+    Unblock,
+)
+
+TYPES = {
+    "f32": at.TYPE_F32,
+    "f16": at.TYPE_F16,
+    "i16": at.TYPE_INT16,
+    "u16": at.TYPE_INT16,
+    "i32": at.TYPE_INT32,
+    "u32": at.TYPE_INT32,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLayout:
+    """Where one code's rows are, and what an element of it needs."""
+
+    code: ElementCode
+    first_operation: int
+    operations: tuple[tuple[str, ResolvedOperation], ...]
+    """(task, operation) per row of the operation table."""
+    first_task: int
+    variables: tuple[str, ...]
+    threads: tuple[int, ...]
+    """Microthread id per thread row after the first."""
+    queues: tuple[int, ...]
+    """Slots of the queues that operations use."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    operation: list[list[int]] = field(default_factory=list)
+    operand: list[list[int]] = field(default_factory=list)
+    instruction: list[list[int]] = field(default_factory=list)
+    task: list[list[int]] = field(default_factory=list)
+
+
+def compile_codes(
+    codes: tuple[ElementCode, ...], profile: Profile
+) -> tuple[at.Codes, tuple[CodeLayout, ...]]:
+    """Return the engine's tables and the layout of each code. Raises ProgramError."""
+    rows = _Rows()
+    layouts = tuple(_CodeCompiler(code, profile, rows).compile() for code in codes)
+    tables = at.Codes(
+        _table(rows.operation, at.O_WIDTH),
+        _table(rows.operand, at.D_WIDTH),
+        _table(rows.instruction, 4),
+        _table(rows.task, 1),
+        _cycles(profile),
+    )
+    return tables, layouts
+
+
+def bits_of(value: float | int, dtype: str, where: str) -> int:
+    """Return the raw bits of a number as a dtype. Raises ProgramError if it does not fit."""
+    try:
+        if dtype in {"f32", "f16"}:
+            with np.errstate(over="raise"):
+                scalar = np.float32(value) if dtype == "f32" else np.float16(value)
+            return int(scalar.view(np.uint32 if dtype == "f32" else np.uint16))
+        bits = 16 * DTYPES[dtype]
+        if value != int(value) or not -(1 << (bits - 1)) <= value < (1 << bits):
+            raise ValueError
+        return int(value) & ((1 << bits) - 1)
+    except (ValueError, OverflowError, FloatingPointError):
+        raise ProgramError(f"{where}: the number is not a {dtype}", value=value) from None
+
+
+def _table(rows: list[list[int]], width: int) -> at.Table:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+
+def _cycles(profile: Profile) -> at.Table:
+    table = np.zeros(at.K_WIDTH, dtype=np.int64)
+    table[at.K_ISSUE] = profile.issue_cycles
+    table[at.K_LOOP] = profile.loop_back_edge_cycles
+    table[at.K_COUNTER] = profile.counter_cycles
+    table[at.K_TAKEN] = profile.branch_taken_cycles
+    table[at.K_NOT_TAKEN] = profile.branch_not_taken_cycles
+    table[at.K_CONTROL] = profile.task_control_cycles
+    table[at.K_SWITCH] = profile.task_switch_cycles
+    table[at.K_COMPLETION] = profile.completion_cycles
+    table[at.K_MEMORY_COMPLETION] = profile.memory_completion_cycles
+    table[at.K_EXECUTE] = profile.decode_to_execute_cycles
+    return table
+
+
+class _CodeCompiler:
+    """Append the rows of one code to the tables."""
+
+    def __init__(self, code: ElementCode, profile: Profile, rows: _Rows) -> None:
+        self.code = code
+        self.profile = profile
+        self.rows = rows
+        self.variables: dict[str, int] = {}
+        self.threads: dict[int, int] = {}
+        self.queues: set[int] = set()
+        self.operations: list[tuple[str, ResolvedOperation]] = []
+        self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
+
+    def compile(self) -> CodeLayout:
+        first_operation = len(self.rows.operation)
+        first_task = len(self.rows.task)
+        for task in self.code.tasks:
+            self.rows.task.append([len(self.rows.instruction)])
+            self._body(task.name, task.body)
+            self._emit(at.I_END)
+        return CodeLayout(
+            self.code,
+            first_operation,
+            tuple(self.operations),
+            first_task,
+            tuple(self.variables),
+            tuple(self.threads),
+            tuple(sorted(self.queues)),
+        )
+
+    def _emit(self, code: int, *arguments: int) -> int:
+        row = [code, *arguments]
+        self.rows.instruction.append(row + [0] * (4 - len(row)))
+        return len(self.rows.instruction) - 1
+
+    def _body(self, task: str, body: tuple[Instruction, ...]) -> None:
+        for instruction in body:
+            self._instruction(task, instruction)
+
+    def _instruction(self, task: str, instruction: Instruction) -> None:
+        match instruction:
+            case DsdOperation():
+                self._emit(at.I_OPERATION, self._operation(task, instruction))
+            case Loop(variable, count, body):
+                slot = self._variable(variable)
+                self._emit(at.I_LOOP, slot, 0)
+                start = len(self.rows.instruction)
+                self._body(task, body)
+                self._emit(at.I_END_LOOP, slot, count, start)
+            case Set(variable, value):
+                self._emit(at.I_SET, self._variable(variable), value)
+            case Add(variable, value):
+                self._emit(at.I_ADD, self._variable(variable), value)
+            case If():
+                self._if(task, instruction)
+            case Activate(name):
+                self._emit(at.I_ACTIVATE, self.tasks[name])
+            case Block(name):
+                self._emit(at.I_BLOCK, self.tasks[name])
+            case _:
+                assert isinstance(instruction, Unblock)
+                self._emit(at.I_UNBLOCK, self.tasks[instruction.task])
+
+    def _if(self, task: str, instruction: If) -> None:
+        slot = self._variable(instruction.variable)
+        test = self._emit(at.I_UNLESS_BELOW, slot, instruction.below)
+        self._body(task, instruction.then)
+        if instruction.otherwise:
+            jump = self._emit(at.I_JUMP)
+            self.rows.instruction[test][3] = len(self.rows.instruction)
+            self._body(task, instruction.otherwise)
+            self.rows.instruction[jump][3] = len(self.rows.instruction)
+        else:
+            self.rows.instruction[test][3] = len(self.rows.instruction)
+
+    def _variable(self, name: str) -> int:
+        return self.variables.setdefault(name, len(self.variables))
+
+    def _operation(self, task: str, op: DsdOperation) -> int:
+        resolved = resolve(self.code, task, op)
+        where = describe(self.code, task, op)
+        row = [0] * at.O_WIDTH
+        row[at.O_ARITHMETIC] = resolved.operation.arithmetic
+        row[at.O_TYPE] = TYPES[self._dtype(resolved)]
+        row[at.O_EXTENT] = resolved.extent
+        row[at.O_OPERANDS : at.O_OPERANDS + 3] = self._operands(resolved)
+        row[at.O_SCALAR_ROW], row[at.O_SCALAR] = self._scalar(resolved, where)
+        row[at.O_FABRIC] = int(resolved.is_fabric)
+        row[at.O_ASYNC] = int(op.asynchronous)
+        row[at.O_THREAD] = self._thread(resolved, where) if op.asynchronous else 0
+        if op.activate or op.unblock:
+            row[at.O_ACTION] = at.ACTIVATE if op.activate else at.UNBLOCK
+            row[at.O_ACTION_TASK] = self.tasks[op.activate or op.unblock or ""]
+        row[at.O_LOAD] = load_cycles(resolved, self.profile)
+        row[at.O_GROUP], rate = pace(resolved, self.profile)
+        row[at.O_CYCLES], row[at.O_DENOMINATOR] = rate.numerator, rate.denominator
+        row[at.O_REDUCTION] = int(resolved.is_reduction)
+        for slot in queue_slots(resolved):
+            row[at.O_QUEUES] |= 1 << slot
+            self.queues.add(slot)
+        self.rows.operation.append(row)
+        self.operations.append((task, resolved))
+        return len(self.rows.operation) - 1
+
+    def _dtype(self, resolved: ResolvedOperation) -> str:
+        found = (o.buffer.dtype for o in resolved.operands if o.buffer is not None)
+        return next(found, resolved.operation.dtype)
+
+    def _operands(self, resolved: ResolvedOperation) -> list[int]:
+        """Emit operand rows of destination and sources; -1 stands for a scalar or nothing."""
+        dest = self._operand(resolved.dest)
+        if resolved.is_reduction:
+            return [dest, dest, self._operand(resolved.sources[1])]
+        found = [-1 if s.letter == "v" else self._operand(s) for s in resolved.sources[:2]]
+        return [dest, *found, *[-1] * (2 - len(found))]
+
+    def _operand(self, operand: Resolved) -> int:
+        row = [0] * at.D_WIDTH
+        row[at.D_DIMENSIONS] = len(operand.extents())
+        if isinstance(operand.dsd, Fabin):
+            row[at.D_KIND], row[at.D_BASE] = at.FABRIC_IN, operand.dsd.queue
+        elif isinstance(operand.dsd, Fabout):
+            row[at.D_KIND] = at.FABRIC_OUT
+            row[at.D_BASE] = at.OUTPUT_SLOT + operand.dsd.queue
+        else:
+            self._memory_operand(row, operand)
+        self.rows.operand.append(row)
+        return len(self.rows.operand) - 1
+
+    def _memory_operand(self, row: list[int], operand: Resolved) -> None:
+        buffer = operand.buffer
+        assert buffer is not None
+        wide = DTYPES[buffer.dtype]
+        first = buffer.address
+        row[at.D_KIND], row[at.D_WIDE] = at.MEMORY, wide
+        row[at.D_BASE] = first + (operand.base + operand.offset.constant) * wide
+        for d, extent in enumerate(reversed(operand.extents())):
+            row[at.D_EXTENT + d] = extent
+            row[at.D_STRIDE + d] = operand.strides()[d] * wide
+        if len(operand.offset.terms) > 4:
+            raise ProgramError(
+                f"code {self.code.name}: an offset has more than four variables",
+                value=str(operand.offset),
+            )
+        row[at.D_TERMS] = len(operand.offset.terms)
+        for i, (name, factor) in enumerate(operand.offset.terms):
+            row[at.D_VARIABLE + i] = self._variable(name)
+            row[at.D_FACTOR + i] = factor * wide
+        low, high = operand.span()
+        row[at.D_LOW], row[at.D_HIGH] = (low - operand.base) * wide, (high - operand.base) * wide
+        row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
+
+    def _scalar(self, resolved: ResolvedOperation, where: str) -> tuple[int, int]:
+        scalar = next((s for s in resolved.sources if s.letter == "v"), None)
+        if scalar is None:
+            return -1, 0
+        if scalar.is_memory:
+            return self._operand(scalar), 0
+        return -1, bits_of(scalar.value, self._dtype(resolved), where)
+
+    def _thread(self, resolved: ResolvedOperation, where: str) -> int:
+        fabric = next(o.dsd for o in resolved.operands if o.is_fabric)
+        assert isinstance(fabric, Fabin | Fabout)
+        chosen = resolved.source.microthread
+        if chosen is not None and not self.profile.explicit_microthread:
+            raise ProgramError(
+                f"{where}: {self.profile.name} names the microthread by the queue", value=chosen
+            )
+        thread = fabric.queue if chosen is None else chosen
+        if not 0 <= thread < self.profile.microthreads:
+            raise ProgramError(f"{where}: no such microthread", value=thread)
+        return self.threads.setdefault(thread, len(self.threads) + 1)
+
+
+def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
+    """Return the queue slots that an operation uses."""
+    found = []
+    for operand in resolved.operands:
+        if isinstance(operand.dsd, Fabin):
+            found.append(operand.dsd.queue)
+        elif isinstance(operand.dsd, Fabout):
+            found.append(at.OUTPUT_SLOT + operand.dsd.queue)
+    return tuple(found)
+
+
+def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
+    """Return the cycles from an operation's fetch to its dispatch (wse.md §1.5).
+
+    One descriptor load per cycle, none for a descriptor that the destination shares, and the
+    load-use distance after the last; moved descriptors and a scalar in memory are extra.
+    """
+    descriptors = {
+        (o.dsd.name if o.dsd is not None else "", o.offset)
+        for o in resolved.operands
+        if o.letter != "v"
+    }
+    moved = sum(1 for _, offset in descriptors if offset.terms)
+    scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
+    return (
+        (len(descriptors) - 1) * profile.descriptor_load_cycles
+        + profile.descriptor_use_cycles
+        + moved * profile.increment_offset_cycles
+        + scalar * profile.scalar_load_cycles
+    )
+
+
+def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
+    """Return (group, cycles per group); with fabric operands (1, cycles per element)."""
+    timing = profile.operations[resolved.operation.name]
+    if resolved.is_reduction:
+        group, cycles = 1, timing.reduction
+    else:
+        group, cycles = timing.group, timing.cycles[resolved.memory_sources]
+    if resolved.is_fabric:
+        return 1, max(cycles / group, profile.cycles_per_wavelet)
+    return group, cycles
+
+
+def names_of(layouts: tuple[CodeLayout, ...]) -> Mapping[int, tuple[str, ResolvedOperation]]:
+    """Return (task, operation) per row of the operation table."""
+    return {
+        layout.first_operation + i: entry
+        for layout in layouts
+        for i, entry in enumerate(layout.operations)
+    }

@@ -1,0 +1,233 @@
+"""Checks of a program that need no profile: names, forms, extents, bounds, routes' shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+import numpy as np
+
+from tilewright.simulator.dsd import DTYPES, Fabin, Fabout, Mem4d
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operands import check_bounds, describe, resolve
+from tilewright.simulator.program import (
+    Activate,
+    Block,
+    DsdOperation,
+    ElementCode,
+    If,
+    Instruction,
+    Loop,
+    Program,
+    Task,
+    Unblock,
+)
+from tilewright.simulator.routes import PORTS
+
+MAX_EXTENT = 65535
+"""Extents are u16 in the descriptors' documentation."""
+MAX_FABRIC_EXTENT = 0x7FFE
+"""0x7fff stands for an endless stream (wse.md §1.5)."""
+STRIDE_1D = (-128, 127)
+STRIDE_4D = (-32768, 32767)
+
+
+def check_program(program: Program) -> None:
+    """Refuse a program whose parts do not fit together. Raises ProgramError."""
+    _unique("code", (code.name for code in program.codes))
+    _unique("color", (color.name for color in program.colors))
+    _unique("color id", (str(color.id) for color in program.colors))
+    ports = chain(program.edge_inputs, program.edge_outputs)
+    _unique("edge port", (port.name for port in ports))
+    _check_placement(program)
+    colors = {color.name for color in program.colors}
+    for code in program.codes:
+        check_code(code, colors)
+    _check_ports(program, colors)
+
+
+def check_code(code: ElementCode, colors: set[str]) -> None:
+    """Refuse a code that names what it does not have. Raises ProgramError."""
+    for what, names in (
+        ("buffer", [b.name for b in code.buffers]),
+        ("DSD", [d.name for d in code.dsds]),
+        ("task", [t.name for t in code.tasks]),
+        ("input queue", [str(q.id) for q in code.input_queues]),
+        ("output queue", [str(q.id) for q in code.output_queues]),
+        ("input queue's color", [q.color for q in code.input_queues]),
+        ("output queue's color", [q.color for q in code.output_queues]),
+    ):
+        _unique(f"code {code.name}: {what}", names)
+    _check_buffers(code)
+    for queue in (*code.input_queues, *code.output_queues):
+        if queue.color not in colors:
+            raise _unknown(f"code {code.name}: queue {queue.id} has a", "color", queue.color, colors)
+    for dsd in code.dsds:
+        _check_dsd(code, dsd)
+    for task in code.tasks:
+        _check_body(code, task, task.body, {})
+
+
+def operations(body: Iterable[Instruction]) -> Iterator[DsdOperation]:
+    """Yield every DSD operation of a body, in text order."""
+    for instruction in body:
+        if isinstance(instruction, DsdOperation):
+            yield instruction
+        elif isinstance(instruction, Loop):
+            yield from operations(instruction.body)
+        elif isinstance(instruction, If):
+            yield from operations((*instruction.then, *instruction.otherwise))
+
+
+def _unique(what: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ProgramError(f"{what} is declared twice", value=name)
+        seen.add(name)
+
+
+def _unknown(where: str, what: str, name: str, known: Iterable[str]) -> ProgramError:
+    shown = ", ".join(sorted(known)) or "(none)"
+    return ProgramError(f"{where} unknown {what}", value=name, instead=f"one of {shown}")
+
+
+def _check_placement(program: Program) -> None:
+    if program.placement.ndim != 2 or program.placement.size == 0:
+        raise ProgramError("the grid has no elements", value=program.placement.shape)
+    low, high = int(program.placement.min()), int(program.placement.max())
+    if low < 0:
+        row, column = np.argwhere(program.placement < 0)[0]
+        raise ProgramError(f"element ({row}, {column}) has no code")
+    if high >= len(program.codes):
+        raise ProgramError("the placement names a code that does not exist", value=high)
+
+
+def _check_buffers(code: ElementCode) -> None:
+    for buffer in code.buffers:
+        where = f"code {code.name}, buffer {buffer.name}"
+        if buffer.dtype not in DTYPES:
+            raise _unknown(f"{where}:", "dtype", buffer.dtype, DTYPES)
+        if not buffer.shape or min(buffer.shape) < 1:
+            raise ProgramError(f"{where}: a dimension is not positive", value=buffer.shape)
+        if buffer.address < 0 or buffer.address % DTYPES[buffer.dtype]:
+            raise ProgramError(
+                f"{where}: the address must be a multiple of the value's words",
+                value=buffer.address,
+            )
+
+
+def _check_dsd(code: ElementCode, dsd: object) -> None:
+    where = f"code {code.name}, DSD {getattr(dsd, 'name', '')}"
+    if isinstance(dsd, Fabin | Fabout):
+        _check_fabric_dsd(code, dsd, where)
+        return
+    extents = dsd.extents if isinstance(dsd, Mem4d) else (dsd.extent,)  # type: ignore[attr-defined]
+    strides = dsd.strides if isinstance(dsd, Mem4d) else (dsd.stride,)  # type: ignore[attr-defined]
+    low, high = STRIDE_4D if isinstance(dsd, Mem4d) else STRIDE_1D
+    if not 1 <= len(extents) <= 4 or len(extents) != len(strides):
+        raise ProgramError(f"{where}: between one and four dimensions", value=extents)
+    if min(extents) < 1 or max(extents) > MAX_EXTENT:
+        raise ProgramError(f"{where}: an extent is outside 1..{MAX_EXTENT}", value=extents)
+    if min(strides) < low or max(strides) > high:
+        raise ProgramError(
+            f"{where}: a stride is outside {low}..{high}",
+            value=strides,
+            instead="mem4d has 16-bit strides" if not isinstance(dsd, Mem4d) else None,
+        )
+
+
+def _check_fabric_dsd(code: ElementCode, dsd: Fabin | Fabout, where: str) -> None:
+    bound = code.input_queues if isinstance(dsd, Fabin) else code.output_queues
+    kind = "input" if isinstance(dsd, Fabin) else "output"
+    if dsd.queue not in {queue.id for queue in bound}:
+        raise ProgramError(
+            f"{where}: {kind} queue {dsd.queue} is not bound to a color", value=dsd.queue
+        )
+    if not 1 <= dsd.extent <= MAX_FABRIC_EXTENT:
+        raise ProgramError(
+            f"{where}: a fabric extent is outside 1..{MAX_FABRIC_EXTENT}", value=dsd.extent
+        )
+
+
+def _check_body(
+    code: ElementCode, task: Task, body: tuple[Instruction, ...], counts: Mapping[str, int]
+) -> None:
+    for instruction in body:
+        if isinstance(instruction, DsdOperation):
+            _check_operation(code, task, instruction, counts)
+        elif isinstance(instruction, Loop):
+            _check_loop(code, task, instruction, counts)
+        elif isinstance(instruction, If):
+            _check_body(code, task, instruction.then, counts)
+            _check_body(code, task, instruction.otherwise, counts)
+        elif isinstance(instruction, Activate | Block | Unblock):
+            _known_task(code, f"code {code.name}, task {task.name}:", instruction.task)
+
+
+def _check_loop(code: ElementCode, task: Task, loop: Loop, counts: Mapping[str, int]) -> None:
+    where = f"code {code.name}, task {task.name}, loop {loop.variable}"
+    if loop.count < 1:
+        raise ProgramError(f"{where}: the count is not positive", value=loop.count)
+    if loop.variable in counts:
+        raise ProgramError(f"{where}: the variable belongs to a loop around it")
+    _check_body(code, task, loop.body, {**counts, loop.variable: loop.count})
+
+
+def _check_operation(
+    code: ElementCode, task: Task, op: DsdOperation, counts: Mapping[str, int]
+) -> None:
+    where = describe(code, task.name, op)
+    resolved = resolve(code, task.name, op)
+    for operand in resolved.operands:
+        check_bounds(operand, counts, where)
+    if op.activate is not None and op.unblock is not None:
+        raise ProgramError(f"{where}: at most one of activate and unblock")
+    for name in (op.activate, op.unblock):
+        if name is not None:
+            _known_task(code, f"{where}:", name)
+            if not op.asynchronous:
+                raise ProgramError(f"{where}: only an asynchronous operation can activate a task")
+    if op.asynchronous and not resolved.is_fabric:
+        raise ProgramError(f"{where}: an asynchronous operation needs a fabric operand")
+    if op.microthread is not None and not op.asynchronous:
+        raise ProgramError(f"{where}: a synchronous operation has no microthread")
+
+
+def _known_task(code: ElementCode, where: str, name: str) -> None:
+    if name not in {task.name for task in code.tasks}:
+        raise _unknown(where, "task", name, (task.name for task in code.tasks))
+
+
+def _check_ports(program: Program, colors: set[str]) -> None:
+    for route in program.routes:
+        where = f"route of color {route.color} in {route.area}:"
+        if route.color not in colors:
+            raise _unknown(where, "color", route.color, colors)
+        bad = [port for port in (*route.rx, *route.tx) if port not in PORTS]
+        if bad or not route.rx or not route.tx:
+            raise ProgramError(f"{where} rx and tx need ports N E S W R", value=(route.rx, route.tx))
+        area = route.area
+        inside = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
+        inside = inside and area.row + area.height <= program.height
+        if not inside or area.column + area.width > program.width:
+            raise ProgramError(f"{where} outside the grid", value=program.placement.shape)
+    for port in (*program.edge_inputs, *program.edge_outputs):
+        where = f"edge port {port.name}:"
+        if port.color not in colors:
+            raise _unknown(where, "color", port.color, colors)
+        if port.side not in PORTS[:4]:
+            raise ProgramError(f"{where} the side is not N, E, S or W", value=port.side)
+        if port.dtype not in DTYPES:
+            raise _unknown(where, "dtype", port.dtype, DTYPES)
+        length = program.width if port.side in "NS" else program.height
+        if port.first < 0 or port.positions < 1 or port.first + port.positions > length:
+            raise ProgramError(f"{where} positions outside the side", value=length)
+        if port.count < 1:
+            raise ProgramError(f"{where} the count is not positive", value=port.count)
+    for source in program.edge_inputs:
+        if source.interval < 1 or source.start < 0:
+            raise ProgramError(
+                f"edge port {source.name}: interval at least 1, start at least 0",
+                value=(source.interval, source.start),
+            )
