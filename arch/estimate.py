@@ -77,27 +77,30 @@ class DummyEstimator:
         return CostEstimate(0.0, 0.0, dict.fromkeys(query.actions, free))
 
 
-def load_cost_table(path: Path | str, section: str | None = None) -> CostTable:
+def load_cost_table(
+    path: Path | str, section: str | None = None, where: Where | None = None
+) -> CostTable:
     """Read a table of costs from YAML, JSON or CSV.
 
     YAML and JSON: `{name: {area, leak_power, actions: {action: {energy, throughput}}}}`, below
     `section` if given. CSV: columns component, action (empty for the component's own row), area,
-    leak_power, energy, throughput. SpecError for a bad file or an unknown section.
+    leak_power, energy, throughput. SpecError for a bad file or an unknown section, at `where` if
+    another file asked for the table.
     """
     from tilewright.arch.source import load_document, read_text, untag
 
     file = Path(path)
     if file.suffix == ".csv":
-        return CostTable(str(file), _rows_of_csv(read_text(file), str(file)))
+        return CostTable(str(file), _rows_of_csv(read_text(file, where), str(file)))
     if file.suffix == ".json":
-        data = _json(read_text(file), str(file))
+        data = _json(read_text(file, where), str(file))
     else:
-        data = untag(load_document(file).data)
+        data = untag(load_document(file, text=read_text(file, where)).data)
     if section is not None:
         if not isinstance(data, dict) or section not in data:
             raise SpecError(
                 f"the cost table has no section {section}",
-                where=Where(str(file)),
+                where=where or Where(str(file)),
                 instead=did_you_mean(section, data if isinstance(data, dict) else ()) or None,
             )
         data = data[section]
@@ -130,7 +133,8 @@ class _HwComponents:
 
         try:
             model = hwcomponents.get_model(
-                query.component_model or query.component_class, dict(query.attributes)
+                query.component_model or query.component_class,
+                {name: query.attributes[name] for name in query.attributes},
             )
             return CostEstimate(
                 float(model.area),

@@ -65,6 +65,9 @@ class Expression:
     free: frozenset[str]
     code: Code
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return compile_expression, (self.text,)
+
     def __call__(self, names: Environment, where: Where | None = None) -> object:
         """Evaluate with `names`; ExpressionError says what failed, at `where`."""
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tilewright.arch.build import Position, build_component
 from tilewright.arch.components import Component, Compute, Kept, Scope
+from tilewright.arch.errors import SpecError
 from tilewright.arch.flat import FlatArch
 from tilewright.arch.resolve import Resolver
 from tilewright.arch.scope import EinsumNames, Layer, LazyNames, Names
@@ -99,15 +100,34 @@ class _Walk:
         The memories are distributed: logically above the fanout, physically spread over the grid
         (accelforge.md §1.1, `Array`).
         """
+        first = len(self.places)
         inner = _Surroundings(around.above, around.forks, in_array=True)
         others = tuple(child for child in node.children if child.tag != "Compute")
         inner = self.visit_list(others, inner)
+        last = len(self.places)
         grid = self._leaf(node, _Surroundings(inner.above, around.forks))
         below = _Surroundings((*inner.above, grid), around.forks)
+        for place in self.places[first:last]:
+            self._check_grid(place, grid.component)
         for child in node.children:
             if child.tag == "Compute":
-                self._leaf(child, _Surroundings(below.above, around.forks, in_array=True))
+                self._leaf(child, below)
         return below
+
+    def _check_grid(self, place: _Place, grid: Component) -> None:
+        """A memory of an Array stands on grid points at a regular stride in each dimension."""
+        sizes = {dim.name: dim.fanout for dim in grid.spatial}
+        for index, dim in enumerate(place.component.physical_spatial):
+            if sizes.get(dim.name, 0) % dim.fanout == 0 and dim.name in sizes:
+                continue
+            raise SpecError(
+                f"{place.name} does not fit the grid of {grid.name} in dimension {dim.name}",
+                where=self.arch.where(place.node, "spatial", index),
+                value=dim.fanout,
+                instead=f"divisors of {sizes[dim.name]}"
+                if dim.name in sizes
+                else f"one of the dimensions {', '.join(sizes)}",
+            )
 
     def _leaf(self, node: Node, around: _Surroundings) -> _Place:
         parent_fanout = 1

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tilewright.arch.errors import ExpressionError, Where
-from tilewright.arch.expressions import Expression, compile_expression
+from tilewright.arch.errors import ExpressionError, SpecError, Where
+from tilewright.arch.expressions import Expression, UnknownNameError, compile_expression
 from tilewright.arch.operators import Algebra, EvaluationError, describe, is_number
 from tilewright.arch.scope import Layer, Names
 
@@ -79,6 +79,21 @@ class ExpressionLatency:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingLatency:
+    """A `LatencyRule` whose expression needs an Einsum, in an architecture flattened without."""
+
+    component: str
+    where: Where | None
+
+    def __call__(self, calls: Mapping[str, float]) -> float:  # noqa: ARG002
+        raise SpecError(
+            f"the latency of {self.component} depends on the Einsum",
+            where=self.where,
+            instead="flatten the architecture for an Einsum",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ActionCosts:
     """What a latency expression sees of an action; `latency` is that of one call."""
 
@@ -97,6 +112,8 @@ def compile_latency(
     symbols = {name: _symbol(name) for name in (*(a.name for a in actions), *NETWORK_SYMBOLS)}
     try:
         result = expression(Layer(latency_names(actions, symbols), names), where)
+    except UnknownNameError:
+        raise
     except ExpressionError:
         result = None
     if is_number(result) and not isinstance(result, bool):

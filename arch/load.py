@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.names import close_names, did_you_mean
 from tilewright.arch.schema import parse
 from tilewright.arch.source import DocPath, Document, Tagged, load_document
-from tilewright.arch.spec import BRANCHES, LEAVES, OLD_TAGS, ArchSpec
+from tilewright.arch.spec import BRANCHES, LEAVES, OLD_TAGS, ArchSpec, CostTableSpec
 from tilewright.arch.tree import Arch, Node
+
+if TYPE_CHECKING:
+    from tilewright.arch.estimate import Estimator
 
 _TOP_LEVEL = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
 
@@ -46,7 +50,20 @@ def build_arch(document: Document, given: Mapping[str, object]) -> Arch:
         )
     values, places = _variables(document, top, spec, given)
     extra = spec.extra_attributes_for_all_component_models
-    return Arch(root, values, extra, document, places)
+    return Arch(root, values, extra, document, places, _cost_tables(document, spec))
+
+
+def _cost_tables(document: Document, spec: ArchSpec) -> tuple[Estimator, ...]:
+    """Read the files of `cost_tables:`, relative to the architecture file."""
+    from tilewright.arch.estimate import load_cost_table
+
+    tables: list[Estimator] = []
+    for index, entry in enumerate(spec.cost_tables):
+        table = CostTableSpec(file=entry) if isinstance(entry, str) else entry
+        where = document.where(("arch", "cost_tables", index))
+        path = Path(where.file).parent / table.file
+        tables.append(load_cost_table(path, table.section, where))
+    return tuple(tables)
 
 
 def _no_arch(document: Document) -> SpecError:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tilewright.arch.components import Kept, PlacementRules
 from tilewright.arch.errors import SpecError
+from tilewright.arch.expressions import UnknownNameError, compile_expression
+from tilewright.arch.functions import CONSTANTS
+from tilewright.arch.names import did_you_mean
 from tilewright.arch.resolve import Resolver
+from tilewright.arch.scope import Layer
 from tilewright.arch.spec import TensorsSpec
+
+_SETS = ("keep", "may_keep", "back", "no_refetch_from_above", "no_resend_to_below")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +73,36 @@ class SpecTensorRules:
                 for number, comparison in enumerate(spec.tile_shape)
             ),
         )
+
+    def check_names(self) -> None:
+        """Refuse names that no Einsum set, rank variable, variable or holder above has."""
+        if self.resolver.einsum is None:
+            return
+        kept = self.resolver.einsum.kept(self.holders_above, {})
+        known = Layer(kept, Layer(self.resolver.einsum.for_loops, self.resolver.names))
+        for steps, written in self._written():
+            for text in written if isinstance(written, tuple) else (written,):
+                where = self.resolver.where("tensors", *steps)
+                for name in sorted(compile_expression(str(text), where).free):
+                    if name in known or name in CONSTANTS:
+                        continue
+                    raise UnknownNameError(
+                        f"nothing is called {name} here",
+                        where=where,
+                        value=text,
+                        instead=did_you_mean(name, known) or None,
+                    )
+
+    def _written(self) -> Iterator[tuple[tuple[str | int, ...], object]]:
+        for field_name in _SETS:
+            value = getattr(self.spec, field_name)
+            if value is not None:
+                yield (field_name,), value
+        for number, option in enumerate(self.spec.tensor_order_options):
+            for position, part in enumerate(option):
+                yield ("tensor_order_options", number, position), part
+        for number, comparison in enumerate(self.spec.tile_shape):
+            yield ("tile_shape", number, "expression"), comparison.expression
 
     def _set(self, inner: Resolver, field: str) -> frozenset[str]:
         written = getattr(self.spec, field)

@@ -14,6 +14,7 @@ from tilewright.arch.expressions import UnknownNameError, evaluate
 from tilewright.arch.functions import exact
 from tilewright.arch.scope import EinsumNames, Layer, Names
 from tilewright.arch.sets import rank_variable_set, tensor_set
+from tilewright.arch.source import format_path
 from tilewright.arch.spec import ComparisonSpec
 from tilewright.arch.tree import Arch, Node
 
@@ -169,8 +170,20 @@ class Resolver:
         return result  # type: ignore[return-value]  # an int or Fraction keeps its exactness
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the named fields of a block stand."""
+
+    arch: Arch
+    node: Node
+    block: Steps = ()
+
+    def __call__(self, name: str) -> Where:
+        return self.arch.where(self.node, *self.block, name)
+
+
 def _label(steps: Steps) -> str:
-    return ".".join(str(step) for step in steps)
+    return format_path(steps)
 
 
 def _shown(value: object, number: object) -> object:

@@ -78,8 +78,8 @@ def explain(
         where = document.where_key(full) if unknown_key else document.where(full)
         words, instead = _words(entry, inner, model)
         problems[full] = (where, words, entry.get("input", _NOT_GIVEN), instead)
-    ordered = sorted(problems.items(), key=lambda item: _position(item[1][0]))
-    full, (where, words, given, instead) = ordered[0]
+    ordered = sorted(problems.values(), key=lambda problem: _order(problem, document))
+    where, words, given, instead = ordered[0]
     others = len(ordered) - 1
     more = f" (and {others} more problem{'s' * (others > 1)} in this file)" if others else ""
     if _shows_value(words, given):
@@ -89,6 +89,18 @@ def explain(
 
 def _shows_value(words: str, given: object) -> bool:
     return given is not _NOT_GIVEN and not words.startswith(("missing", "unknown"))
+
+
+def _order(
+    problem: tuple[Where, str, object, str | None], document: Document
+) -> tuple[str, int, int]:
+    """File order; a missing field counts at the end of the block that lacks it."""
+    where, words, given, _ = problem
+    if not words.startswith("missing") or not isinstance(given, dict):
+        return _position(where)
+    places = [marks[0].where() for marks in document.marks.get(id(given), {}).values()]
+    file, line, column = max(map(_position, [where, *places]))
+    return file, line, column + 1
 
 
 def _position(where: Where) -> tuple[str, int, int]:

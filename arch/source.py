@@ -41,6 +41,13 @@ class Document:
     root: Mark
     marks: Marks = field(repr=False)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the places with their containers: an id means nothing in another process."""
+        places = [
+            (box, self.marks[id(box)]) for box in _containers(self.data) if id(box) in self.marks
+        ]
+        return _rebuild, (self.file, self.data, self.root, places)
+
     def where(self, path: DocPath = ()) -> Where:
         """Return the place of the value at `path`, or of the deepest part of it that exists."""
         return self._place(path, 1)
@@ -158,6 +165,28 @@ def _too_large(name: str) -> SpecError:
         where=Where(name),
         instead="split it, or write repeated parts with a template loop",
     )
+
+
+def _containers(data: object) -> list[object]:
+    """All mappings and lists of `data`, each once."""
+    found: dict[int, object] = {}
+    queue = [untag(data)]
+    while queue:
+        box = queue.pop()
+        if not isinstance(box, dict | list) or id(box) in found:
+            continue
+        found[id(box)] = box
+        queue.extend(untag(inner) for inner in (box.values() if isinstance(box, dict) else box))
+    return list(found.values())
+
+
+def _rebuild(
+    file: str,
+    data: object,
+    root: Mark,
+    places: list[tuple[object, dict[str | int, tuple[Mark, Mark]]]],
+) -> Document:
+    return Document(file, data, root, {id(box): marks for box, marks in places})
 
 
 def _child(value: object, step: str | int) -> object:

@@ -173,7 +173,7 @@ class ContainerSpec(LeafSpec):
 class NetworkSpec(MovingSpec):
     """`!Network`."""
 
-    topology: Literal["mesh", "all_to_all"]
+    topology: Literal["mesh", "all_to_all"] = "mesh"
 
 
 class BranchSpec(SpecModel):
@@ -196,12 +196,20 @@ class ArraySpec(LeafSpec):
     nodes: Any = ()
 
 
+class CostTableSpec(SpecModel):
+    """A file of component costs, and the section of it that counts."""
+
+    file: str
+    section: str | None = None
+
+
 class ArchSpec(SpecModel):
     """The `arch:` block."""
 
     nodes: Any
     variables: dict[str, Any] = Field(default_factory=dict)
     extra_attributes_for_all_component_models: Attributes = Field(default_factory=dict)
+    cost_tables: tuple[CostTableSpec | str, ...] = ()
     version: Any = None
     name: Any = None
 
