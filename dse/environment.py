@@ -60,6 +60,7 @@ class Keys:
             "mapper": spec.mapper_objective,
             "files": [list(hashes.values()) for hashes in contents],
             "variables": [dict(spec.arch.variables), dict(spec.workload.variables)],
+            "values": dict(spec.arch.values),
         }
 
     def __call__(self, point: Point) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def architecture(source: Source, point: Point) -> Arch:
     """Return the architecture with the `arch.` knobs of the point set."""
-    values = knobs(point, "arch.")
+    values = {**source.values, **knobs(point, "arch.")}
     arch = _load_arch(source.file, canonical_json(dict(source.variables)))
     return arch.with_values(values) if values else arch
 

@@ -55,6 +55,8 @@ def start_study(
     settings: Mapping[str, Any] | None = None,
 ) -> StudyResult:
     """Run a study in the new directory `out`; RunError if a run is there already."""
+    if how.evaluator is None:
+        preflight(spec)
     environment = describe(spec, study_file, settings or {})
     run = RunDirectory.create(out, spec_text(spec), environment)
     return _run(spec, run, how)
@@ -106,8 +108,6 @@ def spec_text(spec: StudySpec) -> str:
 
 
 def _run(spec: StudySpec, run: RunDirectory, how: Execution) -> StudyResult:
-    if how.evaluator is None:
-        preflight(spec)
     evaluator = how.evaluator or make_evaluator(spec)
     setting = Setting(spec, evaluator, Keys(spec))
     watcher = how.watcher or _Silent()

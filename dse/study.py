@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from tilewright.dse.study_file import MapperObjective, ModelName, StudyFile
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An input file (absolute path) and the values for its variables."""
+    """An input file (absolute path), the values for its variables, and fields written anew."""
 
     file: str
     variables: Mapping[str, Value]
+    values: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +118,10 @@ def _with(data: Any, steps: list[str], value: Value, key: str) -> Any:
     if data is not None and not isinstance(data, dict):
         raise SpecError(f"--set {key}: `{head}` lies below a plain value", where=_COMMAND_LINE)
     table = data or {}
-    whole = ".".join(steps)
-    if whole in table:  # the knobs of a space have dots in their names
-        return {**table, whole: value}
+    for end in range(len(steps), 1, -1):  # the knobs of a space have dots in their names
+        name = ".".join(steps[:end])
+        if name in table:
+            return {**table, name: _with(table[name], steps[end:], value, key)}
     return {**table, head: _with(table.get(head), rest, value, key)}
 
 

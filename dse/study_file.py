@@ -24,6 +24,12 @@ class InputFile(SpecModel):
     variables: dict[str, Scalar] = Field(default_factory=dict)
 
 
+class ArchFile(InputFile):
+    """The architecture. `values` are written into its fields first; knobs come after them."""
+
+    values: dict[str, Scalar] = Field(default_factory=dict)
+
+
 class ObjectiveItem(SpecModel):
     """A metric to minimize or maximize."""
 
@@ -76,7 +82,7 @@ class StudyFile(SpecModel):
     name: StrictStr
     question: StrictStr = ""
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
-    arch: InputFile
+    arch: ArchFile
     workload: InputFile
     model: ModelName
     machine: StrictStr = "wse2-sdk-sim"

@@ -15,7 +15,7 @@ from tilewright.dse.record import Constraint, Objective
 from tilewright.dse.shipped import Kind, find_file
 from tilewright.dse.space import Dimension, Space, Value, canonical_json
 from tilewright.dse.study import Baseline, Source, StudySpec, replaced
-from tilewright.dse.study_file import BaselineItem, InputFile, KnobItem, StudyFile
+from tilewright.dse.study_file import ArchFile, BaselineItem, InputFile, KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine")
 _MAX_VALUES = 1_000_000
@@ -75,11 +75,12 @@ class StudyReader:
         return self._document.where(path)
 
     def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> Source:
+        values = item.values if isinstance(item, ArchFile) else {}
         if self._stored:
-            return Source(item.file, dict(item.variables))
+            return Source(item.file, dict(item.variables), values)
         kind: Kind = "hardware" if key == "arch" else "workloads"
         path = find_file(item.file, kind, self._base, self._where(key, "file"))
-        return Source(str(path), {**item.variables, **variables})
+        return Source(str(path), {**item.variables, **variables}, values)
 
     def _objectives(self, file: StudyFile) -> tuple[Objective, ...]:
         names = [objective.metric for objective in file.objectives]
@@ -120,12 +121,19 @@ class StudyReader:
     def _baselines(self, file: StudyFile, space: Space) -> tuple[Baseline, ...]:
         found: list[Baseline] = []
         for position, item in enumerate(file.baselines):
+            values = self._plain(position, item, space)
+            place: tuple[str | int, ...] = ("baselines", position, "values")
             try:
-                point = space.point(space.choice(self._plain(position, item, space)))
+                for dimension in space.dimensions:
+                    if dimension.path in values:
+                        place = ("baselines", position, "values", dimension.path)
+                        dimension.index(values[dimension.path])
+                place = place[:3]
+                point = space.point(space.choice(values))
             except SpecError as error:
                 raise SpecError(
                     f"baseline {item.name}: {error.what}",
-                    where=self._where("baselines", position, "values"),
+                    where=self._where(*place),
                     instead=error.instead,
                 ) from None
             found.append(Baseline(item.name, point))
@@ -228,5 +236,5 @@ def _resolved(file: StudyFile, sources: Mapping[str, Source]) -> dict[str, Any]:
     """Return the study as the data of a study file, complete and with absolute paths."""
     data: dict[str, Any] = file.model_dump(mode="json", exclude_none=True)
     for key, source in sources.items():
-        data[key] = {"file": source.file, "variables": dict(source.variables)}
+        data[key] |= {"file": source.file, "variables": dict(source.variables)}
     return data

@@ -51,9 +51,9 @@ def with_unit(value: float, unit: str) -> str:
     if unit in _COUNTED:
         text = f"{value:,.0f}" if value >= 1000 else _digits(value)
         return f"{text} {unit}".strip()
-    exponent = min(15, max(-18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
-    if unit == "J·s" and exponent < -18:
+    if abs(value) < 1e-18:
         return f"{value:.3g} {unit}"
+    exponent = min(15, max(-18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
     return f"{_digits(value / 10.0**exponent)} {_PREFIXES[exponent]}{unit}"
 
 

@@ -1,0 +1,111 @@
+"""Study files: what knobs mean, what --set replaces, and errors with file and line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.arch.errors import SpecError
+from tilewright.dse.study import differing_keys, load_study
+
+
+def knob_values(toy, folder, knob):
+    text = toy.STUDY.replace("{range: [1, 16]}", knob).replace("GridY: 1\n", "GridY: 4\n")
+    spec = load_study(toy.write_study(folder, text))
+    return list(spec.space.dimensions[1].values)
+
+
+@pytest.mark.parametrize(
+    ("knob", "values"),
+    [
+        ("{range: [1, 10], step: 3}", [1, 4, 7, 10]),
+        ("{range: [2, 7], step: 2}", [2, 4, 6]),
+        ("{pow2: [2, 16]}", [2, 4, 8, 16]),
+        ("{pow2: [2**2, 4*4]}", [4, 8, 16]),
+        ("{values: [4, 9, 5]}", [4, 9, 5]),
+    ],
+)
+def test_values_of_a_knob(toy, tmp_path, knob, values):
+    assert knob_values(toy, tmp_path, knob) == values
+
+
+def test_fractions_do_not_drift(toy, tmp_path):
+    text = toy.STUDY.split("baselines:")[0].replace("[1, 16]", "[0.1, 0.7], step: 0.1")
+    values = load_study(toy.write_study(tmp_path, text)).space.dimensions[1].values
+    assert list(values) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+
+
+def test_only_rising_numbers_have_an_order(toy, tmp_path):
+    spec = load_study(toy.write_study(tmp_path))
+    assert [d.ordered for d in spec.space.dimensions] == [True, True, False, True]
+    assert spec.space.size == 6 * 16 * 3 * 3
+    every = {spec.space.nth(number) for number in range(spec.space.size)}
+    assert len(every) == spec.space.size
+    assert all(spec.space.choice(spec.space.point(choice)) == choice for choice in every)
+
+
+WRONG = [
+    ("seed: 11", "seed: -1", "seed must be at least 0", 3),
+    ("model: simulated", "modle: simulated", "unknown field modle", 6),
+    ("{metric: cycles}", "{metric: cylces}", "gives no metric of that name", 9),
+    ("{metric: cycles}", "{metric: energy}", "objective energy is named twice", 9),
+    ("max: 48 * 1024 * 8", "min: ", "needs max or min", 11),
+    ("max: 48 * 1024 * 8", "max: 48 * K", "K", 11),
+    ("{range: [1, 16]}", "{range: [16, 1]}", "a range goes up", 14),
+    ("{range: [1, 16]}", "{range: [1, 16], pow2: [1, 2]}", "exactly one of", 14),
+    ("{range: [1, 16]}", "{range: [0.5, 16]}", "needs a step", 14),
+    ("{range: [1, 16]}", "{range: [1, 1e9]}", "more than a million", 14),
+    ("{pow2: [1, 32]}", "{pow2: [1, 33]}", "powers of two", 13),
+    ("{values: [16, 64, 256]}", "{values: [16, 64, 16]}", "listed twice", 16),
+    ("arch.variables.GridX: {", "grid.X: {", "a knob is arch.<path>", 13),
+    ("    mapping.up.tile: 64", "    mapping.up.tile: 63", "has no such value", 24),
+    ("    mapping.up.tile: 64\n", "", "missing: mapping.up.tile", 21),
+    ("file: arch.yaml", "file: arhc.yaml", "there is no such file", 4),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "words", "line"), WRONG, ids=[w[2] for w in WRONG])
+def test_what_is_wrong_is_said_with_its_line(toy, tmp_path, old, new, words, line):
+    assert old in toy.STUDY
+    path = toy.write_study(tmp_path, toy.STUDY.replace(old, new, 1))
+    with pytest.raises(SpecError) as caught:
+        load_study(path)
+    assert words in str(caught.value)
+    assert caught.value.where.file == str(path)
+    assert caught.value.where.line == line, str(caught.value)
+
+
+def test_set_replaces_fields_and_gives_variables(toy, tmp_path):
+    path = toy.write_study(tmp_path)
+    spec = load_study(
+        path,
+        {
+            "search.trials": 5,
+            "seed": 3,
+            "arch.variables.Bits": 16,
+            "SCALE": 2,
+            "baselines.0.values.mapping.up.tile": 16,
+        },
+    )
+    assert (spec.trials, spec.seed) == (5, 3)
+    assert spec.arch.variables == {"Bits": 16, "SCALE": 2}
+    assert spec.workload.variables == {"SCALE": 2}
+    assert spec.baselines[0].point["mapping.up.tile"] == 16
+    with pytest.raises(SpecError, match="no item `7`"):
+        load_study(path, {"objectives.7.metric": "energy"})
+
+
+def test_differing_keys_go_down_into_mappings():
+    before = {"a": 1, "b": {"c": [1], "d": 2}, "gone": 0}
+    now = {"a": 1.0, "b": {"c": [2], "d": 2}}
+    assert differing_keys(before, now) == ["a: 1 -> 1.0", "b.c: [1] -> [2]", "gone: 0 -> nothing"]
+
+
+def test_defaults_follow_the_number_of_objectives(toy, tmp_path):
+    several = load_study(toy.write_study(tmp_path, toy.STUDY.replace("sampler: nsga2, ", "")))
+    one = load_study(
+        toy.write_study(
+            tmp_path,
+            toy.STUDY.replace("sampler: nsga2, ", "").replace("- {metric: energy}\n", ""),
+        )
+    )
+    assert (several.sampler, one.sampler) == ("nsga2", "tpe")
