@@ -38,7 +38,9 @@ def parse_limits(text: str, where: Where | None) -> list[Limit]:
     try:
         if len(text) > _LONGEST:
             raise ValueError(text[:20])
-        return [Limit(form, where, text) for form in _comparisons(ast.parse(text, mode="eval").body)]
+        return [
+            Limit(form, where, text) for form in _comparisons(ast.parse(text, mode="eval").body)
+        ]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise WorkloadError(
             "a bound of the iteration space compares sums of rank variables with whole numbers",
@@ -93,10 +95,7 @@ def ranges(
     """
     low = dict.fromkeys(variables, 0)
     explicit = {
-        name: value
-        for limit in limits
-        for name, value in _lower_of(limit.form)
-        if name in low
+        name: value for limit in limits for name, value in _lower_of(limit.form) if name in low
     }
     low |= explicit
     high: dict[str, int] = {}

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 Relevance = Literal["irrelevant", "relevant", "partial"]
+Combine = Literal["*", "+"]  # what one operation does with the values of the inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Einsum:
     renames: Mapping[str, frozenset[str]]  # input, weight, output, … -> tensors
     is_copy: bool = False
     n_instances: int = 1
+    combine: Combine = "*"
 
     @property
     def tensors(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from tilewright.arch.errors import Where
-from tilewright.mapper.einsum import Affine
+from tilewright.mapper.einsum import Affine, Combine
 from tilewright.mapper.errors import WorkloadError
 
 _ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
@@ -27,20 +27,31 @@ class ParsedAccess:
     projection: tuple[tuple[str, Affine], ...]
 
 
-def parse_einsum(text: str, where: Where | None = None) -> tuple[ParsedAccess, ...]:
-    """Parse a concise Einsum; the first access is the output. WorkloadError if it is none."""
+@dataclass(frozen=True, slots=True)
+class ParsedEinsum:
+    """`accesses[0]` is the output; `combine` joins the inputs of one operation."""
+
+    accesses: tuple[ParsedAccess, ...]
+    combine: Combine = "*"
+
+
+def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
+    """Parse a concise Einsum. WorkloadError if it is none."""
     left, equals, right = text.partition("=")
     if not equals or "=" in right or len(text) > _LONGEST:
         raise _bad("an Einsum is `output = product of inputs`", text, where)
-    output = _accesses(left, text, where)
+    output, _ = _accesses(left, text, where)
     if len(output) != 1:
         raise _bad("an Einsum has one tensor on the left", text, where)
-    inputs = _accesses(right, text, where)
-    return (*output, *inputs)
+    inputs, signs = _accesses(right, text, where)
+    if len(set(signs)) > 1:
+        raise _bad("all tensors are multiplied, or all are added", text, where)
+    return ParsedEinsum((*output, *inputs), "+" if "+" in signs else "*")
 
 
-def _accesses(side: str, text: str, where: Where | None) -> list[ParsedAccess]:
+def _accesses(side: str, text: str, where: Where | None) -> tuple[list[ParsedAccess], list[str]]:
     found: list[ParsedAccess] = []
+    signs: list[str] = []
     position = 0
     while True:
         match = _ACCESS.match(side, position)
@@ -49,9 +60,10 @@ def _accesses(side: str, text: str, where: Where | None) -> list[ParsedAccess]:
         found.append(ParsedAccess(match[1], _indices(match[1], match[2], where)))
         position = match.end()
         if position == len(side):
-            return found
-        if side[position] != "*":
-            raise _bad(f"only * may stand between tensors, not {side[position]!r}", text, where)
+            return found, signs
+        if side[position] not in "*+":
+            raise _bad(f"only * or + may join tensors, not {side[position]!r}", text, where)
+        signs.append(side[position])
         position += 1
 
 
@@ -106,7 +118,9 @@ def parse_affine(text: str, where: Where | None = None) -> Affine:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             pass
         else:
-            return Affine(tuple((name, factor) for name, factor in terms.items() if factor), constant)
+            return Affine(
+                tuple((name, factor) for name, factor in terms.items() if factor), constant
+            )
     raise WorkloadError(
         "an index must be a sum of rank variables with whole factors",
         where=where,

@@ -12,7 +12,7 @@ from tilewright.arch.schema import parse
 from tilewright.arch.scope import LazyNames
 from tilewright.arch.source import DocPath, Document
 from tilewright.mapper.bounds import Limit, limits_of_rank, parse_limits, ranges
-from tilewright.mapper.einsum import Affine, Einsum, TensorAccess
+from tilewright.mapper.einsum import Affine, Combine, Einsum, TensorAccess
 from tilewright.mapper.errors import WorkloadError
 from tilewright.mapper.notation import (
     ParsedAccess,
@@ -25,6 +25,7 @@ from tilewright.mapper.workload_check import Draft, check_agreement, check_draft
 from tilewright.mapper.workload_file import AccessSpec, EinsumSpec, RenamesSpec, WorkloadSpec
 from tilewright.mapper.workload_names import Names, whole_number
 
+Access = tuple[ParsedAccess, bool, AccessSpec | None]
 _TOP_LEVEL = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
 
 
@@ -110,17 +111,30 @@ def _draft(
         if isinstance(item, str)
         else parse(EinsumSpec, document, path, data=item)
     )
-    if spec.einsum is not None:
-        parsed = parse_einsum(spec.einsum, where)
-        accesses = tuple((access, number == 0, None) for number, access in enumerate(parsed))
-        name = spec.name or parsed[0].tensor
-    else:
-        accesses = tuple(_long(access, document, path, n) for n, access in enumerate(_listed(spec, where)))
-        name = _name(spec, where)
-    draft = Draft(name, spec, path, where, accesses, {})
+    accesses, name, combine = _accesses(spec, document, path)
+    draft = Draft(name, spec, path, where, accesses, {}, combine)
     check_draft(draft)
     limits = _limits(draft, document, workload, given)
     return replace(draft, ranges=ranges(draft.variables, limits, name, where))
+
+
+def _accesses(
+    spec: EinsumSpec, document: Document, path: DocPath
+) -> tuple[tuple[Access, ...], str, Combine]:
+    where = document.where(path)
+    if spec.einsum is None:
+        listed = enumerate(_listed(spec, where))
+        long = tuple(_long(access, document, path, number) for number, access in listed)
+        return long, _name(spec, where), "*"
+    if spec.tensor_accesses:
+        raise WorkloadError(
+            "an Einsum is written in the concise or in the long form, not in both",
+            where=where,
+            instead="leave out einsum: or tensor_accesses:",
+        )
+    parsed = parse_einsum(spec.einsum, where)
+    short = tuple((access, number == 0, None) for number, access in enumerate(parsed.accesses))
+    return short, spec.name or parsed.accesses[0].tensor, parsed.combine
 
 
 def _name(spec: EinsumSpec, where: Where) -> str:
@@ -163,12 +177,13 @@ def _limits(
             if rank in sizes:
                 limits += limits_of_rank(form, *sizes[rank], rank)
     for shape, path in (
-        (workload.iteration_space_shape, ("workload",)),
-        (draft.spec.iteration_space_shape, draft.path),
+        (workload.shape, ("workload", "shape")),
+        (workload.iteration_space_shape, ("workload", "iteration_space_shape")),
+        (draft.spec.iteration_space_shape, (*draft.path, "iteration_space_shape")),
     ):
         items = shape.items() if isinstance(shape, dict) else enumerate(shape)
         for key, text in items:
-            limits += parse_limits(text, document.where((*path, "iteration_space_shape", key)))
+            limits += parse_limits(text, document.where((*path, key)))
     own = frozenset(draft.variables)
     return [limit for limit in limits if {name for name, _ in limit.form.terms} <= own]
 
@@ -202,6 +217,7 @@ def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
         resolved.renames,
         draft.spec.is_copy_operation,
         draft.spec.n_instances * names.n_instances,
+        draft.combine,
     )
     return einsum, resolved.scope
 
@@ -209,5 +225,3 @@ def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
 def _shifted(form: Affine, found: Mapping[str, tuple[int, int]]) -> Affine:
     start = sum(factor * found[name][0] for name, factor in form.terms)
     return Affine(form.terms, form.constant + start)
-
-

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.arch.errors import Where
 from tilewright.arch.source import DocPath
+from tilewright.mapper.einsum import Combine
 from tilewright.mapper.errors import WorkloadError
 from tilewright.mapper.notation import ParsedAccess
 from tilewright.mapper.workload_file import AccessSpec, EinsumSpec
@@ -25,6 +26,7 @@ class Draft:
     where: Where
     accesses: tuple[tuple[ParsedAccess, bool, AccessSpec | None], ...]
     ranges: Mapping[str, tuple[int, int]]
+    combine: Combine = "*"
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -143,6 +145,4 @@ def _check_order(draft: Draft, writers: dict[str, Draft], readers: dict[str, Dra
 
 
 def _disagree(what: str, first: Draft, second: Draft) -> WorkloadError:
-    return WorkloadError(
-        what, where=second.where, instead=f"make it agree with {first.where}"
-    )
+    return WorkloadError(what, where=second.where, instead=f"make it agree with {first.where}")

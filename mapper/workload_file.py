@@ -52,7 +52,8 @@ class EinsumSpec(SpecModel):
 
 
 class WorkloadSpec(SpecModel):
-    version: Any = None  # of old files
+    version: Any = None  # of old files, as is shape: the former name of iteration_space_shape
+    shape: tuple[str, ...] | dict[str, str] = ()
     einsums: tuple[Any, ...]
     rank_sizes: dict[str, Size] = Field(default_factory=dict)
     iteration_space_shape: tuple[str, ...] | dict[str, str] = ()

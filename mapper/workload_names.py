@@ -153,9 +153,7 @@ class Names:
                 )
         return found
 
-    def _persistent_tensors(
-        self, draft: Draft, sets: dict[str, frozenset[str]]
-    ) -> frozenset[str]:
+    def _persistent_tensors(self, draft: Draft, sets: dict[str, frozenset[str]]) -> frozenset[str]:
         found = {long.name for _, _, long in draft.accesses if long is not None and long.persistent}
         if self._spec.persistent_tensors is not None:
             where = self._document.where(("workload", "persistent_tensors"))

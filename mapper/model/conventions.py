@@ -12,6 +12,8 @@ from fractions import Fraction
 
 from tilewright.arch.components import Component, SpatialDim
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flat import instances, instances_accelforge
+from tilewright.mapper.mapping import Temporal
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
 from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
 from tilewright.mapper.model.nest import (
@@ -39,7 +41,7 @@ class Conventions:
     """
 
     name: str
-    first_tiles: Callable[[Loops], Loops]
+    first_tiles: Callable[[Path], Path]
     traffic: Callable[[TensorView, list[Item], Path, Loops, View], list[Traffic]]
     steps: Callable[[Loops, View], Count]
     used: Callable[[Loop], Count]
@@ -49,12 +51,16 @@ class Conventions:
     instances: Callable[[Component], int]
 
 
-def _as_given(loops: Loops) -> Loops:
-    return loops
+def _as_given(path: Path) -> Path:
+    return path
 
 
-def _without_first_tiles(loops: Loops) -> Loops:
-    return {place: replace(loop, initial=None) for place, loop in loops.items()}
+def _without_first_tiles(path: Path) -> Path:
+    steps = tuple(
+        replace(step, initial_tile_shape=None) if isinstance(step, Temporal) else step
+        for step in path.steps
+    )
+    return replace(path, steps=steps)
 
 
 def _exact(
@@ -70,9 +76,12 @@ def _exact(
 def _average(
     tensor: TensorView, nest: list[Item], path: Path, loops: Loops, view: View
 ) -> list[Traffic]:
-    """Average tiles (accelforge.md §2.8)."""
+    """Average tiles; whole iterations where a simple variable is irrelevant (§2.8)."""
+    simple, relevance = view.simple_variables, tensor.relevance
     turns = {
-        place: average_turns(loop, tensor.relevance[loop.variable] != IRRELEVANT)
+        place: average_turns(
+            loop, loop.variable in simple and relevance[loop.variable] == IRRELEVANT
+        )
         for place, loop in loops.items()
     }
     return even_traffic(tensor, nest, path, loops, view, turns)
@@ -95,7 +104,7 @@ def _average_steps(loops: Loops, _view: View) -> Count:
     steps: Count = 1
     for loop in loops.values():
         if loop.spatial is None:
-            steps *= average_turns(loop, relevant=True)
+            steps *= average_turns(loop, whole=False)
     return lowest_terms(Fraction(steps))
 
 
@@ -104,7 +113,7 @@ def _whole_turns(loop: Loop) -> Count:
 
 
 def _average_lanes(loop: Loop) -> Count:
-    return average_turns(loop, relevant=True)
+    return average_turns(loop, whole=False)
 
 
 def _used_part(dim: SpatialDim, used: Count) -> float:
@@ -116,14 +125,6 @@ def _used_part_twice(dim: SpatialDim, used: Count) -> float:
     return float(used) / dim.fanout * dim.usage_scale / dim.fanout
 
 
-def _all_instances(component: Component) -> int:
-    return component.parent_fanout * component.own_fanout
-
-
-def _parents_only(component: Component) -> int:
-    return component.parent_fanout
-
-
 DEFAULT = Conventions(
     name="default",
     first_tiles=_as_given,
@@ -133,7 +134,7 @@ DEFAULT = Conventions(
     stops=stop_unless_adjacent,
     copy=source_to_destination,
     gate=_used_part,
-    instances=_all_instances,
+    instances=instances,
 )
 ACCELFORGE = Conventions(
     name="accelforge",
@@ -144,7 +145,7 @@ ACCELFORGE = Conventions(
     stops=stop_at_any_holder,
     copy=source_moves_up,
     gate=_used_part_twice,
-    instances=_parents_only,
+    instances=instances_accelforge,
 )
 _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}
 

@@ -101,12 +101,12 @@ def _fanout(step: Temporal | Spatial, path: Path, view: View) -> tuple[str | Non
     )
 
 
-def average_turns(loop: Loop, relevant: bool) -> Count:
-    """Count the iterations as accelforge.md §2.8 does: on average, with no remainder.
+def average_turns(loop: Loop, whole: bool) -> Count:
+    """Count the iterations on average, with no remainder (accelforge.md §2.8).
 
-    Tensors that do not depend on the variable see the whole iterations of the outermost loop.
+    With `whole`, the outermost loop over a variable takes whole iterations.
     """
-    if loop.outermost and not relevant:
+    if loop.outermost and whole:
         return -(-loop.outer // loop.tile)
     return lowest_terms(Fraction(loop.outer, loop.tile))
 

@@ -42,7 +42,8 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
     it uses more instances of a fanout than there are.
     """
     _check_holders(path, view)
-    loops = conventions.first_tiles(loops_of(path, view))
+    path = conventions.first_tiles(path)
+    loops = loops_of(path, view)
     used = _used_instances(loops, view, conventions)
     is_copy = view.einsum.is_copy
     shorter, tensors = (conventions.copy if is_copy else no_copy)(path, view)

@@ -109,6 +109,7 @@ class View:
     tensors: dict[str, TensorView]
     dims: dict[tuple[str, str], SpatialDim]
     networks: tuple[tuple[int, Network], ...]
+    simple_variables: frozenset[str]
     _holders: dict[tuple[str, str], HolderView] = field(default_factory=dict)
     _network_views: dict[tuple[str, str], NetworkView] = field(default_factory=dict)
 
@@ -144,7 +145,19 @@ def make_view(einsum: Einsum, flat: Flat) -> View:
     networks = tuple((i, c) for i, c in enumerate(components) if isinstance(c, Network))
     skips = flat.compute.skip_initial_output_write
     tensors = {access.tensor: _tensor_view(access, einsum, skips) for access in einsum.accesses}
-    return View(einsum, flat, index, tensors, dims, networks)
+    return View(einsum, flat, index, tensors, dims, networks, _simple_variables(einsum))
+
+
+def _simple_variables(einsum: Einsum) -> frozenset[str]:
+    """Variables that stand alone wherever they occur (accelforge.md §2.8)."""
+    mixed = {
+        name
+        for access in einsum.accesses
+        for _, form in access.projection
+        for name, factor in form.terms
+        if len(form.terms) > 1 or factor != 1
+    }
+    return frozenset(einsum.bounds) - mixed
 
 
 def _tensor_view(access: TensorAccess, einsum: Einsum, skips: bool) -> TensorView:

@@ -1,0 +1,222 @@
+"""Score a mapping with the analytical model: exact counts in closed form."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Protocol
+
+from tilewright.arch.flat import FlatArch
+from tilewright.arch.flatten import flatten
+from tilewright.arch.load import load_arch
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.tree import Arch
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import MappingError
+from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapping_file import load_mapping
+from tilewright.mapper.model.capacity import check_capacity, peak_bits
+from tilewright.mapper.model.conventions import Conventions, conventions_called
+from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
+from tilewright.mapper.model.distributed import active_places
+from tilewright.mapper.model.guards import check
+from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
+from tilewright.mapper.model.tally import Tally, tally
+from tilewright.mapper.model.view import Count, View, make_view
+from tilewright.mapper.score import Score
+from tilewright.mapper.workload import Workload, load_workload
+
+_KEPT_VIEWS = 256
+
+
+class CostModel(Protocol):
+    """Anything that can say what a mapping costs."""
+
+    def score(self, mapping: Mapping) -> Score:
+        """Return the score; InfeasibleMapping if the machine cannot run the mapping."""
+        ...
+
+
+@dataclass(frozen=True)
+class AnalyticalCostModel:
+    """The closed-form model of one architecture and one workload."""
+
+    arch: Arch
+    workload: Workload
+    conventions: str = "default"
+
+    def score(self, mapping: Mapping) -> Score:
+        """Return the score of `mapping`; MappingError or InfeasibleMapping if it has none."""
+        return evaluate(self.arch, self.workload, mapping, self.conventions)
+
+
+def evaluate(
+    arch: Arch | FilePath | str,
+    workload: Workload | FilePath | str,
+    mapping: Mapping | FilePath | str,
+    conventions: str = "default",
+) -> Score:
+    """Score `mapping` of `workload` on `arch`; each may be a path or a loaded object.
+
+    `conventions`: "default" or "accelforge" (docs/conventions.md). MappingError if it is no
+    mapping of the workload on the architecture, InfeasibleMapping if it does not fit; SpecError
+    for what the files get wrong.
+    """
+    arch = arch if isinstance(arch, Arch) else load_arch(arch)
+    workload = workload if isinstance(workload, Workload) else load_workload(workload)
+    mapping = mapping if isinstance(mapping, Mapping) else load_mapping(mapping)
+    chosen = conventions_called(conventions)
+    paths = paths_of(mapping)
+    _check_einsums(paths, workload)
+    return evaluate_flat([(path, _view(arch, workload, path)) for path in paths], chosen)
+
+
+def evaluate_flat(runs: list[tuple[Path, View]], conventions: Conventions) -> Score:
+    """Score paths of Einsums on views made with `make_view` (what the search calls)."""
+    tallies = [
+        tally(restrict(path, frozenset(view.tensors)), view, conventions) for path, view in runs
+    ]
+    for one in tallies:
+        check(one)
+    peaks = peak_bits(tallies)
+    check_capacity(tallies, peaks)
+    return _score(tallies, peaks, conventions)
+
+
+def view_of(einsum: Einsum, flat: FlatArch) -> View:
+    """Prepare the model's tables for one Einsum on one flattened architecture."""
+    return make_view(einsum, flat)
+
+
+def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
+    """Each Einsum once, in the order of the workload's data."""
+    seen: set[str] = set()
+    written: set[str] = set()
+    produced = {t.tensor for e in workload.einsums for t in e.outputs}
+    for path in paths:
+        names = [einsum.name for einsum in workload.einsums]
+        if path.einsum not in names:
+            raise MappingError(
+                f"the workload has no Einsum {path.einsum!r}",
+                value=path.einsum,
+                instead=did_you_mean(path.einsum, names),
+            )
+        if path.einsum in seen:
+            raise MappingError(f"Einsum {path.einsum} is computed twice", value=path.einsum)
+        seen.add(path.einsum)
+        einsum = workload.einsum(path.einsum)
+        early = [t.tensor for t in einsum.inputs if t.tensor in produced - written]
+        if early:
+            raise MappingError(
+                f"Einsum {path.einsum} runs before the Einsum that writes {early[0]}",
+                value=early[0],
+                instead="put the branch that writes it first",
+            )
+        written |= {access.tensor for access in einsum.outputs}
+    tensors = set(workload.tensors)
+    for path in paths:
+        for step in path.steps:
+            if isinstance(step, Hold) and step.tensor not in tensors:
+                raise MappingError(
+                    f"the workload has no tensor {step.tensor!r}",
+                    value=step.tensor,
+                    instead=did_you_mean(step.tensor, tensors),
+                )
+    missing = [einsum.name for einsum in workload.einsums if einsum.name not in seen]
+    if missing:
+        raise MappingError(
+            f"the mapping leaves out Einsum {missing[0]}",
+            value=", ".join(missing),
+            instead="a branch of a Sequential for each Einsum of the workload",
+        )
+
+
+_views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, View]] = OrderedDict()
+
+
+def _view(arch: Arch, workload: Workload, path: Path) -> View:
+    """Return the view of a path's Einsum, kept for the same loaded objects and placement."""
+    kept: dict[str, frozenset[str]] = {}
+    for step in path.steps:
+        if isinstance(step, Hold):
+            kept[step.component] = kept.get(step.component, frozenset()) | {step.tensor}
+    key = (id(arch), id(workload), path.einsum, path.component, frozenset(kept.items()))
+    found = _views.get(key)
+    if found is not None and found[0] is arch and found[1] is workload:
+        _views.move_to_end(key)
+        return found[2]
+    view = _make_view(arch, workload, path, kept)
+    _views[key] = (arch, workload, view)
+    if len(_views) > _KEPT_VIEWS:
+        _views.popitem(last=False)
+    return view
+
+
+def _make_view(
+    arch: Arch, workload: Workload, path: Path, kept: MappingOf[str, frozenset[str]]
+) -> View:
+    einsum = workload.einsum(path.einsum)
+    flats = flatten(arch, workload.scope(einsum), kept)
+    for flat in flats:
+        if flat.compute.name == path.component:
+            return make_view(einsum, flat)
+    names = [flat.compute.name for flat in flats]
+    raise MappingError(
+        f"Einsum {path.einsum}: the architecture has no Compute {path.component!r} for it",
+        value=path.component,
+        instead=did_you_mean(path.component, names) or f"one of: {', '.join(names)}",
+    )
+
+
+def _score(tallies: list[Tally], peaks: dict[str, Count], conventions: Conventions) -> Score:
+    total = Costs()
+    latency_of: dict[str, float] = {}
+    bits: dict[str, Count] = {}
+    usage: dict[str, float] = {}
+    spatial: dict[str, float] = {}
+    for one in tallies:
+        flat = one.view.flat
+        assert isinstance(flat, FlatArch)
+        costs = costs_of(one, flat, conventions)
+        total.latency += costs.latency
+        total.dynamic_energy += costs.dynamic_energy
+        total.leak_energy += costs.leak_energy
+        total.actions |= costs.actions
+        total.energy_by |= costs.energy_by
+        total.latency_by |= costs.latency_by
+        name = one.view.einsum.name
+        latency_of[name] = costs.latency
+        for held in one.occupancy:
+            component = one.view.component(held.component)
+            amount = held.bits / active_places(component, one)
+            bits[held.key] = amount
+            usage[held.key] = float(amount) / float(getattr(component, "size", float("inf")))
+        for (component_name, dim), used in one.used.items():
+            scale = one.view.dims[component_name, dim]
+            spatial[f"{name}/{component_name}/{dim}"] = (
+                float(used) / scale.fanout * scale.usage_scale
+            )
+    flat = tallies[0].view.flat
+    assert isinstance(flat, FlatArch)
+    areas, leaks = area_by(flat, conventions), leak_power_by(flat, conventions)
+    return Score(
+        energy=total.dynamic_energy + total.leak_energy,
+        latency=total.latency,
+        area=sum(areas.values()),
+        leak_power=sum(leaks.values()),
+        dynamic_energy=total.dynamic_energy,
+        leak_energy=total.leak_energy,
+        conventions=conventions.name,
+        actions=total.actions,
+        energy_by=total.energy_by,
+        latency_by=total.latency_by,
+        latency_of=latency_of,
+        memory_usage=usage,
+        memory_bits=bits,
+        capacity=peaks,
+        spatial_usage=spatial,
+        area_by=areas,
+        leak_power_by=leaks,
+    )

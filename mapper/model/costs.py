@@ -1,0 +1,159 @@
+"""From counts to joules and seconds (accelforge.md §2.5, §2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tilewright.arch.components import Component, Container
+from tilewright.arch.flat import FlatArch
+from tilewright.mapper.model.conventions import Conventions
+from tilewright.mapper.model.distributed import active_places
+from tilewright.mapper.model.network import Hops
+from tilewright.mapper.model.tally import Tally
+from tilewright.mapper.model.view import Count
+
+Calls = dict[str, float]
+
+
+@dataclass(slots=True)
+class Costs:
+    """Costs of one Einsum with all its instances; keys as in `Score`."""
+
+    latency: float = 0.0
+    dynamic_energy: float = 0.0
+    leak_energy: float = 0.0
+    actions: dict[str, Count] = field(default_factory=dict)
+    energy_by: dict[str, float] = field(default_factory=dict)
+    latency_by: dict[str, float] = field(default_factory=dict)
+
+
+def costs_of(tally: Tally, flat: FlatArch, conventions: Conventions) -> Costs:
+    """Return energy and latency of what `tally` counted."""
+    costs = Costs()
+    calls = _count_actions(tally, costs)
+    instances = tally.view.einsum.n_instances
+    name = tally.view.einsum.name
+    longest = 0.0
+    for component, own in calls.items():
+        rule = tally.view.component(component).latency
+        seconds = 0.0 if rule is None else rule(own)
+        longest = max(longest, seconds)
+        costs.latency_by[f"{name}/{component}"] = seconds * instances
+    costs.latency = longest * instances
+    costs.dynamic_energy = sum(costs.energy_by.values())
+    _leak(tally, flat, conventions, costs)
+    return costs
+
+
+def _count_actions(tally: Tally, costs: Costs) -> dict[str, Calls]:
+    """Fill in actions and their energy; return the calls per action of one busiest instance."""
+    calls: dict[str, Calls] = {}
+    times = tally.view.einsum.n_instances
+    for traffic in tally.traffic:
+        holder = traffic.holder
+        _bill(costs, holder.read_key, traffic.reads * holder.read_scale * times, holder.read_energy)
+        _bill(
+            costs,
+            holder.write_key,
+            traffic.writes * holder.write_scale * times,
+            holder.write_energy,
+        )
+        places = active_places(holder.component, tally)
+        own = calls.setdefault(holder.component.name, dict.fromkeys(_names(holder.component), 0.0))
+        own["read"] = own.get("read", 0.0) + float(traffic.unit_reads * holder.read_scale / places)
+        if not holder.is_toll:
+            writes = float(traffic.unit_writes * holder.write_scale / places)
+            own["write"] = own.get("write", 0.0) + writes
+    _compute(tally, costs, calls)
+    _networks(tally, costs, calls)
+    return calls
+
+
+def _names(component: Component) -> list[str]:
+    return [action.name for action in component.actions]
+
+
+def _bill(costs: Costs, key: str, count: Count, energy: float) -> None:
+    if isinstance(count, Fraction) and count.denominator == 1:
+        count = count.numerator
+    costs.actions[key] = count
+    if count:
+        costs.energy_by[key] = float(count) * energy
+
+
+def _compute(tally: Tally, costs: Costs, calls: dict[str, Calls]) -> None:
+    compute = tally.view.compute
+    einsum = tally.view.einsum
+    scale = Fraction(compute.actions_scale)
+    try:
+        energy = compute.action("compute").energy
+    except KeyError:
+        energy = 0.0
+    count = tally.operations * einsum.n_instances * scale
+    _bill(costs, f"{einsum.name}/{compute.name}/None/compute", count, energy)
+    calls[compute.name] = {"compute": float(tally.steps * scale)}
+
+
+def _networks(tally: Tally, costs: Costs, calls: dict[str, Calls]) -> None:
+    found: dict[str, list[Hops]] = {}
+    totals: dict[str, tuple[Count, float]] = {}
+    for hops in tally.hops:
+        key = hops.network.key
+        before = totals.get(key, (0, 0.0))[0]
+        totals[key] = (before + hops.hops * tally.view.einsum.n_instances, hops.network.energy)
+        found.setdefault(hops.network.component.name, []).append(hops)
+    for key, (count, energy) in totals.items():
+        _bill(costs, key, count, energy)
+    for name, all_hops in found.items():
+        traffic: dict[str, Count] = {}
+        for hops in all_hops:
+            for dim, count in hops.traffic.items():
+                traffic[dim] = traffic.get(dim, 0) + count
+        busiest = float(max(traffic.values(), default=0))
+        farthest = float(max(hops.farthest for hops in all_hops))
+        calls[name] = {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
+
+
+def _leak(tally: Tally, flat: FlatArch, conventions: Conventions, costs: Costs) -> None:
+    name = tally.view.einsum.name
+    leak = leak_power_by(flat, conventions)
+    for component in (*flat.components, *flat.beside):
+        if isinstance(component, Container):
+            continue
+        power = leak[component.name] * _gate(component, tally, flat, conventions)
+        energy = power * costs.latency
+        costs.energy_by[f"{name}/{component.name}/leak"] = energy
+        costs.leak_energy += energy
+
+
+def _gate(component: Component, tally: Tally, flat: FlatArch, conventions: Conventions) -> float:
+    """Return the part of the component's instances that is not gated (accelforge.md §2.5)."""
+    if component.name in flat.gated:
+        return 0.0
+    part = 1.0
+    for one in (*flat.above(component.name), component):
+        for dim in one.spatial:
+            if dim.power_gateable:
+                used = tally.used.get((one.name, dim.name), 1)
+                part *= conventions.gate(dim, used)
+    return part
+
+
+def leak_power_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:
+    """Return watt by component, all instances, nothing gated."""
+    return _by_component(flat, conventions, "leak_power")
+
+
+def area_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:
+    """Return metre² by component, all instances."""
+    return _by_component(flat, conventions, "area")
+
+
+def _by_component(flat: FlatArch, conventions: Conventions, what: str) -> dict[str, float]:
+    return {
+        component.name: getattr(component, what) * conventions.instances(component)
+        for component in (*flat.components, *flat.beside)
+        if not isinstance(component, Container)
+    }

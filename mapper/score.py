@@ -1,0 +1,91 @@
+"""What a mapping costs: totals, and every count behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+Count = int | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Cost of a mapping in joule, second, metre² and watt.
+
+    Keys of the breakdowns: `actions` "einsum/component/tensor/action" (tensor None for compute;
+    exact counts), `energy_by` the same or "einsum/component/leak", `latency_by`
+    "einsum/component", `memory_usage` (fraction of the size) and `memory_bits`
+    "einsum/memory/tensor", `spatial_usage` "einsum/component/dim", `area_by` and `leak_power_by`
+    "component", `capacity` "memory": the most bits that live in one instance at a time.
+    """
+
+    energy: float
+    latency: float
+    area: float
+    leak_power: float
+    dynamic_energy: float
+    leak_energy: float
+    conventions: str = "default"
+    actions: Mapping[str, Count] = field(default_factory=dict, repr=False)
+    energy_by: Mapping[str, float] = field(default_factory=dict, repr=False)
+    latency_by: Mapping[str, float] = field(default_factory=dict, repr=False)
+    latency_of: Mapping[str, float] = field(default_factory=dict, repr=False)
+    memory_usage: Mapping[str, float] = field(default_factory=dict, repr=False)
+    memory_bits: Mapping[str, Count] = field(default_factory=dict, repr=False)
+    capacity: Mapping[str, Count] = field(default_factory=dict, repr=False)
+    spatial_usage: Mapping[str, float] = field(default_factory=dict, repr=False)
+    area_by: Mapping[str, float] = field(default_factory=dict, repr=False)
+    leak_power_by: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def edp(self) -> float:
+        """Energy times latency, joule second."""
+        return self.energy * self.latency
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain data for JSON: whole counts as integers, other fractions as "a/b"."""
+        return {
+            "conventions": self.conventions,
+            "energy": _finite(self.energy),
+            "latency": _finite(self.latency),
+            "edp": _finite(self.edp),
+            "area": _finite(self.area),
+            "leak_power": _finite(self.leak_power),
+            "dynamic_energy": _finite(self.dynamic_energy),
+            "leak_energy": _finite(self.leak_energy),
+            "actions": {key: exact(count) for key, count in self.actions.items()},
+            "energy_by": _floats(self.energy_by),
+            "latency_by": _floats(self.latency_by),
+            "latency_of": _floats(self.latency_of),
+            "memory_usage": _floats(self.memory_usage),
+            "memory_bits": {key: exact(bits) for key, bits in self.memory_bits.items()},
+            "capacity": {key: exact(bits) for key, bits in self.capacity.items()},
+            "spatial_usage": _floats(self.spatial_usage),
+            "area_by": _floats(self.area_by),
+            "leak_power_by": _floats(self.leak_power_by),
+        }
+
+
+def exact(count: Count) -> int | float | str:
+    """Write a count for JSON without losing anything.
+
+    Whole counts are integers; a fraction that a float holds exactly (all of binary denominators)
+    is that float; any other is the text "numerator/denominator".
+    """
+    if isinstance(count, int):
+        return count
+    if count.denominator == 1:
+        return count.numerator
+    number = float(count)
+    return number if Fraction(number) == count else f"{count.numerator}/{count.denominator}"
+
+
+def _floats(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {key: _finite(value) for key, value in values.items()}
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity and no NaN."""
+    return float(value) if math.isfinite(value) else None
