@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Protocol
 
+from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.arch.flatten import flatten
 from tilewright.arch.load import load_arch
@@ -20,7 +21,6 @@ from tilewright.mapper.mapping_file import load_mapping
 from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
-from tilewright.mapper.model.distributed import active_places
 from tilewright.mapper.model.guards import check
 from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
 from tilewright.mapper.model.tally import Tally, tally
@@ -189,10 +189,10 @@ def _score(tallies: list[Tally], peaks: dict[str, Count], conventions: Conventio
         name = one.view.einsum.name
         latency_of[name] = costs.latency
         for held in one.occupancy:
-            component = one.view.component(held.component)
-            amount = held.bits / active_places(component, one)
-            bits[held.key] = amount
-            usage[held.key] = float(amount) / float(getattr(component, "size", float("inf")))
+            memory = one.view.component(held.component)
+            assert isinstance(memory, Memory)
+            bits[held.key] = held.bits
+            usage[held.key] = float(held.bits) / memory.size
         for (component_name, dim), used in one.used.items():
             scale = one.view.dims[component_name, dim]
             spatial[f"{name}/{component_name}/{dim}"] = (

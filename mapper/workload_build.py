@@ -216,7 +216,7 @@ def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
         draft.bounds,
         resolved.renames,
         draft.spec.is_copy_operation,
-        draft.spec.n_instances * names.n_instances,
+        names.instances(draft),
         draft.combine,
     )
     return einsum, resolved.scope

@@ -73,7 +73,13 @@ class Names:
         self._shared = frozenset(name for name in used if used.count(name) > 1)
         self._widths: dict[str, tuple[Fraction, Draft]] = {}
         self._persistent: dict[str, tuple[bool, Draft]] = {}
-        self.n_instances = spec.n_instances
+        where = document.where(("workload", "n_instances"))
+        self._instances = whole_number(spec.n_instances, given, where)
+
+    def instances(self, draft: Draft) -> int:
+        """Return how often the Einsum runs: its own instances times those of the workload."""
+        where = self._document.where((*draft.path, "n_instances"))
+        return self._instances * whole_number(draft.spec.n_instances, self._given, where)
 
     def _refuse_rank_variables(self, name: str, given: bool, number: int) -> None:
         if given:

@@ -11,11 +11,10 @@ from fractions import Fraction
 from tilewright.arch.components import Memory
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Spatial, Temporal
-from tilewright.mapper.model.distributed import active_places
 from tilewright.mapper.model.occupancy import Occupancy
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.tally import Tally
-from tilewright.mapper.model.view import Count
+from tilewright.mapper.model.view import Count, lowest_terms
 
 Key = tuple[int, str]  # number of the Storage node, tensor
 
@@ -32,15 +31,12 @@ def peak_bits(tallies: list[Tally]) -> dict[str, Count]:
         for other, tally in enumerate(tallies):
             for held in tally.occupancy:
                 using = users[held.component, _key(held)]
-                if other == number or _is_live(
-                    held, tallies[other], tallies[number], number, using
-                ):
+                if other == number or _is_live(held, tally, tallies[number], number, using):
                     tiles = live.setdefault(held.component, {})
-                    bits = held.bits / active_places(tally.view.component(held.component), tally)
-                    tiles[_key(held)] = max(tiles.get(_key(held), 0), bits)
+                    tiles[_key(held)] = max(tiles.get(_key(held), 0), held.bits)
         for name, tiles in live.items():
             peaks[name] = max(peaks.get(name, 0), sum(tiles.values()))
-    return {name: _whole(bits) for name, bits in peaks.items()}
+    return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
 
 
 def check_capacity(tallies: list[Tally], peaks: dict[str, Count]) -> None:
@@ -69,10 +65,6 @@ def _largest(tallies: list[Tally], name: str) -> str:
 
 def _key(held: Occupancy) -> Key:
     return held.origin, held.tensor
-
-
-def _whole(bits: Count) -> Count:
-    return bits.numerator if isinstance(bits, Fraction) and bits.denominator == 1 else bits
 
 
 def _is_live(held: Occupancy, owner: Tally, running: Tally, number: int, users: list[int]) -> bool:

@@ -17,7 +17,7 @@ from tilewright.mapper.mapping import Temporal
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
 from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
 from tilewright.mapper.model.nest import (
-    Item,
+    Nest,
     StopRule,
     stop_at_any_holder,
     stop_unless_adjacent,
@@ -25,7 +25,7 @@ from tilewright.mapper.model.nest import (
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.reuse import Traffic, even_traffic
 from tilewright.mapper.model.uneven import exact_traffic
-from tilewright.mapper.model.view import IRRELEVANT, Count, TensorView, View, lowest_terms
+from tilewright.mapper.model.view import IRRELEVANT, Count, View, lowest_terms
 
 Loops = dict[int, Loop]
 
@@ -42,7 +42,7 @@ class Conventions:
 
     name: str
     first_tiles: Callable[[Path], Path]
-    traffic: Callable[[TensorView, list[Item], Path, Loops, View], list[Traffic]]
+    traffic: Callable[[Nest], list[Traffic]]
     steps: Callable[[Loops, View], Count]
     used: Callable[[Loop], Count]
     stops: StopRule
@@ -63,28 +63,24 @@ def _without_first_tiles(path: Path) -> Path:
     return replace(path, steps=steps)
 
 
-def _exact(
-    tensor: TensorView, nest: list[Item], path: Path, loops: Loops, view: View
-) -> list[Traffic]:
+def _exact(nest: Nest) -> list[Traffic]:
     """Exact counts; with even tiles only, products are enough."""
-    if all(loop.even for loop in loops.values()):
-        turns: Mapping[int, Count] = {p: loop.outer // loop.tile for p, loop in loops.items()}
-        return even_traffic(tensor, nest, path, loops, view, turns)
-    return exact_traffic(tensor, nest, path, loops, view)
+    if all(loop.even for loop in nest.loops.values()):
+        turns: Mapping[int, Count] = {p: loop.outer // loop.tile for p, loop in nest.loops.items()}
+        return even_traffic(nest, turns)
+    return exact_traffic(nest)
 
 
-def _average(
-    tensor: TensorView, nest: list[Item], path: Path, loops: Loops, view: View
-) -> list[Traffic]:
+def _average(nest: Nest) -> list[Traffic]:
     """Average tiles; whole iterations where a simple variable is irrelevant (§2.8)."""
-    simple, relevance = view.simple_variables, tensor.relevance
+    simple, relevance = nest.view.simple_variables, nest.tensor.relevance
     turns = {
         place: average_turns(
             loop, loop.variable in simple and relevance[loop.variable] == IRRELEVANT
         )
-        for place, loop in loops.items()
+        for place, loop in nest.loops.items()
     }
-    return even_traffic(tensor, nest, path, loops, view, turns)
+    return even_traffic(nest, turns)
 
 
 def _whole_steps(loops: Loops, view: View) -> Count:

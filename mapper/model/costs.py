@@ -9,7 +9,6 @@ from fractions import Fraction
 from tilewright.arch.components import Component, Container
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.model.conventions import Conventions
-from tilewright.mapper.model.distributed import active_places
 from tilewright.mapper.model.network import Hops
 from tilewright.mapper.model.tally import Tally
 from tilewright.mapper.model.view import Count
@@ -60,11 +59,11 @@ def _count_actions(tally: Tally, costs: Costs) -> dict[str, Calls]:
             traffic.writes * holder.write_scale * times,
             holder.write_energy,
         )
-        places = active_places(holder.component, tally)
+        places = float(tally.places.get(holder.component.name, 1))
         own = calls.setdefault(holder.component.name, dict.fromkeys(_names(holder.component), 0.0))
-        own["read"] = own.get("read", 0.0) + float(traffic.unit_reads * holder.read_scale / places)
+        own["read"] = own.get("read", 0.0) + float(traffic.unit_reads * holder.read_scale) / places
         if not holder.is_toll:
-            writes = float(traffic.unit_writes * holder.write_scale / places)
+            writes = float(traffic.unit_writes * holder.write_scale) / places
             own["write"] = own.get("write", 0.0) + writes
     _compute(tally, costs, calls)
     _networks(tally, costs, calls)

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.arch.components import Component
-from tilewright.mapper.model.tally import Tally
-from tilewright.mapper.model.view import Count
+from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.view import Count, View, lowest_terms
 
 
-def active_places(component: Component, tally: Tally) -> Count:
-    """Return how many places of a distributed memory share its work: 1 outside of Arrays.
+def active_places(view: View, used: Mapping[tuple[str, str], Count]) -> dict[str, Count]:
+    """Return, for each distributed memory, how many of its places share its work.
 
-    A place serves `grid fanout / places` instances of each dimension of the grid below.
+    A place serves `grid fanout / places` instances of each dimension of the grid below it.
     """
-    if not component.physical_spatial:
-        return 1
-    below = tally.view.flat.components[tally.view.index[component.name] + 1 :]
+    return {
+        component.name: _active(component, view, used)
+        for component in view.flat.components
+        if component.physical_spatial
+    }
+
+
+def _active(component: Component, view: View, used: Mapping[tuple[str, str], Count]) -> Count:
+    below = view.flat.components[view.index[component.name] + 1 :]
     grid = next((other for other in below if other.spatial), None)
-    active: Count = 1
+    active = Fraction(1)
     for dim in component.physical_spatial:
         for other in grid.spatial if grid is not None else ():
             if other.name == dim.name and grid is not None:
-                stride = Fraction(other.fanout, dim.fanout)
-                active *= max(Fraction(1), tally.used[grid.name, dim.name] / stride)
-    return active
+                served = Fraction(other.fanout, dim.fanout)
+                active *= max(Fraction(1), used[grid.name, dim.name] / served)
+    return lowest_terms(active)
+
+
+def spread(held: Occupancy, places: Mapping[str, Count]) -> Occupancy:
+    """Share the bits among the places of a distributed memory."""
+    active = places.get(held.component, 1)
+    if active == 1:
+        return held
+    return replace(held, bits=lowest_terms(Fraction(held.bits) / active))

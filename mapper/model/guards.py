@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.tally import Tally
+from tilewright.mapper.model.view import Count
 
 
 class ConservationError(AssertionError):
@@ -13,10 +14,10 @@ class ConservationError(AssertionError):
 def check(tally: Tally) -> None:
     """Raise ConservationError if the counts of `tally` cannot all be true."""
     name = tally.view.einsum.name
-    lanes: int | float = 1
+    lanes: Count = 1
     for count in tally.used.values():
         lanes *= count
-    if tally.steps * lanes < tally.operations * (1 - 1e-12):
+    if tally.steps * lanes < tally.operations:
         raise ConservationError(
             f"Einsum {name}: {tally.operations} operations in {tally.steps} steps on {lanes} lanes"
         )

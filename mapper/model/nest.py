@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tilewright.mapper.errors import MappingError
 from tilewright.mapper.model.loops import Loop
@@ -27,6 +28,17 @@ class Reserve:
 
 
 Item = int | Reserve  # a place in path.steps, or a reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """What one tensor sees of a path: items from the outermost in; behind them the Compute."""
+
+    tensor: TensorView
+    items: tuple[Item, ...]
+    path: Path
+    loops: dict[int, Loop]
+    view: View
 
 
 def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
@@ -92,8 +104,8 @@ def nest_of(
     loops: dict[int, Loop],
     view: View,
     reserved: dict[int, tuple[int, ...]],
-) -> list[Item]:
-    """Return the steps that `tensor` sees, outermost first; the end stands for the Compute.
+) -> Nest:
+    """Return the steps that `tensor` sees.
 
     MappingError if a spatial and a temporal loop over the same variable of the tensor would have
     to change places (accelforge.md §2.1).
@@ -124,12 +136,12 @@ def nest_of(
         if place < end:
             nest.append(place)
     _check_order(nest, loops, tensor, path)
-    return nest
+    return Nest(tensor, tuple(nest), path, loops, view)
 
 
 def _check_order(nest: list[Item], loops: dict[int, Loop], tensor: TensorView, path: Path) -> None:
     order = [item for item in nest if isinstance(item, int)]
-    if all(a < b for a, b in zip(order, order[1:], strict=False)):
+    if all(a < b for a, b in pairwise(order)):
         return
     in_nest = [place for place in order if place in loops]
     for position, upper in enumerate(in_nest):
@@ -142,7 +154,7 @@ def _check_order(nest: list[Item], loops: dict[int, Loop], tensor: TensorView, p
                     f"{loops[lower].variable if loops[lower].spatial else loops[upper].variable} "
                     "and a temporal loop over the same rank would have to change places, because "
                     "a holder below both lies above the fanout",
-                    instead="move the temporal loop above the spatial one, or the holder above both",
+                    instead="move the temporal loop above the spatial one, or the holder up",
                 )
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
+from tilewright.arch.components import Component
 from tilewright.mapper.model.loops import Loop
-from tilewright.mapper.model.nest import Item
-from tilewright.mapper.model.path import Path
-from tilewright.mapper.model.view import IRRELEVANT, Count, NetworkView, TensorView, View
+from tilewright.mapper.model.nest import Nest
+from tilewright.mapper.model.path import Hold
+from tilewright.mapper.model.view import IRRELEVANT, Count, NetworkView, View, lowest_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Hops:
 
     network: NetworkView
     hops: Count
-    farthest: int
+    farthest: Count
     traffic: Mapping[str, Count]
 
 
@@ -34,103 +36,120 @@ class _Leg:
 
     network: NetworkView
     place: int  # of the network in the architecture
+    source: Component
     hops: Count
-    farthest: int
+    farthest: Count
     traffic: dict[str, Count]
 
 
-def hops_of(
-    tensor: TensorView,
-    nest: list[Item],
-    path: Path,
-    loops: dict[int, Loop],
-    view: View,
-) -> list[Hops]:
-    """Return the hops of `tensor` on every network between two holders that follow each other."""
-    shapes = _shapes_below(nest, loops, view)
-    legs: list[_Leg] = []
-    below: dict[tuple[str, str], int] = {}  # instances used so far, by dimension
-    child = path.component
-    pending: list[_Leg] = []  # legs from `child` to the holder above it
-    sources = _sources(nest, path, loops)
-    pending = _legs(tensor, child, sources[0], view) if sources else []
-    legs += pending
-    for position in range(len(nest) - 1, -1, -1):
-        item = nest[position]
+def hops_of(nest: Nest) -> list[Hops]:
+    """Return the hops of the tensor on every network between two holders that follow each other."""
+    shapes = _shapes_below(nest)
+    sources = _sources(nest)
+    used: dict[tuple[str, str], int] = {}  # instances in use below, by dimension
+    legs = _legs(nest, nest.path.component, sources[0])
+    for item, shape in zip(reversed(nest.items), reversed(shapes), strict=True):
         if not isinstance(item, int):
             continue
-        loop = loops.get(item)
+        loop = nest.loops.get(item)
         if loop is None:
             child = sources.pop(0)
-            if sources:
-                legs += _legs(tensor, child, sources[0], view)
+            legs += _legs(nest, child, sources[0]) if sources else []
             continue
         for leg in legs:
-            _pass(leg, loop, tensor, shapes[position], below, view)
+            _pass(leg, loop, nest, shape, used)
         if loop.spatial is not None:
             key = (loop.spatial, loop.dim)
-            below[key] = below.get(key, 1) * loop.turns
+            used[key] = used.get(key, 1) * loop.turns
     return [Hops(leg.network, leg.hops, leg.farthest, leg.traffic) for leg in legs]
 
 
-def _shapes_below(nest: list[Item], loops: dict[int, Loop], view: View) -> list[dict[str, int]]:
-    shape = dict(view.einsum.bounds)
+def _shapes_below(nest: Nest) -> list[dict[str, int]]:
+    shape = dict(nest.view.einsum.bounds)
     shapes = []
-    for item in nest:
-        loop = loops.get(item) if isinstance(item, int) else None
+    for item in nest.items:
+        loop = nest.loops.get(item) if isinstance(item, int) else None
         if loop is not None:
             shape = {**shape, loop.variable: loop.largest}
         shapes.append(shape)
     return shapes
 
 
-def _sources(nest: list[Item], path: Path, loops: dict[int, Loop]) -> list[str]:
+def _sources(nest: Nest) -> list[str]:
     """Components of the holders, innermost first."""
-    return [
-        path.steps[item].component  # type: ignore[union-attr]  # a Hold
-        for item in reversed(nest)
-        if isinstance(item, int) and item not in loops
-    ]
+    steps = (nest.path.steps[item] for item in reversed(nest.items) if isinstance(item, int))
+    return [step.component for step in steps if isinstance(step, Hold)]
 
 
-def _legs(tensor: TensorView, child: str, source: str, view: View) -> list[_Leg]:
+def _legs(nest: Nest, child: str, source: str) -> list[_Leg]:
     """Return the leg over the first network between `source` and `child`, if there is one."""
+    view = nest.view
     low, high = view.index[source], view.index[child]
     for place, network in view.networks:
         if low < place < high:
-            return [_Leg(view.network(network.name, tensor.name), place, 0, 0, {})]
+            seen = view.network(network.name, nest.tensor.name)
+            return [_Leg(seen, place, view.component(source), 0, 0, {})]
     return []
 
 
 def _pass(
-    leg: _Leg,
-    loop: Loop,
-    tensor: TensorView,
-    shape: dict[str, int],
-    below: dict[tuple[str, str], int],
-    view: View,
+    leg: _Leg, loop: Loop, nest: Nest, shape: dict[str, int], used: dict[tuple[str, str], int]
 ) -> None:
     """Take the leg up through one loop."""
     leg.hops *= loop.turns
-    if loop.spatial is None or view.index[loop.spatial] < leg.place:
+    if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
         return
-    volume = tensor.tile(shape) * leg.network.scale
-    stride = below.get((loop.spatial, loop.dim), 1)
-    shared = tensor.relevance[loop.variable] == IRRELEVANT
-    cost = _mesh if leg.network.component.topology == "mesh" else _all_to_all
-    hops, farthest, traffic = cost(loop.turns, stride, shared)
+    volume = nest.tensor.tile(shape) * leg.network.scale
+    stride = used.get((loop.spatial, loop.dim), 1)
+    if nest.tensor.relevance[loop.variable] == IRRELEVANT:
+        cost = _MULTICAST[leg.network.component.topology](loop.turns, stride)
+    else:
+        spread = _physical_stride(leg.source, loop, nest.view)
+        cost = _UNICAST[leg.network.component.topology](loop.turns, stride, spread)
+    hops, farthest, traffic = cost
     leg.hops += hops * volume
     leg.farthest += farthest
     leg.traffic[loop.dim] = leg.traffic.get(loop.dim, 0) + traffic * volume
 
 
-def _mesh(turns: int, stride: int, shared: bool) -> tuple[int, int, int]:
-    """Return (hops per value, farthest, values on the busiest link) along one axis of a mesh."""
-    if shared:
-        return (turns - 1) * stride, turns * stride, 1
-    return turns * (turns - 1) // 2 * stride, turns * stride, turns - 1
+def _physical_stride(source: Component, loop: Loop, view: View) -> int | None:
+    """Instances that one place of a distributed source serves along the loop's dimension."""
+    for dim in source.physical_spatial:
+        if dim.name == loop.dim and dim.fanout > 1:
+            return view.dims[loop.spatial or "", loop.dim].fanout // dim.fanout
+    return None
 
 
-def _all_to_all(turns: int, _stride: int, shared: bool) -> tuple[int, int, int]:
-    """Return the same for a switch: one hop to each other instance."""
-    return turns - 1, 1, 1 if shared else turns - 1
+Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
+
+
+def _mesh_multicast(turns: int, stride: int) -> Cost:
+    """Along one axis, link by link: everyone on the way takes a copy."""
+    return (turns - 1) * stride, turns * stride, 1
+
+
+def _mesh_unicast(turns: int, stride: int, spread: int | None) -> Cost:
+    """Along one axis, each value all the way to its own instance.
+
+    From a distributed source each value comes from the nearest place (`spread` instances each).
+    """
+    if spread is None:
+        return turns * (turns - 1) // 2 * stride, turns * stride, turns - 1
+    served = min(max(Fraction(spread, stride), Fraction(1)), Fraction(turns))
+    places = max(Fraction(turns * stride, spread), Fraction(1))
+    hops = places * served * (served - 1) / 2 * stride
+    return lowest_terms(hops), min((served - 1) * stride, Fraction(spread)), served - 1
+
+
+def _switch_multicast(turns: int, _stride: int) -> Cost:
+    """One hop to each other instance; the switch makes the copies."""
+    return turns - 1, 1, 1
+
+
+def _switch_unicast(turns: int, _stride: int, _spread: int | None) -> Cost:
+    """One hop to each other instance; all messages share the link of the source."""
+    return turns - 1, 1, turns - 1
+
+
+_MULTICAST = {"mesh": _mesh_multicast, "all_to_all": _switch_multicast}
+_UNICAST = {"mesh": _mesh_unicast, "all_to_all": _switch_unicast}

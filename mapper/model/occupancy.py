@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.model.loops import Loop
-from tilewright.mapper.model.nest import Item, Reserve
-from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import Count, TensorView, View, lowest_terms
+from tilewright.mapper.model.nest import Nest, Reserve
+from tilewright.mapper.model.path import Hold
+from tilewright.mapper.model.view import Count, lowest_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +22,13 @@ class Occupancy:
     key: str
 
 
-def occupancies(
-    tensor: TensorView,
-    nest: list[Item],
-    path: Path,
-    loops: dict[int, Loop],
-    view: View,
-) -> list[Occupancy]:
-    """Return what `tensor` occupies in each Memory that holds it, outermost first."""
+def occupancies(nest: Nest) -> list[Occupancy]:
+    """Return what the tensor occupies in each Memory that holds it, outermost first."""
+    tensor, path, loops, view = nest.tensor, nest.path, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
     found: list[Occupancy] = []
     above = 0
-    for item in nest:
+    for item in nest.items:
         if isinstance(item, Reserve):
             step = path.steps[item.holder]
             assert isinstance(step, Hold)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.mapper.model.loops import Loop
-from tilewright.mapper.model.nest import Item
-from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, Count, HolderView, TensorView, View
+from tilewright.mapper.model.nest import Nest
+from tilewright.mapper.model.path import Hold
+from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, Count, HolderView, TensorView
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +44,25 @@ class _Level:
     gap_first: Count
 
 
-def even_traffic(
-    tensor: TensorView,
-    nest: list[Item],
-    path: Path,
-    loops: dict[int, Loop],
-    view: View,
-    turns: Mapping[int, Count],
-) -> list[Traffic]:
-    """Return the traffic of each holder of `tensor`, outermost first."""
-    levels, gap, gap_first = _walk_down(tensor, nest, path, loops, view, turns)
-    reads: Count
-    writes: Count
-    skips: Count
-    reads, writes, skips = tensor.leaf
+def even_traffic(nest: Nest, turns: Mapping[int, Count]) -> list[Traffic]:
+    """Return the traffic of each holder of the tensor, outermost first; `turns` of each loop."""
+    tensor = nest.tensor
+    levels, gap, gap_first = _walk_down(nest, turns)
+    asked: tuple[Count, Count, Count] = tensor.leaf
     traffic: list[Traffic] = []
     for number in range(len(levels) - 1, -1, -1):
         level = levels[number]
+        reads, writes, skips = asked
         below = (reads * gap, writes * gap, skips * gap_first)
-        own = _own_requests(level, tensor, top=number == 0, below=below)
-        traffic.append(_traffic(level, below, own))
-        reads, writes, skips = own
+        asked = _own_requests(level, tensor, top=number == 0, below=below)
+        traffic.append(_traffic(level, below, asked))
         gap, gap_first = level.gap, level.gap_first
     traffic.reverse()
     return traffic
 
 
-def _walk_down(
-    tensor: TensorView,
-    nest: list[Item],
-    path: Path,
-    loops: dict[int, Loop],
-    view: View,
-    turns: Mapping[int, Count],
-) -> tuple[list[_Level], Count, Count]:
+def _walk_down(nest: Nest, turns: Mapping[int, Count]) -> tuple[list[_Level], Count, Count]:
+    tensor, loops, view = nest.tensor, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
     total: Count = 1
     unit: Count = 1
@@ -87,12 +71,12 @@ def _walk_down(
     gap: Count = 1
     gap_first: Count = 1
     levels: list[_Level] = []
-    for item in nest:
+    for item in nest.items:
         if not isinstance(item, int):
             continue
         loop = loops.get(item)
         if loop is None:
-            step = path.steps[item]
+            step = nest.path.steps[item]
             assert isinstance(step, Hold)
             holder = view.holder(step.component, tensor.name)
             size = tensor.tile(shape)

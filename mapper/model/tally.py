@@ -8,6 +8,7 @@ from tilewright.arch.components import Memory, Toll
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.copies import no_copy
+from tilewright.mapper.model.distributed import active_places, spread
 from tilewright.mapper.model.loops import Loop, loops_of
 from tilewright.mapper.model.nest import nest_of, reservations
 from tilewright.mapper.model.network import Hops, hops_of
@@ -22,7 +23,7 @@ class Tally:
     """Counts of one Einsum, for one of its instances.
 
     `used[component, dim]`: instances of a fanout in use; `steps`: operations of the busiest
-    Compute, one after the other.
+    Compute, one after the other; `places`: of distributed memories, how many share the work.
     """
 
     path: Path
@@ -33,6 +34,7 @@ class Tally:
     used: dict[tuple[str, str], Count]
     operations: int
     steps: Count
+    places: dict[str, Count]
 
 
 def tally(path: Path, view: View, conventions: Conventions) -> Tally:
@@ -55,14 +57,23 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
     occupancy: list[Occupancy] = []
     for tensor in tensors.values():
         nest = nest_of(tensor, shorter, loops, view, reserved)
-        traffic += conventions.traffic(tensor, nest, shorter, loops, view)
-        occupancy += occupancies(tensor, nest, shorter, loops, view)
+        traffic += conventions.traffic(nest)
+        occupancy += occupancies(nest)
         if view.networks:
-            hops += hops_of(tensor, nest, shorter, loops, view)
+            hops += hops_of(nest)
     operations = 0 if is_copy else view.einsum.operations
     steps = 0 if is_copy else conventions.steps(loops, view)
+    places = active_places(view, used)
     return Tally(
-        shorter, view, tuple(traffic), tuple(hops), tuple(occupancy), used, operations, steps
+        shorter,
+        view,
+        tuple(traffic),
+        tuple(hops),
+        tuple(spread(held, places) for held in occupancy) if places else tuple(occupancy),
+        used,
+        operations,
+        steps,
+        places,
     )
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.mapper.model.loops import Loop, parts
-from tilewright.mapper.model.nest import Item
-from tilewright.mapper.model.path import Hold, Path
+from tilewright.mapper.model.nest import Nest
+from tilewright.mapper.model.path import Hold
 from tilewright.mapper.model.reuse import Traffic
-from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView, TensorView, View
+from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView
 
 Row = tuple[int, ...]
 
@@ -38,12 +38,10 @@ class _Visit:
 Often = tuple[tuple[_Visit, int], ...]
 
 
-def exact_traffic(
-    tensor: TensorView, nest: list[Item], path: Path, loops: dict[int, Loop], view: View
-) -> list[Traffic]:
-    """Return the traffic of each holder of `tensor`, outermost first."""
-    counter = _Counter(tensor, nest, path, loops, view)
-    visit = counter.visit(0, tuple(view.einsum.bounds.values()))
+def exact_traffic(nest: Nest) -> list[Traffic]:
+    """Return the traffic of each holder of the tensor, outermost first."""
+    counter = _Counter(nest)
+    visit = counter.visit(0, tuple(nest.view.einsum.bounds.values()))
     traffic = []
     for number, holder in enumerate(counter.holders):
         reads, writes, fills, drains = visit.total[4 * number : 4 * number + 4]
@@ -65,18 +63,12 @@ def exact_traffic(
 
 
 class _Counter:
-    def __init__(
-        self,
-        tensor: TensorView,
-        nest: list[Item],
-        path: Path,
-        loops: dict[int, Loop],
-        view: View,
-    ) -> None:
+    def __init__(self, nest: Nest) -> None:
+        tensor, loops, path, view = nest.tensor, nest.loops, nest.path, nest.view
         self._tensor = tensor
         self._view = view
         self._loops = loops
-        self._items = [item for item in nest if isinstance(item, int)]
+        self._items = [item for item in nest.items if isinstance(item, int)]
         self._names = tuple(view.einsum.bounds)
         self._fixed = _swapped_variables(self._items, loops)
         self._known: dict[tuple[int, Row], _Visit] = {}
@@ -98,7 +90,7 @@ class _Counter:
     def _count(self, position: int, shape: Row) -> _Visit:
         if position == len(self._items):
             reads, writes, skips = self._tensor.leaf
-            return _Visit((reads, writes), (skips,))
+            return _Visit((int(reads), int(writes)), (int(skips),))
         item = self._items[position]
         loop = self._loops.get(item)
         if loop is None:

@@ -47,7 +47,7 @@ class TensorView:
 
     name: str
     output: bool
-    leaf: tuple[int, int, int]
+    leaf: tuple[Count, Count, Count]
     accumulates: bool
     streams: bool
     relevance: Mapping[str, int]
