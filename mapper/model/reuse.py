@@ -131,11 +131,12 @@ def _traffic(
     if holder.is_toll:
         down = (child_reads, child_skips) if holder.down else (0, 0)
         up = own_writes if holder.up else 0
-        reads, skipped_reads, writes, skipped_writes = down[0] + up, down[1], 0, 0
+        reads, skipped_reads = down[0] + up, down[1]
+        writes: Count = 0
+        skipped_writes: Count = 0
     else:
-        reads, skipped_reads = own_writes + child_reads, child_skips
-        if not holder.skips_first_write:
-            skipped_reads = 0
+        reads = own_writes + child_reads
+        skipped_reads = child_skips if holder.skips_first_write else 0
         writes, skipped_writes = own_reads + child_writes, own_skips
     return Traffic(
         holder,
