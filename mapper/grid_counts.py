@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 
-from tilewright.mapper.evaluate import evaluate_flat
+from tilewright.mapper.evaluate import evaluate_flat, view_of
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.path import paths_of
 
 from tilewright.mapper.candidate import Candidate
 from tilewright.mapper.collectives import CollectiveCounts, count_grid, count_line
@@ -35,19 +37,30 @@ def predict(candidate: Candidate) -> Counts:
 
 def _of_mapping(candidate: Candidate) -> Counts:
     """Values read, written and computed, from the exact model of the mapping."""
-    score = evaluate_flat(candidate.flat, candidate.einsum, candidate.mapping)
-    register = candidate.grid.register
+    view = view_of(candidate.einsum, candidate.flat)
+    runs = [(path, view) for path in paths_of(candidate.mapping)]
+    score = evaluate_flat(runs, conventions_called("default"))
     values: Counts = {}
     for key, actions in score.actions.items():
         _, component, tensor, action = key.split("/")
-        if register is not None and component == register.name:
-            continue  # the operand register is inside the engine; no machine counts it
+        if component in _not_counted(candidate):
+            continue
         per_action = _values_per_action(candidate, component, tensor, action)
         number = Fraction(actions) * per_action
         if number.denominator != 1:
             raise AssertionError(f"{key}: {number} values are not whole")
         values[key] = int(number)
     return values
+
+
+def _not_counted(candidate: Candidate) -> tuple[str, ...]:
+    """Components whose counts are not the model's to say.
+
+    The operand register is inside the engine. The model's network has one source in a corner,
+    while here every line of the grid has an edge of its own.
+    """
+    inside = (candidate.grid.register, candidate.grid.fabric)
+    return tuple(component.name for component in inside if component is not None)
 
 
 def _values_per_action(candidate: Candidate, component: str, tensor: str, action: str) -> Fraction:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.flatten import FlatArch, flatten
 from tilewright.arch.load import load_arch
+from tilewright.arch.source import load_document
 from tilewright.mapper.candidate import Candidate, grid_candidate
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.workload import Workload, load_workload
@@ -36,21 +37,22 @@ workload:
 """
 
 
+def _workload(name: str, text: str) -> Workload:
+    return load_workload(load_document(name, text=text))
+
+
 @cache
 def matmul(m: int, k: int, n: int) -> Workload:
-    return load_workload("matmul.yaml", text=MATMUL.format(m=m, k=k, n=n))
+    return _workload("matmul.yaml", MATMUL.format(m=m, k=k, n=n))
 
 
 @cache
 def matvec(m: int, k: int) -> Workload:
-    return load_workload("matvec.yaml", text=MATVEC.format(m=m, k=k))
+    return _workload("matvec.yaml", MATVEC.format(m=m, k=k))
 
 
-@cache
 def wafer(workload: Workload, columns: int, rows: int) -> FlatArch:
-    arch = load_arch(HARDWARE).with_values(
-        {"variables.GridX": columns, "variables.GridY": rows}
-    )
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": columns, "variables.GridY": rows})
     return flatten(arch, workload.scope(workload.einsums[0].name))[0]
 
 
