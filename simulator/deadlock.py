@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
 from tilewright.simulator.program import Program
+from tilewright.simulator.store import Parts
 from tilewright.simulator.operands import describe
 from tilewright.simulator.tables import CodeLayout
 
@@ -21,15 +22,22 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Final:
+class FinalState:
     """The engine's state at the end of a run, with what its rows mean."""
 
     program: Program
     layouts: tuple[CodeLayout, ...]
     network: Network
-    fifo: at.Table
-    elements: at.Elements
-    codes: at.Codes
+    store: at.Table
+    parts: Parts
+
+    @property
+    def fifo(self) -> at.Table:
+        return self.parts.fifo.view(self.store)
+
+    @property
+    def element(self) -> at.Table:
+        return self.parts.element.view(self.store)
 
     def name(self, element: int) -> str:
         width = self.program.width
@@ -38,10 +46,11 @@ class Final:
     def layout(self, element: int) -> CodeLayout:
         return self.layouts[int(self.program.placement.ravel()[element])]
 
-    def operation(self, element: int, row: int) -> str:
-        """Name an operation of an element by its row."""
+    def operation(self, element: int, address: int) -> str:
+        """Name an operation of an element by its row's address."""
         layout = self.layout(element)
-        task, resolved = layout.operations[row - layout.first_operation]
+        number = int(self.store[address + at.O_NUMBER])
+        task, resolved = layout.operations[number]
         return describe(layout.code, task, resolved.source)
 
     def color(self, element: int, slot: int) -> str:
@@ -51,7 +60,7 @@ class Final:
         return next((q.color for q in queues if q.id == slot % at.OUTPUT_SLOT), "?")
 
 
-def find_waits(final: Final) -> tuple[str, ...]:
+def find_waits(final: FinalState) -> tuple[str, ...]:
     """Return one line per thing that waits; empty if the run is complete."""
     lines = [*_operations(final), *_blocked_tasks(final), *_words(final), *_outputs(final)]
     if len(lines) > MAX_LINES:
@@ -59,28 +68,28 @@ def find_waits(final: Final) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _operations(final: Final) -> list[str]:
+def _operations(final: FinalState) -> list[str]:
     lines = []
     for element in range(final.program.placement.size):
-        row = final.elements.element[element]
+        row = final.element[element]
         if row[at.E_RUNNING] == 0:
             continue
-        first = int(row[at.E_THREADS])
-        for thread in range(first, first + int(row[at.E_THREAD_COUNT])):
-            if final.elements.thread[thread, at.T_STATE] == at.RUNNING:
+        for i in range(int(row[at.E_THREAD_COUNT])):
+            thread = int(row[at.E_THREADS]) + i * at.T_WIDTH
+            if final.store[thread + at.T_STATE] == at.RUNNING:
                 lines.append(_operation(final, element, thread))
     return lines
 
 
-def _operation(final: Final, element: int, thread: int) -> str:
-    row = final.elements.thread[thread]
-    op = int(row[at.T_OP])
-    left, extent = int(row[at.T_LEFT]), int(final.codes.operation[op, at.O_EXTENT])
+def _operation(final: FinalState, element: int, thread: int) -> str:
+    op = int(final.store[thread + at.T_OP])
+    left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
+    queues = int(final.store[op + at.O_QUEUES])
     text = f"{final.name(element)}, {final.operation(element, op)}, {extent - left} of {extent} done"
     for slot in range(16):
-        if not int(final.codes.operation[op, at.O_QUEUES]) >> slot & 1:
+        if not queues >> slot & 1:
             continue
-        fifo = int(final.elements.queue[element, slot])
+        fifo = int(final.network.queue[element, slot])
         color = final.color(element, slot)
         if slot < at.OUTPUT_SLOT and final.fifo[fifo, at.F_COUNT] == 0:
             who = _who_feeds(final, fifo, color)
@@ -91,7 +100,7 @@ def _operation(final: Final, element: int, thread: int) -> str:
     return text
 
 
-def _who_feeds(final: Final, fifo: int, color: str) -> str:
+def _who_feeds(final: FinalState, fifo: int, color: str) -> str:
     """Follow an empty queue's ways back to where its words come from."""
     seen, ends = {fifo}, []
     todo = [fifo]
@@ -112,36 +121,35 @@ def _who_feeds(final: Final, fifo: int, color: str) -> str:
     return "; ".join(sorted(ends)) if ends else f"nobody sends color {color}"
 
 
-def _feeders(final: Final, fifo: int) -> list[int]:
-    columns = final.fifo[:, at.F_NEXT : at.F_NEXT + 5] == fifo
+def _feeders(final: FinalState, fifo: int) -> list[int]:
+    address = final.parts.fifo.start + fifo * at.F_WIDTH
+    columns = final.fifo[:, at.F_NEXT : at.F_NEXT + 5] == address
     used = final.fifo[:, [at.F_SUCCESSORS]] > [[0, 1, 2, 3, 4]]
     return [int(i) for i in (columns & used).any(axis=1).nonzero()[0]]
 
 
-def _who_holds(final: Final, fifo: int) -> str:
+def _who_holds(final: FinalState, fifo: int) -> str:
     """Follow a queue that cannot move to the full queue that is not taken from."""
     here = fifo
     for _ in range(final.fifo.shape[0]):
-        full = [
-            int(target)
-            for target in final.fifo[here, at.F_NEXT : at.F_NEXT + final.fifo[here, at.F_SUCCESSORS]]
-            if final.fifo[target, at.F_COUNT] >= final.fifo[target, at.F_CAP]
-        ]
+        last = at.F_NEXT + int(final.fifo[here, at.F_SUCCESSORS])
+        targets = [final.parts.fifo.number(t) for t in final.fifo[here, at.F_NEXT : last]]
+        full = [t for t in targets if final.fifo[t, at.F_COUNT] >= final.fifo[t, at.F_CAP]]
         if not full:
             break
         here = full[0]
     return f"nobody takes from {_place(final, here)}"
 
 
-def _place(final: Final, fifo: int) -> str:
+def _place(final: FinalState, fifo: int) -> str:
     kind = KINDS[int(final.network.kind[fifo])]
     return f"{kind} of {final.name(int(final.network.element[fifo]))}"
 
 
-def _blocked_tasks(final: Final) -> list[str]:
+def _blocked_tasks(final: FinalState) -> list[str]:
     lines = []
     for element in range(final.program.placement.size):
-        row = final.elements.element[element]
+        row = final.element[element]
         for number, task in enumerate(final.layout(element).code.tasks):
             if int(row[at.E_ACTIVE]) >> number & 1:
                 state = "is blocked" if int(row[at.E_BLOCKED]) >> number & 1 else "waits its turn"
@@ -149,7 +157,7 @@ def _blocked_tasks(final: Final) -> list[str]:
     return lines
 
 
-def _words(final: Final) -> list[str]:
+def _words(final: FinalState) -> list[str]:
     lines = []
     for fifo in (final.fifo[:, at.F_COUNT] > 0).nonzero()[0]:
         kind = int(final.network.kind[fifo])
@@ -161,7 +169,7 @@ def _words(final: Final) -> list[str]:
     return lines
 
 
-def _outputs(final: Final) -> list[str]:
+def _outputs(final: FinalState) -> list[str]:
     lines = []
     for port, fifos in zip(final.program.edge_outputs, final.network.edge_outputs, strict=True):
         for position, fifo in enumerate(fifos):

@@ -27,7 +27,7 @@ LINKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The FIFO network of a program: the engine's table at cycle 0 and what each row is."""
+    """The FIFO network of a program: the engine's table with row numbers, and what a row is."""
 
     fifo: at.Table
     queue: npt.NDArray[np.int32]
@@ -214,7 +214,7 @@ class _NetworkCompiler:
                 )
             depth = self.profile.input_queue_words[queue.id] + latency - 1
             numbers = self._add(INPUT, reached, depth, latency)
-            self.rows[-1][:, at.F_USER] = -2 - reached
+            self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
             self.queue[reached, queue.id] = numbers
             self._feed(routers[reached], numbers, reached * LINKS + RAMP)
             self._note(routers[reached], reached, RAMP)
@@ -286,8 +286,6 @@ class _NetworkCompiler:
         for sources, _, links in self.successors:
             shared = sources[users[links] > 1]
             fifo[shared, at.F_SHARED] = 1
-        own = fifo[:, at.F_USER] <= -2
-        fifo[own, at.F_USER] = fifo.shape[0] - 2 - fifo[own, at.F_USER]
 
     def _check_queues_routed(self) -> None:
         for layout in self.layouts:

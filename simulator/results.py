@@ -14,7 +14,8 @@ from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
 from tilewright.simulator.operands import ResolvedOperation
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import RAMP
-from tilewright.simulator.tables import CodeLayout, names_of
+from tilewright.simulator.store import Part, Parts
+from tilewright.simulator.tables import CodeLayout
 from tilewright.simulator.trace import Counts, EdgeStream, RunResult, TimelineEntry, Trace
 
 
@@ -25,19 +26,28 @@ class Outcome:
     program: Program
     layouts: tuple[CodeLayout, ...]
     network: Network
-    fabric: at.Fabric
-    elements: at.Elements
+    store: at.Table
+    memory: at.Memory
+    parts: Parts
+
+    @property
+    def fifo(self) -> at.Table:
+        return self.parts.fifo.view(self.store)
+
+    @property
+    def element(self) -> at.Table:
+        return self.parts.element.view(self.store)
 
 
 def collect_result(outcome: Outcome, buffers: BufferMap) -> RunResult:
     """Read memory, streams, counts and the trace of a finished run."""
     edges = _edges(outcome)
     arrivals = [int(stream.cycles.max()) for stream in edges.values()]
-    cycles = max([int(outcome.fabric.status[at.S_END]), *arrivals])
+    cycles = max([int(outcome.store[at.S_END]), *arrivals])
     links = _link_words(outcome)
     return RunResult(
         cycles,
-        {name: buffers.read(outcome.elements.word, name) for name in buffers.names()},
+        {name: buffers.read(outcome.memory.view(np.uint16), name) for name in buffers.names()},
         edges,
         _counts(outcome, links),
         Trace(_element_cycles(outcome, cycles), links, _macs(outcome), _timeline(outcome)),
@@ -48,11 +58,9 @@ def _edges(outcome: Outcome) -> dict[str, EdgeStream]:
     found = {}
     ports = zip(outcome.program.edge_outputs, outcome.network.edge_outputs, strict=True)
     for port, fifos in ports:
-        rows = outcome.fabric.fifo[fifos, at.F_RING][:, None] + np.arange(port.count)
-        payloads = outcome.fabric.ring[rows, 1]
-        found[port.name] = EdgeStream(
-            stream_values(payloads, port.dtype), outcome.fabric.ring[rows, 0].copy()
-        )
+        entries = outcome.fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
+        values = stream_values(outcome.store[entries + 1], port.dtype)
+        found[port.name] = EdgeStream(values, outcome.store[entries])
     return found
 
 
@@ -60,13 +68,13 @@ def _link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
     """Return (H, W, 5) wavelets per tx port of each router."""
     words = np.zeros(outcome.program.placement.size * 5, dtype=np.int64)
     fifo, element, port = outcome.network.words.T
-    np.add.at(words, element * 5 + port, outcome.fabric.fifo[fifo, at.F_POPS])
+    np.add.at(words, element * 5 + port, outcome.fifo[fifo, at.F_POPS])
     return words.reshape(*outcome.program.placement.shape, 5)
 
 
 def _element_cycles(outcome: Outcome, cycles: int) -> npt.NDArray[np.int64]:
     """Return (H, W, 4) cycles per state, the time up to the end included."""
-    table = outcome.elements.element
+    table = outcome.element
     found = table[:, at.E_CYCLES : at.E_CYCLES + 4].copy()
     rest = cycles - table[:, at.E_SINCE]
     rows = np.arange(table.shape[0])
@@ -78,9 +86,9 @@ def _element_cycles(outcome: Outcome, cycles: int) -> npt.NDArray[np.int64]:
 def _processed(outcome: Outcome, layout: CodeLayout, number: int) -> npt.NDArray[np.int64]:
     """Return (elements of the code, operations): elements done by each operation."""
     places = np.flatnonzero(outcome.program.placement.ravel() == number)
-    first = outcome.elements.element[places, at.E_RUNS]
+    first = outcome.element[places, at.E_RUNS]
     columns = np.arange(len(layout.operations))
-    return np.asarray(outcome.elements.runs[first[:, None] + columns])
+    return np.asarray(outcome.store[first[:, None] + columns])
 
 
 def _macs(outcome: Outcome) -> npt.NDArray[np.int64]:
@@ -98,7 +106,7 @@ def _counts(outcome: Outcome, links: npt.NDArray[np.int64]) -> Counts:
         totals = _processed(outcome, layout, number).sum(axis=0)
         for (_, resolved), elements in zip(layout.operations, totals, strict=True):
             tally.add(resolved, int(elements))
-    pops = outcome.fabric.fifo[:, at.F_POPS]
+    pops = outcome.fifo[:, at.F_POPS]
     kind = outcome.network.kind
     edge_out = sum(port.positions * port.count for port in outcome.program.edge_outputs)
     return Counts(
@@ -145,22 +153,23 @@ class _Tally:
 
 
 def _timeline(outcome: Outcome) -> tuple[TimelineEntry, ...]:
-    events = outcome.elements.event[: int(outcome.fabric.status[at.S_EVENTS])]
-    if events.shape[0] == 0:
+    count = int(outcome.store[at.S_EVENTS])
+    if count == 0:
         return ()
+    events = Part(outcome.parts.end, count, at.V_WIDTH).view(outcome.store)
     order = np.lexsort((events[:, 2], events[:, 4], events[:, 0], events[:, 3]))
-    names = names_of(outcome.layouts)
     codes = outcome.program.placement.ravel()
     width = outcome.program.width
     entries = []
-    for element, row, thread, start, end in events[order].tolist():
+    for address, row, thread, start, end in events[order].tolist():
+        element = outcome.parts.element.number(address)
         layout = outcome.layouts[int(codes[element])]
         place = divmod(element, width)
         if row < 0:
             task = layout.code.tasks[-1 - row].name
             entries.append(TimelineEntry(*place, task, "task", "", "main", start, end))
             continue
-        task, resolved = names[row]
+        task, resolved = layout.operations[int(outcome.store[row + at.O_NUMBER])]
         name = "main" if thread == 0 else f"ut{layout.threads[thread - 1]}"
         operation, label = resolved.operation.name, resolved.source.label
         entries.append(TimelineEntry(*place, task, operation, label, name, start, end))

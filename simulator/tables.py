@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -52,6 +51,19 @@ class CodeLayout:
     """Slots of the queues that operations use."""
 
 
+@dataclass(frozen=True, slots=True)
+class CodeTables:
+    """The engine's static tables; references between them are row numbers."""
+
+    operation: at.Table
+    operand: at.Table
+    instruction: at.Table
+    task: at.Table
+    """First instruction of each task."""
+    header: at.Table
+    """The store's header with the profile's cycles."""
+
+
 @dataclass(slots=True)
 class _Rows:
     operation: list[list[int]] = field(default_factory=list)
@@ -62,16 +74,16 @@ class _Rows:
 
 def compile_codes(
     codes: tuple[ElementCode, ...], profile: Profile
-) -> tuple[at.Codes, tuple[CodeLayout, ...]]:
+) -> tuple[CodeTables, tuple[CodeLayout, ...]]:
     """Return the engine's tables and the layout of each code. Raises ProgramError."""
     rows = _Rows()
     layouts = tuple(_CodeCompiler(code, profile, rows).compile() for code in codes)
-    tables = at.Codes(
+    tables = CodeTables(
         _table(rows.operation, at.O_WIDTH),
         _table(rows.operand, at.D_WIDTH),
-        _table(rows.instruction, 4),
+        _table(rows.instruction, at.I_WIDTH),
         _table(rows.task, 1),
-        _cycles(profile),
+        _header(profile),
     )
     return tables, layouts
 
@@ -95,8 +107,8 @@ def _table(rows: list[list[int]], width: int) -> at.Table:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
 
-def _cycles(profile: Profile) -> at.Table:
-    table = np.zeros(at.K_WIDTH, dtype=np.int64)
+def _header(profile: Profile) -> at.Table:
+    table = np.zeros(at.S_WIDTH, dtype=np.int64)
     table[at.K_ISSUE] = profile.issue_cycles
     table[at.K_LOOP] = profile.loop_back_edge_cycles
     table[at.K_COUNTER] = profile.counter_cycles
@@ -207,6 +219,7 @@ class _CodeCompiler:
         row[at.O_GROUP], rate = pace(resolved, self.profile)
         row[at.O_CYCLES], row[at.O_DENOMINATOR] = rate.numerator, rate.denominator
         row[at.O_REDUCTION] = int(resolved.is_reduction)
+        row[at.O_NUMBER] = len(self.operations)
         for slot in queue_slots(resolved):
             row[at.O_QUEUES] |= 1 << slot
             self.queues.add(slot)
@@ -327,11 +340,3 @@ def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
         return 1, max(cycles / group, profile.cycles_per_wavelet)
     return group, cycles
 
-
-def names_of(layouts: tuple[CodeLayout, ...]) -> Mapping[int, tuple[str, ResolvedOperation]]:
-    """Return (task, operation) per row of the operation table."""
-    return {
-        layout.first_operation + i: entry
-        for layout in layouts
-        for i, entry in enumerate(layout.operations)
-    }

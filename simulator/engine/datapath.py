@@ -23,117 +23,117 @@ from tilewright.simulator.engine.layout import (
     T_OPERAND_WIDTH,
     T_OPERANDS,
     T_SCALAR,
-    Codes,
-    Elements,
-    Fabric,
+    Memory,
+    Table,
 )
 from tilewright.simulator.engine.values import combine
 
 
 @inline_kernel
-def read_word(elements: Elements, position: int, wide: int) -> int:
+def read_word(memory: Memory, position: int, wide: int) -> int:
     """Return the bits of the value at a word address."""
+    double = np.int64(memory[position >> 1])
     if wide == 2:
-        return np.int64(elements.double[position >> 1])
-    return np.int64(elements.word[position])
+        return double
+    return (double >> (16 * (position & 1))) & 0xFFFF
 
 
 @inline_kernel
-def write_word(elements: Elements, position: int, wide: int, bits: int) -> None:
+def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
     """Store the bits of a value at a word address."""
     if wide == 2:
-        elements.double[position >> 1] = np.uint32(bits)
-    else:
-        elements.word[position] = np.uint16(bits)
+        memory[position >> 1] = np.uint32(bits)
+        return
+    shift = 16 * (position & 1)
+    other = np.int64(memory[position >> 1]) & (0xFFFF0000 >> shift)
+    memory[position >> 1] = np.uint32(other | (bits << shift))
 
 
 @inline_kernel
-def step_position(codes: Codes, elements: Elements, thread: int, which: int, row: int) -> None:
+def step_position(store: Table, memory: Memory, thread: int, which: int, row: int) -> None:
     """Move a memory operand to its next element (stride form: the stride holds the jump back)."""
     at = T_OPERANDS + which * T_OPERAND_WIDTH
-    table = elements.thread
-    if codes.operand[row, D_DIMENSIONS] == 1:
-        table[thread, at] += codes.operand[row, D_STRIDE]
+    if store[row + D_DIMENSIONS] == 1:
+        store[thread + at] += store[row + D_STRIDE]
         return
-    for d in range(codes.operand[row, D_DIMENSIONS]):
-        table[thread, at + 1 + d] += 1
-        if table[thread, at + 1 + d] < codes.operand[row, D_EXTENT + d]:
-            table[thread, at] += codes.operand[row, D_STRIDE + d]
+    for d in range(store[row + D_DIMENSIONS]):
+        store[thread + at + 1 + d] += 1
+        if store[thread + at + 1 + d] < store[row + D_EXTENT + d]:
+            store[thread + at] += store[row + D_STRIDE + d]
             return
-        table[thread, at + 1 + d] = 0
+        store[thread + at + 1 + d] = 0
 
 
 @inline_kernel
 def take(
-    fabric: Fabric, codes: Codes, elements: Elements, source: tuple[int, int, int], now: int
+    store: Table, memory: Memory, source: tuple[int, int, int], now: int
 ) -> int:
     """Return the next value of a source operand; `source` is (thread, which, operand row)."""
     thread, which, row = source
     if row < 0:
-        return elements.thread[thread, T_SCALAR]
-    position = elements.thread[thread, T_OPERANDS + which * T_OPERAND_WIDTH]
-    if codes.operand[row, D_KIND] == FABRIC_IN:
-        return pop(fabric, position, now) & 0xFFFFFFFF
-    bits = read_word(elements, position, codes.operand[row, D_WIDE])
-    step_position(codes, elements, thread, which, row)
+        return store[thread + T_SCALAR]
+    position = store[thread + T_OPERANDS + which * T_OPERAND_WIDTH]
+    if store[row + D_KIND] == FABRIC_IN:
+        return pop(store, position, now) & 0xFFFFFFFF
+    bits = read_word(memory, position, store[row + D_WIDE])
+    step_position(store, memory, thread, which, row)
     return bits
 
 
 @kernel
-def do_element(fabric: Fabric, codes: Codes, elements: Elements, thread: int, now: int) -> None:
+def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do one element of a thread's operation; its queues are ready."""
-    op = elements.thread[thread, T_OP]
-    rows = codes.operation[op]
-    dest = rows[O_OPERANDS]
-    a = take(fabric, codes, elements, (thread, 1, rows[O_OPERANDS + 1]), now)
-    b = take(fabric, codes, elements, (thread, 2, rows[O_OPERANDS + 2]), now)
-    scalar = elements.thread[thread, T_SCALAR]
-    bits = combine(rows[O_ARITHMETIC], rows[O_TYPE], (a, b, scalar))
-    position = elements.thread[thread, T_OPERANDS]
-    if codes.operand[dest, D_KIND] == FABRIC_OUT:
-        push(fabric, position, bits, now)
+    op = store[thread + T_OP]
+    dest = store[op + O_OPERANDS]
+    a = take(store, memory, (thread, 1, store[op + O_OPERANDS + 1]), now)
+    b = take(store, memory, (thread, 2, store[op + O_OPERANDS + 2]), now)
+    scalar = store[thread + T_SCALAR]
+    bits = combine(store[op + O_ARITHMETIC], store[op + O_TYPE], (a, b, scalar))
+    position = store[thread + T_OPERANDS]
+    if store[dest + D_KIND] == FABRIC_OUT:
+        push(store, position, bits, now)
         return
-    write_word(elements, position, codes.operand[dest, D_WIDE], bits)
-    step_position(codes, elements, thread, 0, dest)
+    write_word(memory, position, store[dest + D_WIDE], bits)
+    step_position(store, memory, thread, 0, dest)
 
 
 @inline_kernel
-def source_of(codes: Codes, elements: Elements, thread: int, which: int) -> tuple[int, int, int]:
+def source_of(store: Table, memory: Memory, thread: int, which: int) -> tuple[int, int, int]:
     """Return (position, stride, words per element) of a one-dimensional source; words 0: none."""
-    row = codes.operation[elements.thread[thread, T_OP], O_OPERANDS + which]
+    row = store[store[thread + T_OP] + O_OPERANDS + which]
     if row < 0:
         return 0, 0, 0
-    position = elements.thread[thread, T_OPERANDS + which * T_OPERAND_WIDTH]
-    return position, codes.operand[row, D_STRIDE], codes.operand[row, D_WIDE]
+    position = store[thread + T_OPERANDS + which * T_OPERAND_WIDTH]
+    return position, store[row + D_STRIDE], store[row + D_WIDE]
 
 
 @kernel
-def do_flat(codes: Codes, elements: Elements, thread: int) -> None:
+def do_flat(store: Table, memory: Memory, thread: int) -> None:
     """Do a whole memory operation whose operands have one dimension."""
-    op = elements.thread[thread, T_OP]
-    arithmetic = codes.operation[op, O_ARITHMETIC]
-    kind = codes.operation[op, O_TYPE]
-    scalar = elements.thread[thread, T_SCALAR]
-    to, to_step, to_wide = source_of(codes, elements, thread, 0)
-    a, a_step, a_wide = source_of(codes, elements, thread, 1)
-    b, b_step, b_wide = source_of(codes, elements, thread, 2)
-    for _ in range(codes.operation[op, O_EXTENT]):
-        x = read_word(elements, a, a_wide) if a_wide else scalar
-        y = read_word(elements, b, b_wide) if b_wide else scalar
-        write_word(elements, to, to_wide, combine(arithmetic, kind, (x, y, scalar)))
+    op = store[thread + T_OP]
+    arithmetic = store[op + O_ARITHMETIC]
+    kind = store[op + O_TYPE]
+    scalar = store[thread + T_SCALAR]
+    to, to_step, to_wide = source_of(store, memory, thread, 0)
+    a, a_step, a_wide = source_of(store, memory, thread, 1)
+    b, b_step, b_wide = source_of(store, memory, thread, 2)
+    for _ in range(store[op + O_EXTENT]):
+        x = read_word(memory, a, a_wide) if a_wide else scalar
+        y = read_word(memory, b, b_wide) if b_wide else scalar
+        write_word(memory, to, to_wide, combine(arithmetic, kind, (x, y, scalar)))
         to += to_step
         a += a_step
         b += b_step
 
 
 @kernel
-def do_memory(fabric: Fabric, codes: Codes, elements: Elements, thread: int) -> None:
+def do_memory(store: Table, memory: Memory, thread: int) -> None:
     """Do a whole operation on memory operands."""
-    op = elements.thread[thread, T_OP]
+    op = store[thread + T_OP]
     for which in range(3):
-        row = codes.operation[op, O_OPERANDS + which]
-        if row >= 0 and codes.operand[row, D_DIMENSIONS] != 1:
-            for _ in range(codes.operation[op, O_EXTENT]):
-                do_element(fabric, codes, elements, thread, 0)
+        row = store[op + O_OPERANDS + which]
+        if row >= 0 and store[row + D_DIMENSIONS] != 1:
+            for _ in range(store[op + O_EXTENT]):
+                do_element(store, memory, thread, 0)
             return
-    do_flat(codes, elements, thread)
+    do_flat(store, memory, thread)

@@ -15,9 +15,9 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def kernel(function: F) -> F:
     """Compile a function with the on-disk cache."""
-    return cast(F, numba.njit(cache=True)(function))
+    return cast(F, numba.njit(cache=True, _nrt=False)(function))
 
 
 def inline_kernel(function: F) -> F:
     """Compile a small function and merge it into its callers."""
-    return cast(F, numba.njit(cache=True, forceinline=True)(function))
+    return cast(F, numba.njit(cache=True, forceinline=True, _nrt=False)(function))

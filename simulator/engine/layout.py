@@ -1,63 +1,68 @@
-"""Columns of the engine's tables. Every table is int64; a row is one thing of the machine.
+"""Columns of the engine's rows.
 
-Static tables come from `tables.py` (codes) and `network.py` (queues and routers); the engine
-changes state columns only. Fresh columns go to the end of a group.
+The engine works on one int64 array, the store: a row is a piece of it, named by the address of
+its first column, so that `store[queue + F_COUNT]` is a queue's count. One array and plain
+addresses make the kernels' calls cheap. `tables.py` and `network.py` make the tables with row
+numbers; `store.py` puts them into one store and turns numbers into addresses.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 Table = npt.NDArray[np.int64]
+Memory = npt.NDArray[np.uint32]
+"""The SRAM of all elements, in 32-bit units; addresses count 16-bit words."""
 
-# A FIFO of the network: an output queue, a router buffer, an input queue or an edge port.
-F_HEAD: Final = 0
-F_COUNT: Final = 1
-F_CAP: Final = 2
-F_RING: Final = 3  # first ring row
-F_LATENCY: Final = 4  # cycles from push until the head may move
-F_POPPED: Final = 5  # cycle of the last pop: its slot is free from the next cycle on
-F_PUSHED: Final = 6  # cycle of the last push
-F_WAITER: Final = 7  # agent that waits for space here, or -1
-F_USER: Final = 8  # agent that takes from here, or -1 (edge output)
-F_SHARED: Final = 9  # 1 if one of its links is used by other FIFOs too
-F_POPS: Final = 10
-F_COLOR: Final = 11
-F_SUCCESSORS: Final = 12  # number of successors
-F_NEXT: Final = 13  # successors, five columns
-F_LINK: Final = 18  # link of each successor, five columns
-F_WIDTH: Final = 23
-
-# Agents (FIFOs, then elements) in the time wheel.
+# An agent, that is a FIFO or an element, in the time wheel: the first columns of both.
 A_WHEN: Final = 0  # cycle of the next visit, or -1
 A_NEXT: Final = 1
 A_PREVIOUS: Final = 2
 
+# A FIFO of the network: an output queue, a router buffer, an input queue or an edge port.
+F_HEAD: Final = 3
+F_COUNT: Final = 4
+F_CAP: Final = 5
+F_RING: Final = 6  # first ring row
+F_LATENCY: Final = 7  # cycles from push until the head may move
+F_POPPED: Final = 8  # cycle of the last pop: its slot is free from the next cycle on
+F_PUSHED: Final = 9  # cycle of the last push
+F_WAITER: Final = 10  # agent that waits for space here, or -1
+F_USER: Final = 11  # agent that takes from here, or -1 (edge output)
+F_SHARED: Final = 12  # 1 if one of its links is used by other FIFOs too
+F_POPS: Final = 13
+F_COLOR: Final = 14
+F_SUCCESSORS: Final = 15  # number of successors
+F_NEXT: Final = 16  # successors, five columns
+F_LINK: Final = 21  # link of each successor, five columns
+F_WIDTH: Final = 26
+
+
 # An element.
-E_STATE: Final = 0
-E_UNTIL: Final = 1
-E_PC: Final = 2
-E_ACTIVE: Final = 3  # bit per task
-E_BLOCKED: Final = 4  # bit per task
-E_TASK: Final = 5
-E_TASK_START: Final = 6
-E_TASKS: Final = 7  # first row of the task table
-E_MEMORY: Final = 8  # first word
-E_VARIABLES: Final = 9  # first variable
-E_RUNS: Final = 10  # first counter of finished operations
-E_OPS: Final = 11  # first row of the operation table of its code
-E_THREADS: Final = 12  # first row of the thread table; row 0 is the main thread's operation
-E_THREAD_COUNT: Final = 13
-E_RUNNING: Final = 14  # running threads
-E_TURN: Final = 15  # thread that had the datapath last
-E_QUEUES_BUSY: Final = 16  # bit per queue
-E_SINCE: Final = 17  # cycle up to which time is accounted
-E_MOOD: Final = 18  # how the time since then counts (trace.STATES)
-E_CYCLES: Final = 19  # four columns: cycles per state
-E_WIDTH: Final = 23
+E_STATE: Final = 3
+E_UNTIL: Final = 4
+E_PC: Final = 5
+E_ACTIVE: Final = 6  # bit per task
+E_BLOCKED: Final = 7  # bit per task
+E_TASK: Final = 8
+E_TASK_START: Final = 9
+E_TASKS: Final = 10  # first row of the task table
+E_MEMORY: Final = 11  # first word
+E_VARIABLES: Final = 12  # first variable
+E_RUNS: Final = 13  # first counter of finished operations
+E_THREADS: Final = 14  # first row of the thread table; row 0 is the main thread's operation
+E_THREAD_COUNT: Final = 15
+E_RUNNING: Final = 16  # running threads
+E_TURN: Final = 17  # thread that had the datapath last
+E_QUEUES_BUSY: Final = 18  # bit per queue
+E_SINCE: Final = 19  # cycle up to which time is accounted
+E_MOOD: Final = 20  # how the time since then counts (trace.STATES)
+E_CYCLES: Final = 21  # four columns: cycles per state
+E_QUEUES: Final = 25  # FIFO of each of the 16 queue slots, or -1
+E_WIDTH: Final = 41
 
 M_IDLE, M_READY, M_DISPATCH, M_SYNC = range(4)
 """States of the main thread."""
@@ -96,10 +101,15 @@ O_CYCLES: Final = 15  # numerator of cycles per group (memory) or per element (f
 O_DENOMINATOR: Final = 16
 O_REDUCTION: Final = 17
 O_QUEUES: Final = 18  # bit per queue that it uses
-O_WIDTH: Final = 19
+O_NUMBER: Final = 19  # of its code, from 0
+O_WIDTH: Final = 20
 
 TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32 = range(4)
 NO_ACTION, ACTIVATE, UNBLOCK = range(3)
+MAX_TASKS: Final = 62
+"""Tasks of an element: bits of a column."""
+USER_IS_ELEMENT: Final = -2
+"""In `network.py` a queue used by element e has the user -2 - e."""
 
 # An operand of an operation.
 D_KIND: Final = 0
@@ -135,9 +145,26 @@ OUTPUT_SLOT: Final = 8
     I_UNBLOCK,
     I_END,
 ) = range(11)
+I_WIDTH: Final = 4
 
-# Cycles of the profile that the element needs at run time.
+# The header of the store, at address 0.
 (
+    S_CYCLE,
+    S_END,  # cycle at which everything so far has ended
+    S_ERROR,
+    S_ERROR_ELEMENT,
+    S_ERROR_ROW,
+    S_ERROR_VALUE,
+    S_AGENTS,  # agents in the wheel
+    S_LIMIT,
+    S_SHUFFLE,
+    S_RECORD,
+    S_MARGIN,  # the most events of one cycle
+    S_ELEMENTS,  # address of the first element; agents below it are FIFOs
+    S_BATCH,  # address of the agents of one cycle
+    S_EVENTS,  # events so far
+    S_EVENT,  # address of the events, the last part of the store
+    # Cycles of the profile.
     K_ISSUE,
     K_LOOP,
     K_COUNTER,
@@ -148,25 +175,13 @@ OUTPUT_SLOT: Final = 8
     K_COMPLETION,
     K_MEMORY_COMPLETION,
     K_EXECUTE,
-    K_WIDTH,
-) = range(11)
-
-# Status of the run.
-(
-    S_CYCLE,
-    S_END,
-    S_ERROR,
-    S_ERROR_ELEMENT,
-    S_ERROR_ROW,
-    S_ERROR_VALUE,
-    S_AGENTS,
-    S_EVENTS,
-    S_LIMIT,
-    S_SHUFFLE,
-    S_RECORD,
-    S_MARGIN,  # the most events of one cycle
     S_WIDTH,
-) = range(13)
+) = range(26)
+
+WHEEL: Final = 1024
+"""Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
+WHEEL_AT: Final = 32
+"""Address of the wheel, behind the header."""
 
 (
     OK,
@@ -180,42 +195,3 @@ OUTPUT_SLOT: Final = 8
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)
-
-
-class Fabric(NamedTuple):
-    """Queues, routers and the time wheel."""
-
-    fifo: Table
-    ring: Table
-    """(entries, 2): cycle from which an entry may move, payload."""
-    agent: Table
-    wheel: Table
-    bid: Table
-    """(links, 2): cycle of the last bid, FIFO that leads it."""
-    status: Table
-
-
-class Codes(NamedTuple):
-    """Static tables of the codes."""
-
-    operation: Table
-    operand: Table
-    instruction: Table
-    task: Table
-    """First instruction of each task."""
-    cycles: Table
-
-
-class Elements(NamedTuple):
-    """State of the elements."""
-
-    element: Table
-    thread: Table
-    queue: npt.NDArray[np.int32]
-    """(elements, 16): FIFO of each queue slot, or -1."""
-    variable: Table
-    runs: Table
-    word: npt.NDArray[np.uint16]
-    double: npt.NDArray[np.uint32]
-    """The same memory as `word`, in 32-bit units."""
-    event: Table

@@ -86,7 +86,7 @@ def fma_f32(addend: int, left: int, right: int) -> int:
     back = total - product
     error = (product - (total - back)) + (base - back)
     if error != 0.0 and abs(error) < abs(total):
-        bits = total.view(np.int64)
+        bits = np.float64(total).view(np.int64)
         if bits & 1 == 0:
             outward = (error > 0.0) == (total > 0.0)
             total = np.int64(bits + 1 if outward else bits - 1).view(np.float64)
