@@ -64,6 +64,7 @@ class Rules:
 
     tile_shape: bool = True  # honour tensors.tile_shape
     refetch_spatial: bool = True  # no_refetch_from_above covers spatial loops too
+    tensor_bounds: bool = True  # a loop bound on a set of tensors means their rank variables
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,9 +132,7 @@ class DynamicSearch:
         assert child.before is not None
         assert child.after is not None
         bound = self._metrics.bound(self._kind, self._limit * (1 + TIE))
-        result = self._engine.apply(
-            child.operation, table, nd, (child.before, child.after, bound)
-        )
+        result = self._engine.apply(child.operation, table, nd, (child.before, child.after, bound))
         self.labels += result.label.shape[0]
         if result.label.shape[0] > MAX_LABELS:
             raise _Stop
@@ -159,7 +157,7 @@ class DynamicSearch:
     def _values(self, label: Floats) -> tuple[float, float]:
         latency = self._metrics.latency(label)
         energy = self._metrics.energy(label, latency)
-        value = float(objective_value(self._kind, np.float64(energy), np.float64(latency)))
+        value = float(objective_value(self._kind, np.array(energy), np.array(latency)))
         return value, latency if self._kind == ENERGY else energy
 
     def _improves(self, value: float, second: float) -> bool:
@@ -185,8 +183,6 @@ class DynamicSearch:
         return tuple(tiles)
 
 
-def _steps_down(
-    program: Program, path: list[Table]
-) -> Iterator[tuple[int | None, Table, Table]]:
+def _steps_down(program: Program, path: list[Table]) -> Iterator[tuple[int | None, Table, Table]]:
     for number in range(len(program.slots) - 1, -1, -1):
         yield program.slots[number], path[number], path[number + 1]

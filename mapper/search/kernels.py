@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 ENERGY, LATENCY, EDP = 0.0, 1.0, 2.0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _hopeless(label: Floats, rest: float, gain: float, bound: Floats) -> Any:
     energy = label[0] + rest
     if not energy < np.inf:
@@ -42,15 +42,15 @@ def _hopeless(label: Floats, rest: float, gain: float, bound: Floats) -> Any:
     return energy * latency > bound[1]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _dominates(kept: Floats, other: Floats, nd: int) -> Any:
-    for field in range(nd):
+    for field in range(nd):  # noqa: SIM110 - numba compiles the loop, not all()
         if kept[field] > other[field]:
             return False
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _before(first: Floats, second: Floats, nd: int) -> Any:
     for field in range(nd):
         if first[field] != second[field]:
@@ -58,7 +58,7 @@ def _before(first: Floats, second: Floats, nd: int) -> Any:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _grown(label: Floats, origin: Ints, count: int) -> Any:
     if count < label.shape[0]:
         return label, origin
@@ -69,7 +69,7 @@ def _grown(label: Floats, origin: Ints, count: int) -> Any:
     return bigger, origins
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any:
     """Sort the candidate at `count` into the labels from `first` on; return the new end."""
     candidate = label[count].copy()
@@ -96,8 +96,8 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
     return kept + 1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def closure(
+@njit(cache=True)
+def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, nd: int, stride: int, radix: int,
     rest: Floats, gain: Floats, bound: Floats,
 ) -> Any:  # fmt: skip
@@ -140,8 +140,8 @@ def closure(
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def deal(
+@njit(cache=True)
+def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, nd: int, reach: Ints, times: Floats, plus: Floats,
     rest: Floats, gain: Floats, bound: Floats,
 ) -> Any:  # fmt: skip
@@ -177,8 +177,8 @@ def deal(
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def charge(
+@njit(cache=True)
+def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, nd: int, fields: Ints, plus: Floats, room: Floats,
     rest: Floats, gain: Floats, bound: Floats,
 ) -> Any:  # fmt: skip
@@ -214,8 +214,8 @@ def charge(
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def union(
+@njit(cache=True)
+def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, source: Ints,
     other_start: Ints, other: Floats, other_source: Ints, nd: int,
 ) -> Any:  # fmt: skip
@@ -241,7 +241,7 @@ def union(
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
     """Replace value[t] by the least (sign 1) or greatest (sign -1) value further along an axis."""
     for state in range(value.shape[0] - 1, -1, -1):
@@ -251,7 +251,7 @@ def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
                 value[state] = above
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def deal_above(rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats) -> Any:
     """Undo `deal` for the bounds: least energy and most lanes above, per state below."""
     states = rest.shape[0]

@@ -1,60 +1,31 @@
-"""One Einsum on one flattened architecture, ready to be searched."""
+"""What a mapspace says about metrics: leakage, compulsory time, and what no search models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
-from tilewright.arch.components import Component, Compute, Memory, Network, TensorHolder
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapspace.placement import Template, templates
-from tilewright.mapper.mapspace.skeleton import Frame, Rules
-from tilewright.mapper.model.conventions import Conventions
+from tilewright.arch.components import Component, Compute, Memory, Network
+from tilewright.arch.flat import FlatArch
+from tilewright.mapper.mapspace.skeleton import Frame
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.search.errors import UnsupportedFeature
 from tilewright.mapper.search.fields import matters
 from tilewright.mapper.search.metrics import Leak
 
-if TYPE_CHECKING:
-    from tilewright.arch.flat import FlatArch
-
-_WHERE_ELSE = "use the exhaustive or the random search, which ask the model"
+_INSTEAD = "use the exhaustive or the random search: they ask the model for every mapping"
 
 
-@dataclass(frozen=True)
-class Problem:
-    """`frame` and the templates over it; `leaks` and `compulsory` (seconds) bound the metrics."""
-
-    flat: FlatArch
-    frame: Frame
-    templates: tuple[Template, ...]
-    leaks: tuple[Leak, ...]
-    conventions: Conventions
-
-
-def make_problem(
-    flat: FlatArch, einsum: Einsum, conventions: Conventions, backed: frozenset[str]
-) -> Problem:
-    """Gather what a search needs. `backed`: tensors that the outermost memory must keep."""
-    rules = Rules(
-        tile_shape=conventions.name != "accelforge",  # that tool parses it and then ignores it
-        refetch_spatial=conventions.name != "accelforge",
-    )
-    frame = Frame(einsum, flat.components, rules)
-    holders = [c for c in flat.components if isinstance(c, TensorHolder)]
-    found = tuple(templates(holders, einsum, backed))
-    return Problem(flat, frame, found, leaks_of(flat, conventions), conventions)
-
-
-def leaks_of(flat: FlatArch, conventions: Conventions) -> tuple[Leak, ...]:
+def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
     """Return what leaks while the Einsum runs (accelforge.md §2.5)."""
+    chosen = conventions_called(conventions)
     leaks = []
     for component in (*flat.components, *flat.beside):
-        watts = component.leak_power * conventions.instances(component)
+        watts = component.leak_power * chosen.instances(component)
         if watts == 0 or component.name in flat.gated:
             continue
         gates = tuple(
-            (upper.name, dim.name, conventions.gate(dim, 1))
+            (upper.name, dim.name, chosen.gate(dim, 1))
             for upper in flat.path_to(component.name)
             for dim in upper.spatial
             if dim.power_gateable
@@ -63,46 +34,44 @@ def leaks_of(flat: FlatArch, conventions: Conventions) -> tuple[Leak, ...]:
     return tuple(leaks)
 
 
-def refuse_unsupported(problem: Problem) -> None:
+def refuse_unsupported(frame: Frame) -> None:
     """Raise UnsupportedFeature for what the dynamic program does not model."""
-    if problem.frame.einsum.is_copy:
-        raise UnsupportedFeature(
-            f"{problem.frame.einsum.name} is a copy", instead=_WHERE_ELSE
-        )
-    for component in problem.frame.components:
+    if frame.einsum.is_copy:
+        raise UnsupportedFeature(f"{frame.einsum.name} is a copy", instead=_INSTEAD)
+    for component in frame.components:
         if isinstance(component, Network):
             raise UnsupportedFeature(
                 f"{component.name} is a Network: its hops depend on where tiles meet",
-                instead=_WHERE_ELSE,
+                instead=_INSTEAD,
             )
         if component.physical_fanout > 1:
             raise UnsupportedFeature(
-                f"{component.name} is spread over the grid of an Array", instead=_WHERE_ELSE
+                f"{component.name} is spread over the grid of an Array", instead=_INSTEAD
             )
 
 
-def compulsory_latency(problem: Problem) -> float:
+def compulsory_latency(space: Mapspace) -> float:
     """Return seconds that moving every tensor once out of, or into, its first memory takes."""
-    frame = problem.frame
+    frame = space.frame
     slowest = 0.0
     for level, component in enumerate(frame.components):
-        if isinstance(component, Memory) and component.latency is not None:
-            calls = {action.name: 0.0 for action in component.actions}
-            for access in frame.einsum.accesses:
-                if _always_backed(problem, access.tensor, component):
-                    name = "write" if access.output else "read"
-                    calls[name] += _calls(frame, component, access.tensor, name)
-            lanes = prod(c.own_fanout for c in frame.components[: level + 1])
-            least = {name: count / lanes for name, count in calls.items()}
-            if _rises(component):
-                slowest = max(slowest, component.latency(least))
+        if not isinstance(component, Memory) or component.latency is None or not _rises(component):
+            continue
+        calls = {action.name: 0.0 for action in component.actions}
+        for access in frame.einsum.accesses:
+            if _always_backed(space, access.tensor, component):
+                name = "write" if access.output else "read"
+                calls[name] += _calls(frame, component, access.tensor, name)
+        lanes = prod(c.own_fanout for c in frame.components[: level + 1])
+        least = {name: count / lanes for name, count in calls.items()}
+        slowest = max(slowest, component.latency(least))
     return slowest
 
 
-def _always_backed(problem: Problem, tensor: str, component: Component) -> bool:
+def _always_backed(space: Mapspace, tensor: str, component: Component) -> bool:
     return all(
         any(h.backing and (h.tensor, h.component) == (tensor, component.name) for h in t.holders)
-        for t in problem.templates
+        for t in space.templates
     )
 
 

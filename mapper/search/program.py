@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
@@ -10,6 +10,7 @@ from math import inf, prod
 from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Reserve, Slot, skeleton
 from tilewright.mapper.search.errors import UnsupportedFeature
 from tilewright.mapper.search.fields import Fields
@@ -194,20 +195,6 @@ def _occupy(frame: Frame, slots: tuple[Slot, ...], index: int) -> Iterator[Opera
     most = sum(reserved_bits(frame, s.tensor, memory, frame.einsum.bounds) for _, s in same)
     if memory.size < inf and most > memory.size:
         yield Occupy(slot.tensor, memory.name, len(same) > 1, index == same[0][0])
-
-
-def reserved_bits(frame: Frame, tensor: str, memory: Memory, tile: object) -> float:
-    """Return the bits that `memory` reserves for a tile of `tensor` (accelforge.md §2.4)."""
-    access = frame.einsum.access(tensor)
-    assert hasattr(tile, "__getitem__")
-    return float(access.tile_size(tile) * value_bits(frame, tensor, memory))  # type: ignore[arg-type]
-
-
-def value_bits(frame: Frame, tensor: str, memory: Memory) -> float:
-    """Return the bits of one value; a persistent tensor is there once per instance."""
-    access = frame.einsum.access(tensor)
-    bits = memory.bits_per_value.get(tensor, access.bits_per_value)
-    return float(bits * (frame.einsum.n_instances if access.persistent else 1))
 
 
 def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from tilewright.arch.components import Comparison, Memory
-from tilewright.mapper.mapspace.fanout import Fan, holds
+from tilewright.mapper.mapspace.fanout import holds
+from tilewright.mapper.mapspace.lattice import Axis, Lattice
+from tilewright.mapper.mapspace.points import value_bits
 from tilewright.mapper.mapspace.skeleton import Frame
 from tilewright.mapper.search import kernels
 from tilewright.mapper.search.fields import Fields
 from tilewright.mapper.search.kernels import Floats, Ints
-from tilewright.mapper.search.lattice import Axis, Lattice
 from tilewright.mapper.search.program import (
     Charge,
     Close,
@@ -22,7 +23,6 @@ from tilewright.mapper.search.program import (
     Occupy,
     Operation,
     Slide,
-    value_bits,
 )
 
 
@@ -139,9 +139,7 @@ class Engine:
         start, label = table.start, table.label
         origin: Any = None
         for axis in axes:
-            start, label, step = kernels.closure(
-                start, label, nd, axis.stride, axis.radix, *view
-            )
+            start, label, step = kernels.closure(start, label, nd, axis.stride, axis.radix, *view)
             origin = step if origin is None else _composed(origin, step)
         if origin is None:
             origin = np.zeros((label.shape[0], 2), np.int64)
@@ -241,17 +239,8 @@ class Engine:
                 times[:, field] = 1.0 / lanes
         for field, values in operation.plus:
             plus[:, field] += values
-        reach = np.stack([self._reach(fan, choice) for choice in fan.choices])
+        reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
-
-    def _reach(self, fan: Fan, choice: tuple[int, ...]) -> Ints:
-        tile = dict.fromkeys(self.lattice.variables, 1) | dict(
-            zip(fan.variables, choice, strict=True)
-        )
-        exponents = self.lattice.exponents(list(tile.values()))
-        possible = (self.lattice.digits >= exponents).all(axis=1)
-        states = np.arange(self.lattice.size, dtype=np.int64)
-        return np.where(possible, states - self.lattice.offset(exponents), -1)
 
 
 def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:

@@ -1,4 +1,4 @@
-"""Programs of all templates in one tree: what is below is shared (lattice-dp.md §1, suffix memo)."""
+"""Programs of all templates in one tree, shared from the Compute up (lattice-dp.md §1, memo)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,5 @@ def look_ahead(node: Node, engine: Engine) -> Outlook:
     if node.ends:
         views.append(engine.final())
     node.after = merged(views)
-    node.before = (
-        node.after if node.operation is None else engine.undo(node.operation, node.after)
-    )
+    node.before = node.after if node.operation is None else engine.undo(node.operation, node.after)
     return node.before

@@ -74,6 +74,14 @@ class Lattice:
         """Return the index of a vector of exponents."""
         return sum(int(e) * a.stride for e, a in zip(exponents, self.axes, strict=True))
 
+    def reach(self, variables: Sequence[str], lanes: Sequence[int]) -> NDArray[np.int64]:
+        """Return, per state, the state whose tile is `lanes` times smaller; -1 if there is none."""
+        smaller = dict.fromkeys(self.variables, 1) | dict(zip(variables, lanes, strict=True))
+        exponents = self.exponents(list(smaller.values()))
+        possible = (self.digits >= exponents).all(axis=1)
+        states = np.arange(self.size, dtype=np.int64)
+        return np.where(possible, states - self.offset(exponents), -1)
+
     def occupancy(self, access: TensorAccess) -> NDArray[np.float64]:
         """Elements of the tensor under each tile (accelforge.md §2.1), shape (states,)."""
         size = np.ones(self.size)

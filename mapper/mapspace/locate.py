@@ -1,0 +1,159 @@
+"""Find a mapping in the mapspace: its template and the tile below each slot, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.arch.components import Toll
+from tilewright.mapper.mapping import Compute, Mapping, Node, Sequential, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Number of the template, and the tile below each of its slots."""
+
+    template: int
+    tiles: tuple[Tile, ...]
+
+
+Candidate = tuple[Template, tuple[Slot, ...]]
+_Step = Temporal | Spatial | tuple[str, str]  # a loop, or (tensor, component) of a storage node
+
+
+def locate(frame: Frame, candidates: Sequence[Candidate], mapping: Mapping) -> Place | str:
+    """Return the place of `mapping` among `candidates`, or the reason why it has none."""
+    leaf = mapping.nodes[-1]
+    if isinstance(leaf, Sequential):
+        return "it maps several Einsums; a mapspace is of one"
+    compute = frame.components[-1].name
+    if leaf != Compute(frame.einsum.name, compute):
+        return f"it does not compute {frame.einsum.name} on {compute}"
+    steps = _steps(mapping.nodes[:-1])
+    if any(isinstance(s, Temporal) and s.initial_tile_shape is not None for s in steps):
+        return "it has uneven tiles; the mapspace holds even ones only"
+    stored = [step for step in steps if isinstance(step, tuple)]
+    reasons: list[str] = []
+    for number, (_, slots) in enumerate(candidates):
+        wanted = [(s.tensor, s.component) for s in slots if isinstance(s, (Fill, Pass))]
+        if _grouped(frame, wanted) != _grouped(frame, stored):
+            continue
+        found = _walk(frame, slots, steps)
+        if not isinstance(found, str):
+            return Place(number, found)
+        reasons.append(found)
+    return min(reasons, default=_no_template(frame, candidates, stored))
+
+
+def _steps(nodes: Sequence[Node]) -> list[_Step]:
+    steps: list[_Step] = []
+    for node in nodes:
+        if isinstance(node, Storage):
+            steps += [(tensor, node.component) for tensor in node.tensors]
+        elif isinstance(node, (Temporal, Spatial)):
+            steps.append(node)
+    return steps
+
+
+def _grouped(frame: Frame, stored: Sequence[tuple[str, str]]) -> list[object]:
+    """Forget the order of the first holders of the tensors: no loop stands between them."""
+    first = list({pair[0]: pair for pair in reversed(stored)}.values())
+    rest = [pair for pair in stored if pair not in first]
+    tolls = _tolls(frame)
+    return [
+        sorted(first),
+        [p for p in rest if p[1] not in tolls],
+        sorted(p for p in rest if p[1] in tolls),
+    ]
+
+
+def _no_template(
+    frame: Frame, candidates: Sequence[Candidate], stored: Sequence[tuple[str, str]]
+) -> str:
+    kept = sorted(stored)
+    for template, _ in candidates:
+        if sorted((h.tensor, h.component) for h in (*template.holders, *template.tolls)) == kept:
+            return "its holders stand in an order that the architecture's rules exclude"
+    listed = ", ".join(f"{tensor} in {component}" for tensor, component in kept)
+    return (
+        f"keep and may_keep do not allow this placement: {listed} ({len(frame.components)} levels)"
+    )
+
+
+def _walk(frame: Frame, slots: tuple[Slot, ...], steps: list[_Step]) -> tuple[Tile, ...] | str:
+    """Deal the loops of the mapping to the slots of a template."""
+    shape = dict(frame.einsum.bounds)
+    tiles: list[Tile] = []
+    loops = _loops_by_gap(frame, steps)
+    for slot in slots:
+        if isinstance(slot, Fill) and not slot.backing:
+            if loops[0]:
+                return _left(loops[0][0])
+            del loops[0]
+        if isinstance(slot, (Loops, Fan)):
+            reason = _take(frame, slot, loops[0], shape)
+            if reason:
+                return reason
+        tiles.append(tuple(shape.values()))
+    if loops[0]:
+        return _left(loops[0][0])
+    if any(extent > 1 for extent in shape.values()):
+        return "its loops do not reach tile shape 1"
+    return tuple(tiles)
+
+
+def _loops_by_gap(frame: Frame, steps: list[_Step]) -> list[list[Temporal | Spatial]]:
+    """Return the loops between the holders that are not their tensor's first."""
+    tolls = _tolls(frame)
+    seen: set[str] = set()
+    gaps: list[list[Temporal | Spatial]] = [[]]
+    for step in steps:
+        if not isinstance(step, tuple):
+            gaps[-1].append(step)
+        elif step[1] not in tolls:
+            if step[0] in seen:
+                gaps.append([])
+            seen.add(step[0])
+    return gaps
+
+
+def _tolls(frame: Frame) -> set[str]:
+    return {component.name for component in frame.components if isinstance(component, Toll)}
+
+
+def _take(
+    frame: Frame, slot: Loops | Fan, rest: list[Temporal | Spatial], shape: dict[str, int]
+) -> str | None:
+    """Move the loops that a slot can hold from `rest` into it; return a reason to refuse."""
+    before = dict(shape)
+    mine: list[Temporal | Spatial]
+    if isinstance(slot, Fan):
+        here = (slot.component, slot.name)
+        mine = [s for s in rest if isinstance(s, Spatial) and (s.component, s.name) == here]
+    else:
+        mine = [s for s in rest if isinstance(s, Temporal) and s.rank_variable in slot.variables]
+        if slot.single:
+            mine = mine[:1] if rest and mine and mine[0] is rest[0] else []
+    for step in mine:
+        if shape[step.rank_variable] % step.tile_shape:
+            outer = shape[step.rank_variable]
+            return f"{step.rank_variable}: tiles of {step.tile_shape} do not divide {outer}"
+        shape[step.rank_variable] = step.tile_shape
+        rest.remove(step)
+    if isinstance(slot, Fan):
+        lanes = {v: before[v] // shape[v] for v in frame.einsum.bounds}
+        if tuple(lanes[v] for v in slot.variables) not in slot.choices:
+            return f"{slot.component}.{slot.name}: fanout, loop_bounds or min_usage exclude {lanes}"
+    return None
+
+
+def _left(step: Temporal | Spatial) -> str:
+    kind = "spatial" if isinstance(step, Spatial) else "temporal"
+    return (
+        f"the {kind} loop over {step.rank_variable} (tile {step.tile_shape}) is excluded there, or"
+        " stands where another place gives the same counts (the mapspace holds that one)"
+    )

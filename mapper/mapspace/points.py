@@ -1,0 +1,225 @@
+"""The points of one template: a tile below each slot, the last one of a single iteration."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.arch.components import Comparison, Memory
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot
+
+Tiles = tuple[Tile, ...]
+
+
+class Points:
+    """Enumerates, counts and samples the points of `slots`, a skeleton of `template`."""
+
+    def __init__(self, frame: Frame, template: Template, slots: Sequence[Slot]) -> None:
+        self.frame = frame
+        self.template = template
+        self.slots = tuple(slots)
+        self._names = tuple(frame.einsum.bounds)
+        self._bounds = tuple(frame.einsum.bounds.values())
+        self._later = self._variables_later()
+        self._pins = [self._pin(slot) for slot in self.slots]
+        self._weights: list[Any] | None = None
+
+    def _variables_later(self) -> list[frozenset[str]]:
+        later: list[frozenset[str]] = [frozenset()]
+        for slot in reversed(self.slots[1:]):
+            here = frozenset(slot.variables) if isinstance(slot, (Loops, Fan)) else frozenset()
+            later.append(later[-1] | here)
+        return later[::-1]
+
+    def _pin(self, slot: Slot) -> tuple[Comparison, ...]:
+        if not isinstance(slot, Fill) or not self.frame.rules.tile_shape:
+            return ()
+        first = next(h for h in self.template.holders if h.component == slot.component)
+        if first.tensor != slot.tensor:
+            return ()
+        return self.template.placement.rules_of(slot.component).tile_shape
+
+    def __iter__(self) -> Iterator[Tiles]:
+        """Enumerate the points whose tiles fit, in a fixed order."""
+        yield from self._extend((), self._bounds, {})
+
+    def _extend(self, done: Tiles, tile: Tile, used: Mapping[str, float]) -> Iterator[Tiles]:
+        index = len(done)
+        if index == len(self.slots):
+            if all(extent == 1 for extent in tile):
+                yield done
+            return
+        after = self._occupied(index, tile, used)
+        if after is None:
+            return
+        for below in self._below(index, tile):
+            yield from self._extend((*done, below), below, after)
+
+    def _occupied(
+        self, index: int, tile: Tile, used: Mapping[str, float]
+    ) -> Mapping[str, float] | None:
+        """Return the bits in use below a slot, None if the slot refuses the tile above it."""
+        slot = self.slots[index]
+        named = dict(zip(self._names, tile, strict=True))
+        if not all(holds(comparison, named) for comparison in self._pins[index]):
+            return None
+        if not isinstance(slot, Reserve):
+            return used
+        memory = self.frame.holder(slot.component)
+        assert isinstance(memory, Memory)
+        bits = used.get(memory.name, 0.0) + reserved_bits(self.frame, slot.tensor, memory, named)
+        return None if bits > memory.size else {**used, memory.name: bits}
+
+    def _below(self, index: int, tile: Tile) -> Iterator[Tile]:
+        slot = self.slots[index]
+        if isinstance(slot, Fan):
+            yield from self._dealt(slot, tile)
+            return
+        variables = slot.variables if isinstance(slot, Loops) else ()
+        single = isinstance(slot, Loops) and slot.single
+        choices = [
+            divisors(extent) if name in variables else (extent,)
+            for name, extent in zip(self._names, tile, strict=True)
+        ]
+        for below in product(*choices):
+            if single and sum(a != b for a, b in zip(tile, below, strict=True)) > 1:
+                continue
+            if self._can_finish(index, below):
+                yield below
+
+    def _can_finish(self, index: int, tile: Tile) -> bool:
+        later = self._later[index]
+        return all(e == 1 or v in later for v, e in zip(self._names, tile, strict=True))
+
+    def _dealt(self, fan: Fan, tile: Tile) -> Iterator[Tile]:
+        for choice in fan.choices:
+            lanes = dict(zip(fan.variables, choice, strict=True))
+            pairs = [(e, lanes.get(v, 1)) for v, e in zip(self._names, tile, strict=True)]
+            if all(extent % share == 0 for extent, share in pairs):
+                yield tuple(extent // share for extent, share in pairs)
+
+    @property
+    def count(self) -> int:
+        """Number of points before capacity is looked at (exact)."""
+        return int(self._counts()[-1][-1])
+
+    def sample(self, rng: random.Random) -> Tiles:
+        """Draw one point uniformly, before capacity is looked at."""
+        counts, lattice = self._counts(), Lattice(self.frame.einsum.bounds)
+        state, tiles = lattice.size - 1, []
+        for index, slot in enumerate(self.slots):
+            weights = counts[len(self.slots) - 1 - index]
+            options = [s for s in _states_below(lattice, slot, state) if weights[s]]
+            ticket = rng.randrange(sum(weights[s] for s in options))
+            for option in options:
+                ticket -= weights[option]
+                if ticket < 0:
+                    state = option
+                    break
+            tiles.append(tuple(lattice.tiles[state].tolist()))
+        return tuple(tiles)
+
+    def _counts(self) -> list[Any]:
+        """Ways to finish from each state, below the last slot first; exact integers."""
+        if self._weights is None:
+            lattice = Lattice(self.frame.einsum.bounds)
+            ways = np.zeros(lattice.size, object)
+            ways[0] = 1
+            self._weights = [ways]
+            for index in range(len(self.slots) - 1, -1, -1):
+                ways = _ways_above(lattice, self.slots[index], ways)
+                for state, tile in enumerate(lattice.tiles.tolist() if self._pins[index] else ()):
+                    named = dict(zip(self._names, tile, strict=True))
+                    if not all(holds(c, named) for c in self._pins[index]):
+                        ways[state] = 0
+                self._weights.append(ways)
+        return self._weights
+
+
+def _ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
+    """Return the number of ways to finish from each state above a slot."""
+    if isinstance(slot, Fan):
+        total = np.zeros(lattice.size, object)
+        for choice in slot.choices:
+            reach = lattice.reach(slot.variables, choice)
+            total = total + np.where(reach >= 0, ways[reach], 0)
+        return total
+    if not isinstance(slot, Loops):
+        return ways.copy()
+    groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
+    sums = [_summed_below(lattice, group, ways) for group in groups]
+    return sum(sums) - (len(sums) - 1) * ways
+
+
+def _summed_below(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
+    shaped = ways.reshape([axis.radix for axis in lattice.axes] or [1])
+    for number, axis in enumerate(lattice.axes):
+        if lattice.variables[axis.variable] in variables:
+            shaped = np.cumsum(shaped, axis=number)
+    return shaped.reshape(-1)
+
+
+def _states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
+    """Return the states that a slot can lead to, from the one above it."""
+    if isinstance(slot, Fan):
+        found = [int(lattice.reach(slot.variables, choice)[state]) for choice in slot.choices]
+        return [s for s in found if s >= 0]
+    if not isinstance(slot, Loops):
+        return [state]
+    groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
+    found = [state]
+    for group in groups:
+        reached = [state]
+        for axis in lattice.axes_of(group):
+            steps = range(int(lattice.digits[state, lattice.axes.index(axis)]) + 1)
+            reached = [s - step * axis.stride for s in reached for step in steps]
+        found += reached
+    return sorted(set(found))
+
+
+def reserved_bits(frame: Frame, tensor: str, memory: Memory, tile: Mapping[str, int]) -> float:
+    """Return the bits that `memory` reserves for a tile of `tensor` (accelforge.md §2.4)."""
+    return frame.einsum.access(tensor).tile_size(tile) * value_bits(frame, tensor, memory)
+
+
+def value_bits(frame: Frame, tensor: str, memory: Memory) -> float:
+    """Return the bits of one value; a persistent tensor is there once per instance."""
+    access = frame.einsum.access(tensor)
+    bits = memory.bits_per_value.get(tensor, access.bits_per_value)
+    return float(bits * (frame.einsum.n_instances if access.persistent else 1))
+
+
+def lanes_of(fan: Fan) -> int:
+    """Return the most lanes a dimension can use."""
+    return max((prod(choice) for choice in fan.choices), default=0)
+
+
+def overflow(
+    frame: Frame, slots: Sequence[Slot], tiles: Tiles
+) -> tuple[str, dict[str, float]] | None:
+    """Return the first memory that a point overfills, with the bits of each tensor there."""
+    above = tuple(frame.einsum.bounds.values())
+    used: dict[str, dict[str, float]] = {}
+    for slot, tile in zip(slots, tiles, strict=True):
+        if isinstance(slot, Reserve):
+            memory = frame.holder(slot.component)
+            assert isinstance(memory, Memory)
+            named = dict(zip(frame.einsum.bounds, above, strict=True))
+            bits = reserved_bits(frame, slot.tensor, memory, named)
+            used.setdefault(memory.name, {})[slot.tensor] = bits
+        above = tile
+    for name, parts in used.items():
+        memory = frame.holder(name)
+        assert isinstance(memory, Memory)
+        if memory.size < inf and sum(parts.values()) > memory.size:
+            return name, parts
+    return None

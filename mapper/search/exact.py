@@ -1,0 +1,71 @@
+"""The dynamic program as a search of a mapspace."""
+
+from __future__ import annotations
+
+import time
+from math import inf
+
+from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.dynamic import DynamicSearch, Found, Outcome
+from tilewright.mapper.search.fields import fields
+from tilewright.mapper.search.metrics import Metrics, Objective
+from tilewright.mapper.search.problem import compulsory_latency, leaks_of, refuse_unsupported
+from tilewright.mapper.search.program import programs
+from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
+from tilewright.mapper.search.tables import Engine
+from tilewright.mapper.search.trie import grow
+
+
+class ExactSearch:
+    """Optimal by dynamic programming over tile-shape lattices (lattice-dp.md)."""
+
+    def find(self, space: Mapspace, objective: Objective, budget: float | None) -> SpaceResult:
+        """Return the optimum with its proof, or the best found with a bound when time runs out.
+
+        UnsupportedFeature for what the program does not model (networks, copies, …).
+        """
+        began = time.monotonic()
+        frame = space.frame
+        refuse_unsupported(frame)
+        leaks = leaks_of(space.flat, space.conventions)
+        layout = fields(frame, any(leak.gates for leak in leaks))
+        compiled = [p for template in space.templates for p in programs(frame, layout, template)]
+        if not compiled:
+            seconds = time.monotonic() - began
+            return SpaceResult(
+                None, inf, True, Statistics(templates=len(space.templates), seconds=seconds)
+            )
+        engine = Engine(frame, layout)
+        metrics = Metrics(frame, layout, leaks, compulsory_latency(space))
+        deadline = None if budget is None else began + budget
+        outcome = DynamicSearch(engine, grow(compiled), metrics, deadline).solve(objective)
+        statistics = Statistics(
+            templates=len(space.templates),
+            states=engine.lattice.size,
+            labels=outcome.labels,
+            solved=1,
+            seconds=time.monotonic() - began,
+        )
+        return _result(space, objective, outcome, statistics)
+
+
+def _result(
+    space: Mapspace, objective: Objective, outcome: Outcome, statistics: Statistics
+) -> SpaceResult:
+    times = space.einsum.n_instances
+    bound = outcome.lower_bound * (times * times if objective == "edp" else times)
+    if outcome.found is None:
+        return SpaceResult(None, bound, not outcome.exhausted, statistics)
+    energy, latency = _metrics_of(outcome.found, objective)
+    mapping = assemble(space.frame, outcome.found.program.skeleton, outcome.found.tiles)
+    candidate = Candidate(mapping, energy * times, latency * times)
+    return SpaceResult(candidate, bound, not outcome.exhausted, statistics)
+
+
+def _metrics_of(found: Found, objective: Objective) -> tuple[float, float]:
+    if objective == "energy":
+        return found.value, found.second
+    if objective == "latency":
+        return found.second, found.value
+    return found.second, found.value / found.second if found.second else 0.0

@@ -1,0 +1,45 @@
+"""Score mappings of one Einsum with the model, on the flattened architecture of a mapspace."""
+
+from __future__ import annotations
+
+from tilewright.mapper.evaluate import evaluate_flat
+from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.view import make_view
+from tilewright.mapper.score import Score
+from tilewright.mapper.search.errors import InternalError
+from tilewright.mapper.search.result import Candidate
+
+TOLERANCE = 1e-9
+
+
+class Judge:
+    """The model's view of one mapspace, made once."""
+
+    def __init__(self, space: Mapspace) -> None:
+        self._view = make_view(space.einsum, space.flat)
+        self._conventions = conventions_called(space.conventions)
+
+    def score(self, mapping: Mapping) -> Score:
+        """Return the score; InfeasibleMapping if the machine cannot run it."""
+        (path,) = paths_of(mapping)
+        return evaluate_flat([(path, self._view)], self._conventions)
+
+    def candidate(self, mapping: Mapping) -> Candidate:
+        """Return the mapping with the energy and latency that the model gives it."""
+        score = self.score(mapping)
+        return Candidate(mapping, score.energy, score.latency)
+
+    def confirm(self, candidate: Candidate) -> Candidate:
+        """Check the search's numbers against the model's; InternalError if they differ."""
+        judged = self.candidate(candidate.mapping)
+        for name in ("energy", "latency"):
+            mine, its = getattr(candidate, name), getattr(judged, name)
+            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+                raise InternalError(
+                    f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
+                    f"{candidate.mapping}"
+                )
+        return judged

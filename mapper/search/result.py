@@ -1,0 +1,109 @@
+"""What a search returns, and the protocol that every search follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.score import Score
+from tilewright.mapper.search.metrics import Objective
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How good the best mapping is proven to be, and among which mappings.
+
+    `optimal`: nothing in `scope` has a lower objective (to 1e-9 relative). `bounded`: nothing in
+    `scope` is below `lower_bound`; `gap` = value / lower_bound - 1.
+    """
+
+    kind: Literal["optimal", "bounded"]
+    objective: Objective
+    value: float
+    lower_bound: float
+    scope: str
+
+    @property
+    def gap(self) -> float:
+        """Relative distance of the value from the bound; inf without a bound above 0."""
+        if self.kind == "optimal":
+            return 0.0
+        return self.value / self.lower_bound - 1 if self.lower_bound > 0 else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """`states`: tile shapes (lattice points) of all Einsums solved; `labels`: partial mappings
+    kept; `evaluations`: mappings that the model scored; `solved`: Einsums not taken from another.
+    """
+
+    templates: int = 0
+    states: int = 0
+    labels: int = 0
+    evaluations: int = 0
+    solved: int = 0
+    seconds: float = 0.0
+
+    def plus(self, other: Statistics) -> Statistics:
+        """Add two sets of counts."""
+        return Statistics(
+            self.templates + other.templates,
+            self.states + other.states,
+            self.labels + other.labels,
+            self.evaluations + other.evaluations,
+            self.solved + other.solved,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A mapping of one Einsum with its energy (J) and latency (s), all instances counted."""
+
+    mapping: Mapping
+    energy: float
+    latency: float
+
+    def value(self, objective: Objective) -> float:
+        """Return energy, latency, or their product."""
+        if objective == "energy":
+            return self.energy
+        return self.latency if objective == "latency" else self.energy * self.latency
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceResult:
+    """The best candidate of one mapspace (None: there is none) and a bound on all others."""
+
+    best: Candidate | None
+    lower_bound: float
+    proven: bool
+    statistics: Statistics
+
+
+class SpaceSearch(Protocol):
+    """A way to search one mapspace."""
+
+    def find(self, space: Mapspace, objective: Objective, budget: float | None) -> SpaceResult:
+        """Return the best candidate found in at most about `budget` seconds (None: no limit)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredMapping:
+    """A mapping of the whole workload, or of the Einsum asked for, with the model's score."""
+
+    mapping: Mapping
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """`front`: mappings found that no other one beats in both energy and latency."""
+
+    best: ScoredMapping
+    front: tuple[ScoredMapping, ...]
+    certificate: Certificate
+    statistics: Statistics
