@@ -115,9 +115,16 @@ def _score_text(document: Mapping[str, Any]) -> str:
     from tilewright.dse.units import label, quantity
 
     totals = ("energy", "latency", "edp", "area", "leak_power")
-    lines = [f"{label(name)}: {quantity(document[name], name)}" for name in totals]
+    lines = [f"{label(name)}: {_shown(document[name], name)}" for name in totals]
     for key, metric in (("energy_by", "energy"), ("latency_by", "latency")):
-        ranked = sorted(document[key].items(), key=lambda item: (-item[1], item[0]))
+        parts = {name: value for name, value in document[key].items() if value}
+        ranked = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
         lines += ["", f"{metric} by part:"]
-        lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked if value]
+        lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked]
     return "\n".join(lines)
+
+
+def _shown(value: float | None, metric: str) -> str:
+    from tilewright.dse.units import quantity
+
+    return "infinite" if value is None else quantity(value, metric)

@@ -13,6 +13,7 @@ from tilewright.dse.record import Trial
 from tilewright.dse.sampler import Proposal, Result, Search, batch_seed
 from tilewright.dse.space import Choice, Dimension, Space
 
+_BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _GENERATION = "NSGAIISampler:generation"
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -48,14 +49,11 @@ class OptunaSampler:
         return [self._proposal(trial) for trial in frozen]
 
     def tell(self, results: Sequence[Result]) -> None:
-        """Tell in ask order; a trial without values counts as failed and teaches nothing."""
+        """Tell in ask order."""
         for trial, result in zip(self._waiting, results, strict=True):
-            for name, excess in result.excess.items():
+            for name, excess in self._constraints(result).items():
                 trial.set_constraint(name, excess)
-            if result.values is None:
-                self._study.tell(trial, state=TrialState.FAIL)
-            else:
-                self._study.tell(trial, list(result.values))
+            self._study.tell(trial, self._values(result))
         self._waiting = []
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
@@ -89,13 +87,25 @@ class OptunaSampler:
 
     def _frozen(self, trial: Trial, result: Result) -> FrozenTrial:
         return create_trial(
-            state=TrialState.FAIL if result.values is None else TrialState.COMPLETE,
-            values=None if result.values is None else list(result.values),
+            state=TrialState.COMPLETE,
+            values=self._values(result),
             params=self._params(self._space.choice(trial.point)),
             distributions=dict(self._distributions),
             system_attrs=dict(trial.sampler),
-            constraints=dict(result.excess),
+            constraints=self._constraints(result),
         )
+
+    # A design that cannot be built breaks one constraint more than any other. Told as failed, it
+    # would teach nothing: where most designs cannot be built, NSGA-II would wait for its first
+    # generation to fill and search at random until then. Its values are never compared.
+
+    def _values(self, result: Result) -> list[float]:
+        return [0.0] * len(self._search.objectives) if result.values is None else [*result.values]
+
+    def _constraints(self, result: Result) -> dict[str, float]:
+        if result.values is None:
+            return {_BUILDABLE: _UNBUILDABLE_EXCESS}
+        return {_BUILDABLE: 0.0, **result.excess}
 
     def _params(self, choice: Choice) -> dict[str, Any]:
         return dict(zip(self._space.paths, choice, strict=True))
