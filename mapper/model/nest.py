@@ -143,21 +143,17 @@ def _check_order(nest: list[Item], loops: dict[int, Loop], tensor: TensorView, p
     order = [item for item in nest if isinstance(item, int)]
     if all(a < b for a, b in pairwise(order)):
         return
-    in_nest = [place for place in order if place in loops]
-    for position, upper in enumerate(in_nest):
-        for lower in in_nest[position + 1 :]:
-            if upper > lower and _share_a_rank(
-                tensor, loops[upper].variable, loops[lower].variable
-            ):
-                raise MappingError(
-                    f"Einsum {path.einsum}, tensor {tensor.name}: a spatial loop over "
-                    f"{loops[lower].variable if loops[lower].spatial else loops[upper].variable} "
-                    "and a temporal loop over the same rank would have to change places, because "
-                    "a holder below both lies above the fanout",
-                    instead="move the temporal loop above the spatial one, or the holder up",
-                )
-
-
-def _share_a_rank(tensor: TensorView, one: str, other: str) -> bool:
-    names = [{name for name, _ in rank} for rank in tensor.ranks]
-    return any(one in rank and other in rank for rank in names)
+    last: dict[str, int] = {}
+    for place in order:
+        loop = loops.get(place)
+        if loop is None or tensor.relevance[loop.variable] == IRRELEVANT:
+            continue
+        if last.get(loop.variable, -1) > place:
+            raise MappingError(
+                f"Einsum {path.einsum}, tensor {tensor.name}: a spatial and a temporal loop over "
+                f"{loop.variable} would have to change places, because a holder of {tensor.name} "
+                "stands below the spatial loop, but above its fanout",
+                value=loop.variable,
+                instead="move the spatial loop down, or that holder up",
+            )
+        last[loop.variable] = place

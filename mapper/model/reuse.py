@@ -18,9 +18,12 @@ from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, Count, HolderView
 class Traffic:
     """Values read and written in one holder: over all its instances, and in the busiest one.
 
-    `fills` and `drains`: values that this holder asked of, and gave back to, the one above.
+    `fills` and `drains`: values that this holder asks of, and gives back to, the one above;
+    `served` and `taken`: values that it serves to, and takes from, the level below. In these four
+    the first visits of outputs, which move nothing, are not left out.
     """
 
+    tensor: str
     holder: HolderView
     reads: Count
     writes: Count
@@ -28,6 +31,8 @@ class Traffic:
     unit_writes: Count
     fills: Count
     drains: Count
+    served: Count
+    taken: Count
 
 
 @dataclass(slots=True)
@@ -55,7 +60,7 @@ def even_traffic(nest: Nest, turns: Mapping[int, Count]) -> list[Traffic]:
         reads, writes, skips = asked
         below = (reads * gap, writes * gap, skips * gap_first)
         asked = _own_requests(level, tensor, top=number == 0, below=below)
-        traffic.append(_traffic(level, below, asked))
+        traffic.append(_traffic(level, below, asked, tensor.name))
         gap, gap_first = level.gap, level.gap_first
     traffic.reverse()
     return traffic
@@ -122,7 +127,10 @@ def _own_requests(
 
 
 def _traffic(
-    level: _Level, below: tuple[Count, Count, Count], own: tuple[Count, Count, Count]
+    level: _Level,
+    below: tuple[Count, Count, Count],
+    own: tuple[Count, Count, Count],
+    tensor: str,
 ) -> Traffic:
     """Turn what one visit moves into totals (accelforge.md §2.2)."""
     holder = level.holder
@@ -139,11 +147,14 @@ def _traffic(
         skipped_reads = child_skips if holder.skips_first_write else 0
         writes, skipped_writes = own_reads + child_writes, own_skips
     return Traffic(
+        tensor,
         holder,
         reads * level.total - skipped_reads * level.total_first,
         writes * level.total - skipped_writes * level.total_first,
         reads * level.unit - skipped_reads * level.unit_first,
         writes * level.unit - skipped_writes * level.unit_first,
-        own_reads * level.total - own_skips * level.total_first,
+        own_reads * level.total,
         own_writes * level.total,
+        child_reads * level.total,
+        child_writes * level.total,
     )

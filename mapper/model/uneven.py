@@ -16,6 +16,7 @@ from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView
 
 Row = tuple[int, ...]
+_WIDTH = 6  # counts of one holder in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class _Visit:
     """What happens in one visit of a place in the nest.
 
     `ask`: (reads, writes) asked of the holder above and `ask_first`: (reads skipped,). The other
-    rows have, for each holder below in turn, reads, writes, fills, drains (`total`), the part of
-    the first three that is skipped (`total_first`), and the same of the busiest instance.
+    rows have, for each holder below in turn, reads, writes, fills, drains, served, taken (`total`),
+    the part of the first two that is skipped (`total_first`), and the same of the busiest instance.
     """
 
     ask: Row
@@ -44,19 +45,19 @@ def exact_traffic(nest: Nest) -> list[Traffic]:
     visit = counter.visit(0, tuple(nest.view.einsum.bounds.values()))
     traffic = []
     for number, holder in enumerate(counter.holders):
-        reads, writes, fills, drains = visit.total[4 * number : 4 * number + 4]
-        no_reads, no_writes, no_fills = visit.total_first[3 * number : 3 * number + 3]
-        unit_reads, unit_writes = visit.unit[4 * number : 4 * number + 2]
-        unit_no_reads, unit_no_writes = visit.unit_first[3 * number : 3 * number + 2]
+        reads, writes, *moved = visit.total[_WIDTH * number : _WIDTH * (number + 1)]
+        no_reads, no_writes = visit.total_first[2 * number : 2 * number + 2]
+        unit_reads, unit_writes = visit.unit[_WIDTH * number : _WIDTH * number + 2]
+        unit_no_reads, unit_no_writes = visit.unit_first[2 * number : 2 * number + 2]
         traffic.append(
             Traffic(
+                nest.tensor.name,
                 holder,
                 reads - no_reads,
                 writes - no_writes,
                 unit_reads - unit_no_reads,
                 unit_writes - unit_no_writes,
-                fills - no_fills,
-                drains,
+                *moved,
             )
         )
     return traffic
@@ -127,11 +128,11 @@ class _Counter:
             own = (tile * fetched, tile * self._tensor.output)
             own_first = tile * (self._tensor.accumulates and holder.skips_first_write)
         if holder.is_toll:
-            counts = (reads * holder.down + own[1] * holder.up, 0, *own)
-            first = (skips * holder.down, 0, own_first)
+            counts = (reads * holder.down + own[1] * holder.up, 0, *own, reads, writes)
+            first = (skips * holder.down, 0)
         else:
-            counts = (own[1] + reads, own[0] + writes, *own)
-            first = (skips * holder.skips_first_write, own_first, own_first)
+            counts = (own[1] + reads, own[0] + writes, *own, reads, writes)
+            first = (skips * holder.skips_first_write, own_first)
         return _Visit(
             own,
             (own_first,),
