@@ -34,15 +34,16 @@ Loops = dict[int, Loop]
 class Conventions:
     """One function per point in which the conventions differ.
 
-    `first_tiles`: what becomes of initial_tile_shape; `traffic`, `steps`, `used`: how uneven tiles
-    are counted; `stops`: which holders stop the lowering of a reservation; `copy`: what a copy
-    Einsum moves; `gate`: the part of a gateable fanout that leaks; `instances`: how many instances
-    of a component have area and leak.
+    `first_tiles`: what becomes of initial_tile_shape; `traffic`, `turns`, `steps`, `used`: how
+    uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `copy`:
+    what a copy Einsum moves; `gate`: the part of a gateable fanout that leaks; `instances`: how
+    many instances of a component have area and leak.
     """
 
     name: str
     first_tiles: Callable[[Path], Path]
     traffic: Callable[[Nest], list[Traffic]]
+    turns: Callable[[Nest], Mapping[int, Count]]
     steps: Callable[[Loops, View], Count]
     used: Callable[[Loop], Count]
     stops: StopRule
@@ -66,21 +67,28 @@ def _without_first_tiles(path: Path) -> Path:
 def _exact(nest: Nest) -> list[Traffic]:
     """Exact counts; with even tiles only, products are enough."""
     if all(loop.even for loop in nest.loops.values()):
-        turns: Mapping[int, Count] = {p: loop.outer // loop.tile for p, loop in nest.loops.items()}
-        return even_traffic(nest, turns)
+        return even_traffic(nest, _whole(nest))
     return exact_traffic(nest)
 
 
+def _whole(nest: Nest) -> Mapping[int, Count]:
+    return {place: loop.turns for place, loop in nest.loops.items()}
+
+
 def _average(nest: Nest) -> list[Traffic]:
-    """Average tiles; whole iterations where a simple variable is irrelevant (§2.8)."""
+    """Average tiles (accelforge.md §2.8)."""
+    return even_traffic(nest, _average_of(nest))
+
+
+def _average_of(nest: Nest) -> Mapping[int, Count]:
+    """Average turns; whole iterations where a simple variable is irrelevant (§2.8)."""
     simple, relevance = nest.view.simple_variables, nest.tensor.relevance
-    turns = {
+    return {
         place: average_turns(
             loop, loop.variable in simple and relevance[loop.variable] == IRRELEVANT
         )
         for place, loop in nest.loops.items()
     }
-    return even_traffic(nest, turns)
 
 
 def _whole_steps(loops: Loops, view: View) -> Count:
@@ -125,6 +133,7 @@ DEFAULT = Conventions(
     name="default",
     first_tiles=_as_given,
     traffic=_exact,
+    turns=_whole,
     steps=_whole_steps,
     used=_whole_turns,
     stops=stop_unless_adjacent,
@@ -136,6 +145,7 @@ ACCELFORGE = Conventions(
     name="accelforge",
     first_tiles=_without_first_tiles,
     traffic=_average,
+    turns=_average_of,
     steps=_average_steps,
     used=_average_lanes,
     stops=stop_at_any_holder,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.tally import Tally
 
@@ -15,9 +13,7 @@ class ConservationError(AssertionError):
 def check(tally: Tally) -> None:
     """Raise ConservationError if the counts of `tally` cannot all be true."""
     name = tally.view.einsum.name
-    lanes = 1
-    for count in tally.used.values():
-        lanes *= ceil(count)
+    lanes = tally.lanes
     if tally.steps * lanes < tally.operations:
         raise ConservationError(
             f"Einsum {name}: {tally.operations} operations in {tally.steps} steps on {lanes} lanes"

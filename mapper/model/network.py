@@ -42,11 +42,14 @@ class _Leg:
     traffic: dict[str, Count]
 
 
-def hops_of(nest: Nest) -> list[Hops]:
-    """Return the hops of the tensor on every network between two holders that follow each other."""
+def hops_of(nest: Nest, turns: Mapping[int, Count]) -> list[Hops]:
+    """Return the hops of the tensor on every network between two holders that follow each other.
+
+    `turns` of each loop, whole or average.
+    """
     shapes = _shapes_below(nest)
     sources = _sources(nest)
-    used: dict[tuple[str, str], int] = {}  # instances in use below, by dimension
+    used: dict[tuple[str, str], Count] = {}  # instances in use below, by dimension
     legs = _legs(nest, nest.path.component, sources[0])
     for item, shape in zip(reversed(nest.items), reversed(shapes), strict=True):
         if not isinstance(item, int):
@@ -57,10 +60,10 @@ def hops_of(nest: Nest) -> list[Hops]:
             legs += _legs(nest, child, sources[0]) if sources else []
             continue
         for leg in legs:
-            _pass(leg, loop, nest, shape, used)
+            _pass(leg, _Fan(loop, turns[item], used), nest, shape)
         if loop.spatial is not None:
             key = (loop.spatial, loop.dim)
-            used[key] = used.get(key, 1) * loop.turns
+            used[key] = used.get(key, 1) * turns[item]
     return [Hops(leg.network, leg.hops, leg.farthest, leg.traffic) for leg in legs]
 
 
@@ -92,24 +95,34 @@ def _legs(nest: Nest, child: str, source: str) -> list[_Leg]:
     return []
 
 
-def _pass(
-    leg: _Leg, loop: Loop, nest: Nest, shape: dict[str, int], used: dict[tuple[str, str], int]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Fan:
+    """A loop, its turns, and the instances in use below it by dimension."""
+
+    loop: Loop
+    turns: Count
+    used: dict[tuple[str, str], Count]
+
+
+def _pass(leg: _Leg, fan: _Fan, nest: Nest, shape: dict[str, int]) -> None:
     """Take the leg up through one loop."""
-    leg.hops *= loop.turns
+    loop = fan.loop
+    leg.hops *= fan.turns
     if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
         return
     volume = nest.tensor.tile(shape) * leg.network.scale
-    stride = used.get((loop.spatial, loop.dim), 1)
+    stride = fan.used.get((loop.spatial, loop.dim), 1)
     if nest.tensor.relevance[loop.variable] == IRRELEVANT:
-        cost = _MULTICAST[leg.network.component.topology](loop.turns, stride)
+        cost = _MULTICAST[leg.network.component.topology](fan.turns, stride)
     else:
         spread = _physical_stride(leg.source, loop, nest.view)
-        cost = _UNICAST[leg.network.component.topology](loop.turns, stride, spread)
+        cost = _UNICAST[leg.network.component.topology](fan.turns, stride, spread)
     hops, farthest, traffic = cost
     leg.hops += hops * volume
     leg.farthest += farthest
-    leg.traffic[loop.dim] = leg.traffic.get(loop.dim, 0) + traffic * volume
+    # Links of the other dimensions are forgotten here, as accelforge 1.0.467 does: what counts in
+    # the end is the dimension of the outermost loop (docs/validation/accelforge.md).
+    leg.traffic = {loop.dim: leg.traffic.get(loop.dim, 0) + traffic * volume}
 
 
 def _physical_stride(source: Component, loop: Loop, view: View) -> int | None:
@@ -123,30 +136,30 @@ def _physical_stride(source: Component, loop: Loop, view: View) -> int | None:
 Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
 
 
-def _mesh_multicast(turns: int, stride: int) -> Cost:
+def _mesh_multicast(turns: Count, stride: Count) -> Cost:
     """Along one axis, link by link: everyone on the way takes a copy."""
     return (turns - 1) * stride, turns * stride, 1
 
 
-def _mesh_unicast(turns: int, stride: int, spread: int | None) -> Cost:
+def _mesh_unicast(turns: Count, stride: Count, spread: int | None) -> Cost:
     """Along one axis, each value all the way to its own instance.
 
     From a distributed source each value comes from the nearest place (`spread` instances each).
     """
     if spread is None:
-        return turns * (turns - 1) // 2 * stride, turns * stride, turns - 1
-    served = min(max(Fraction(spread, stride), Fraction(1)), Fraction(turns))
-    places = max(Fraction(turns * stride, spread), Fraction(1))
+        return lowest_terms(Fraction(turns * (turns - 1) * stride, 2)), turns * stride, turns - 1
+    served = min(max(Fraction(spread) / stride, Fraction(1)), Fraction(turns))
+    places = max(Fraction(turns * stride) / spread, Fraction(1))
     hops = places * served * (served - 1) / 2 * stride
     return lowest_terms(hops), min((served - 1) * stride, Fraction(spread)), served - 1
 
 
-def _switch_multicast(turns: int, _stride: int) -> Cost:
+def _switch_multicast(turns: Count, _stride: Count) -> Cost:
     """One hop to each other instance; the switch makes the copies."""
     return turns - 1, 1, 1
 
 
-def _switch_unicast(turns: int, _stride: int, _spread: int | None) -> Cost:
+def _switch_unicast(turns: Count, _stride: Count, _spread: int | None) -> Cost:
     """One hop to each other instance; all messages share the link of the source."""
     return turns - 1, 1, turns - 1
 

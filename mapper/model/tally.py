@@ -23,7 +23,8 @@ class Tally:
     """Counts of one Einsum, for one of its instances.
 
     `used[component, dim]`: instances of a fanout in use; `steps`: operations of the busiest
-    Compute, one after the other; `places`: of distributed memories, how many share the work.
+    Compute, one after the other; `places`: of distributed memories, how many share the work;
+    `lanes`: turns of all spatial loops.
     """
 
     path: Path
@@ -35,6 +36,7 @@ class Tally:
     operations: int
     steps: Count
     places: dict[str, Count]
+    lanes: int
 
 
 def tally(path: Path, view: View, conventions: Conventions) -> Tally:
@@ -60,7 +62,7 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
         traffic += conventions.traffic(nest)
         occupancy += occupancies(nest)
         if view.networks:
-            hops += hops_of(nest)
+            hops += hops_of(nest, conventions.turns(nest))
     operations = 0 if is_copy else view.einsum.operations
     steps = 0 if is_copy else conventions.steps(loops, view)
     places = active_places(view, used)
@@ -74,7 +76,16 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
         operations,
         steps,
         places,
+        _lanes(loops),
     )
+
+
+def _lanes(loops: dict[int, Loop]) -> int:
+    lanes = 1
+    for loop in loops.values():
+        if loop.spatial is not None:
+            lanes *= loop.turns
+    return lanes
 
 
 def _used_instances(
