@@ -23,6 +23,8 @@ NUMPY: dict[str, type[np.generic]] = {
     "i16": np.int16,
     "u16": np.uint16,
 }
+LONG = 256
+"""Words from which a buffer is copied element by element instead of by one index array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,11 @@ class BufferMap:
             where = np.array([row * width + column], dtype=np.int64)
             self._write(word, buffer, where, array.reshape(1, -1))
 
+    def _first(self, buffer: Buffer, elements: npt.NDArray[np.int64]) -> at.Table:
+        return np.asarray(self.base[elements] + buffer.address)
+
     def _addresses(self, buffer: Buffer, elements: npt.NDArray[np.int64]) -> at.Table:
-        first = self.base[elements] + buffer.address
+        first = self._first(buffer, elements)
         return np.asarray(first[:, None] + np.arange(buffer.words, dtype=np.int64))
 
     def _write(
@@ -123,13 +128,22 @@ class BufferMap:
     ) -> None:
         if elements.size == 0:
             return
-        values = np.ascontiguousarray(flat, dtype=NUMPY[buffer.dtype])
-        word[self._addresses(buffer, elements)] = values.view(np.uint16)
+        values = np.ascontiguousarray(flat, dtype=NUMPY[buffer.dtype]).view(np.uint16)
+        if buffer.words < LONG:
+            word[self._addresses(buffer, elements)] = values
+            return
+        for start, row in zip(self._first(buffer, elements).tolist(), values, strict=True):
+            word[start : start + buffer.words] = row
 
     def _read(
         self, word: npt.NDArray[np.uint16], buffer: Buffer, elements: npt.NDArray[np.int64]
     ) -> Values:
-        raw = np.ascontiguousarray(word[self._addresses(buffer, elements)])
+        if buffer.words < LONG:
+            raw = np.ascontiguousarray(word[self._addresses(buffer, elements)])
+        else:
+            raw = np.empty((elements.size, buffer.words), dtype=np.uint16)
+            for row, start in zip(raw, self._first(buffer, elements).tolist(), strict=True):
+                row[:] = word[start : start + buffer.words]
         return raw.view(NUMPY[buffer.dtype])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.simulator.engine.fabric import pop, push
-from tilewright.simulator.engine.jit import inline_kernel, kernel
+from tilewright.simulator.engine.jit import address, inline_kernel, kernel
 from tilewright.simulator.engine.layout import (
     D_DIMENSIONS,
     D_EXTENT,
@@ -32,7 +32,7 @@ from tilewright.simulator.engine.values import combine
 @inline_kernel
 def read_word(memory: Memory, position: int, wide: int) -> int:
     """Return the bits of the value at a word address."""
-    double = np.int64(memory[position >> 1])
+    double = np.int64(memory[address(position >> 1)])
     if wide == 2:
         return double
     return (double >> (16 * (position & 1))) & 0xFFFF
@@ -42,16 +42,17 @@ def read_word(memory: Memory, position: int, wide: int) -> int:
 def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
     """Store the bits of a value at a word address."""
     if wide == 2:
-        memory[position >> 1] = np.uint32(bits)
+        memory[address(position >> 1)] = np.uint32(bits)
         return
     shift = 16 * (position & 1)
-    other = np.int64(memory[position >> 1]) & (0xFFFF0000 >> shift)
-    memory[position >> 1] = np.uint32(other | (bits << shift))
+    other = np.int64(memory[address(position >> 1)]) & (0xFFFF0000 >> shift)
+    memory[address(position >> 1)] = np.uint32(other | (bits << shift))
 
 
 @inline_kernel
 def step_position(store: Table, memory: Memory, thread: int, which: int, row: int) -> None:
     """Move a memory operand to its next element (stride form: the stride holds the jump back)."""
+    row = address(row)
     at = T_OPERANDS + which * T_OPERAND_WIDTH
     if store[row + D_DIMENSIONS] == 1:
         store[thread + at] += store[row + D_STRIDE]
@@ -72,6 +73,7 @@ def take(
     thread, which, row = source
     if row < 0:
         return store[thread + T_SCALAR]
+    row = address(row)
     position = store[thread + T_OPERANDS + which * T_OPERAND_WIDTH]
     if store[row + D_KIND] == FABRIC_IN:
         return pop(store, position, now) & 0xFFFFFFFF
@@ -83,8 +85,9 @@ def take(
 @kernel
 def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do one element of a thread's operation; its queues are ready."""
-    op = store[thread + T_OP]
-    dest = store[op + O_OPERANDS]
+    thread = address(thread)
+    op = address(store[thread + T_OP])
+    dest = address(store[op + O_OPERANDS])
     a = take(store, memory, (thread, 1, store[op + O_OPERANDS + 1]), now)
     b = take(store, memory, (thread, 2, store[op + O_OPERANDS + 2]), now)
     scalar = store[thread + T_SCALAR]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
-from tilewright.simulator.engine.jit import inline_kernel, kernel
+from tilewright.simulator.engine.jit import address, kernel
 from tilewright.simulator.engine.layout import Memory, Table
 from tilewright.simulator.engine.task import advance_main, record
 from tilewright.simulator.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
@@ -22,12 +22,16 @@ def queues_ready(store: Table, e: int, thread: int, now: int) -> int:
 
     The element is woken when that changes.
     """
-    op = store[thread + at.T_OP]
+    thread = address(thread)
+    op = address(store[thread + at.T_OP])
     for which in range(3):
         row = store[op + at.O_OPERANDS + which]
-        if row < 0 or store[row + at.D_KIND] == at.MEMORY:
+        if row < 0:
             continue
-        queue = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+        row = address(row)
+        if store[row + at.D_KIND] == at.MEMORY:
+            continue
+        queue = address(store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH])
         if store[row + at.D_KIND] == at.FABRIC_OUT:
             if not has_space(store, queue, now):
                 await_space(store, queue, e, now)
@@ -45,7 +49,8 @@ def queues_ready(store: Table, e: int, thread: int, now: int) -> int:
 @kernel
 def complete(store: Table, e: int, thread: int) -> None:
     """End an asynchronous operation: free its thread and queues, activate or unblock its task."""
-    op = store[thread + at.T_OP]
+    thread = address(thread)
+    op = address(store[thread + at.T_OP])
     store[thread + at.T_STATE] = at.FREE
     store[e + at.E_RUNNING] -= 1
     store[e + at.E_QUEUES_BUSY] &= ~store[op + at.O_QUEUES]
@@ -59,7 +64,8 @@ def complete(store: Table, e: int, thread: int) -> None:
 @kernel
 def last_element(store: Table, e: int, thread: int, now: int) -> None:
     """Note the end of a fabric operation whose last element went in this cycle."""
-    op = store[thread + at.T_OP]
+    thread = address(thread)
+    op = address(store[thread + at.T_OP])
     store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
     end = max(now + 1, now + store[at.K_COMPLETION])
     store[at.S_END] = max(store[at.S_END], end)
@@ -82,7 +88,8 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> int:
     if mood != BUSY:
         return mood
     do_element(store, memory, thread, now)
-    op = store[thread + at.T_OP]
+    thread = address(thread)
+    op = address(store[thread + at.T_OP])
     pace = store[op + at.O_CYCLES]
     per = store[op + at.O_DENOMINATOR]
     if per != 1:
@@ -101,6 +108,7 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> int:
 @kernel
 def run_threads(store: Table, memory: Memory, e: int, now: int) -> int:
     """Serve the running threads in turn; return the element's mood."""
+    e = address(e)
     first = store[e + at.E_THREADS]
     count = store[e + at.E_THREAD_COUNT]
     turn = store[e + at.E_TURN]
@@ -108,7 +116,7 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> int:
     fired = False
     for i in range(1, count + 1):
         slot = turn + i if turn + i < count else turn + i - count
-        thread = first + slot * at.T_WIDTH
+        thread = address(first + slot * at.T_WIDTH)
         state = store[thread + at.T_STATE]
         if state == at.FREE:
             continue
@@ -133,6 +141,7 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> int:
 @kernel
 def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
     """Account the time since the last visit, then run the element's main thread and threads."""
+    e = address(e)
     store[e + at.E_CYCLES + store[e + at.E_MOOD]] += now - store[e + at.E_SINCE]
     store[e + at.E_SINCE] = now
     advance_main(store, memory, e, now)

@@ -7,7 +7,7 @@ order in which the agents of a cycle are visited does not matter (fabric-engine.
 
 from __future__ import annotations
 
-from tilewright.simulator.engine.jit import inline_kernel, kernel
+from tilewright.simulator.engine.jit import address, inline_kernel, kernel
 from tilewright.simulator.engine.layout import (
     A_NEXT,
     A_PREVIOUS,
@@ -42,12 +42,13 @@ from tilewright.simulator.engine.layout import (
 @inline_kernel
 def unlink(store: Table, agent: int) -> None:
     """Take an agent out of the wheel."""
+    agent = address(agent)
     after = store[agent + A_NEXT]
     before = store[agent + A_PREVIOUS]
     if after >= 0:
-        store[after + A_PREVIOUS] = before
+        store[address(after) + A_PREVIOUS] = before
     if before >= 0:
-        store[before + A_NEXT] = after
+        store[address(before) + A_NEXT] = after
     else:
         store[WHEEL_AT + (store[agent + A_WHEN] & (WHEEL - 1))] = after
     store[agent + A_WHEN] = -1
@@ -57,6 +58,7 @@ def unlink(store: Table, agent: int) -> None:
 @inline_kernel
 def schedule(store: Table, agent: int, when: int) -> None:
     """Visit an agent at a cycle, or earlier if it is already due earlier."""
+    agent = address(agent)
     due = store[agent + A_WHEN]
     if due >= 0:
         if due <= when:
@@ -68,7 +70,7 @@ def schedule(store: Table, agent: int, when: int) -> None:
     store[agent + A_NEXT] = first
     store[agent + A_PREVIOUS] = -1
     if first >= 0:
-        store[first + A_PREVIOUS] = agent
+        store[address(first) + A_PREVIOUS] = agent
     store[slot] = agent
     store[S_AGENTS] += 1
 
@@ -76,6 +78,7 @@ def schedule(store: Table, agent: int, when: int) -> None:
 @inline_kernel
 def has_space(store: Table, queue: int, now: int) -> bool:
     """Return whether a queue could take an entry at the start of this cycle."""
+    queue = address(queue)
     freed = 1 if store[queue + F_POPPED] == now else 0
     return store[queue + F_COUNT] + freed < store[queue + F_CAP]
 
@@ -93,11 +96,12 @@ def await_space(store: Table, queue: int, agent: int, now: int) -> None:
 @inline_kernel
 def push(store: Table, queue: int, payload: int, now: int) -> None:
     """Append a payload; the queue has space."""
+    queue = address(queue)
     count = store[queue + F_COUNT]
     tail = store[queue + F_HEAD] + count
     if tail >= store[queue + F_CAP]:
         tail -= store[queue + F_CAP]
-    entry = store[queue + F_RING] + 2 * tail
+    entry = address(store[queue + F_RING] + 2 * tail)
     ready = now + store[queue + F_LATENCY]
     store[entry] = ready
     store[entry + 1] = payload
@@ -109,8 +113,9 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
 @inline_kernel
 def pop(store: Table, queue: int, now: int) -> int:
     """Take the head's payload and wake who waits for space."""
+    queue = address(queue)
     head = store[queue + F_HEAD]
-    payload = store[store[queue + F_RING] + 2 * head + 1]
+    payload = store[address(store[queue + F_RING] + 2 * head + 1)]
     head += 1
     store[queue + F_HEAD] = 0 if head == store[queue + F_CAP] else head
     store[queue + F_COUNT] -= 1
@@ -126,15 +131,17 @@ def pop(store: Table, queue: int, now: int) -> int:
 @inline_kernel
 def head_ready(store: Table, queue: int) -> int:
     """Return the cycle from which the head may move."""
-    return store[store[queue + F_RING] + 2 * store[queue + F_HEAD]]
+    queue = address(queue)
+    return store[address(store[queue + F_RING] + 2 * store[queue + F_HEAD])]
 
 
 @kernel
 def move(store: Table, queue: int, now: int) -> None:
     """Move the head to all successors at once; they all have space."""
+    queue = address(queue)
     payload = pop(store, queue, now)
     for i in range(store[queue + F_SUCCESSORS]):
-        target = store[queue + F_NEXT + i]
+        target = address(store[queue + F_NEXT + i])
         if store[target + F_PUSHED] == now and store[S_ERROR] == OK:
             store[S_ERROR] = ERROR_TWO_ARRIVALS
             store[S_ERROR_ELEMENT] = queue
@@ -163,6 +170,7 @@ def leads(store: Table, queue: int, link: int, now: int) -> bool:
 @kernel
 def visit_queue(store: Table, queue: int, now: int) -> bool:
     """Move the head if it may move now; return True if it has bid for a shared link instead."""
+    queue = address(queue)
     if store[queue + F_COUNT] == 0:
         return False
     ready = head_ready(store, queue)
@@ -170,7 +178,7 @@ def visit_queue(store: Table, queue: int, now: int) -> bool:
         schedule(store, queue, ready)
         return False
     for i in range(store[queue + F_SUCCESSORS]):
-        target = store[queue + F_NEXT + i]
+        target = address(store[queue + F_NEXT + i])
         if not has_space(store, target, now):
             await_space(store, target, queue, now)
             return False

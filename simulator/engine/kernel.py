@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.element import visit_element
-from tilewright.simulator.engine.fabric import settle_bid, unlink, visit_queue
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.fabric import schedule, settle_bid, visit_queue
+from tilewright.simulator.engine.jit import address, kernel
 from tilewright.simulator.engine.layout import Memory, Table
 from tilewright.simulator.engine.task import fail
 
@@ -13,16 +13,24 @@ from tilewright.simulator.engine.task import fail
 @kernel
 def collect(store: Table, now: int) -> int:
     """Move the agents that are due into the batch; return their number."""
-    batch = store[at.S_BATCH]
+    batch = address(store[at.S_BATCH])
+    slot = at.WHEEL_AT + (now & (at.WHEEL - 1))
+    agent = store[slot]
+    store[slot] = -1
     count = 0
-    agent = store[at.WHEEL_AT + (now & (at.WHEEL - 1))]
     while agent >= 0:
+        agent = address(agent)
         after = store[agent + at.A_NEXT]
-        if store[agent + at.A_WHEN] == now:
-            unlink(store, agent)
+        when = store[agent + at.A_WHEN]
+        store[agent + at.A_WHEN] = -1
+        if when == now:
             store[batch + count] = agent
             count += 1
+        else:
+            store[at.S_AGENTS] -= 1
+            schedule(store, agent, when)
         agent = after
+    store[at.S_AGENTS] -= count
     return count
 
 
@@ -44,11 +52,11 @@ def shuffle(store: Table, count: int) -> None:
 def visit_all(store: Table, memory: Memory, count: int) -> None:
     """Visit every agent of this cycle."""
     now = store[at.S_CYCLE]
-    batch = store[at.S_BATCH]
+    batch = address(store[at.S_BATCH])
     elements = store[at.S_ELEMENTS]
     bids = 0
     for i in range(count):
-        agent = store[batch + i]
+        agent = address(store[batch + i])
         if agent >= elements:
             visit_element(store, memory, agent, now)
         elif visit_queue(store, agent, now):
