@@ -8,11 +8,11 @@ from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
     from tilewright.arch.components import Scope
-    from tilewright.arch.printing import dump_arch
     from tilewright.arch.errors import SpecError, TilewrightError
     from tilewright.arch.flat import FlatArch
     from tilewright.arch.flatten import flatten
     from tilewright.arch.load import load_arch
+    from tilewright.arch.printing import dump_arch
     from tilewright.arch.tree import Arch
 
 __all__ = [

@@ -38,6 +38,10 @@ def build_arch(document: Document, given: Mapping[str, object]) -> Arch:
     if not isinstance(top, dict) or "arch" not in top:
         raise _no_arch(document)
     _check_top_level(document, top)
+    if isinstance(top["arch"], Tagged):
+        raise SpecError(
+            f"arch must be a mapping, not a !{top['arch'].tag}", where=document.where(("arch",))
+        )
     spec = parse(ArchSpec, document, ("arch",))
     children = tuple(_nodes(document, ("arch", "nodes"), spec.nodes))
     root = Node("Hierarchical", BRANCHES["Hierarchical"](), ("arch",), children)

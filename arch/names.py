@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 
 _SHORT_LIST = 12
+_CLOSE, _BEHIND = 0.6, 0.1
 
 
 def close_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the names of `known` that look like `name`, best first."""
-    names = sorted(set(known))
-    lowered = {candidate.lower(): candidate for candidate in reversed(names)}
-    found = get_close_matches(name.lower(), list(lowered), n=limit, cutoff=0.6)
-    return [lowered[match] for match in found]
+    """Return the names of `known` that look like `name`, best first, and none far behind it."""
+    matcher = SequenceMatcher(b=name.lower(), autojunk=False)
+    scored = []
+    for candidate in sorted(set(known)):
+        matcher.set_seq1(candidate.lower())
+        if matcher.real_quick_ratio() >= _CLOSE and matcher.quick_ratio() >= _CLOSE:
+            scored.append((-matcher.ratio(), candidate))
+    scored.sort()
+    best = -scored[0][0] if scored else 0.0
+    return [name for score, name in scored[:limit] if -score >= max(_CLOSE, best - _BEHIND)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -37,7 +37,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = '"' if needs_quotes(text) else None
+    style = '"' if needs_quotes(text) or not text.isprintable() else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -86,6 +86,9 @@ class Environment(SandboxedEnvironment):
         allowed = _METHODS.get(type(obj))
         return True if allowed is None and _is_jinja(obj) else attr in (allowed or ())
 
+    def wrap_str_format(self, value: Any) -> None:
+        """Leave str.format() to is_safe_attribute(): a width in it could fill the memory."""
+
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         _Bounder().rewrite(source)
         return super()._generate(source, *args, **kwargs)

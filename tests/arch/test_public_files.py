@@ -1,0 +1,129 @@
+"""Every public example file parses; every architecture flattens and prints back."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tilewright.arch.components import Scope
+from tilewright.arch.errors import SpecError
+from tilewright.arch.estimate import load_cost_table
+from tilewright.arch.flatten import flatten
+from tilewright.arch.load import load_arch
+from tilewright.arch.printing import dump_arch
+from tilewright.arch.source import load_document
+
+FILES = 42  # as many as there are: a folder that moved away must not pass
+
+# Values for templates that have no defaults. Files whose names start with _ are parts of others.
+VARIABLES: dict[str, object] = {
+    "ATTENTION_TYPE": "chunked_local",
+    "BATCH_SIZE": 1,
+    "CHUNK_SIZE": 8192,
+    "DECODE": False,
+    "N_CACHED_TOKENS": 64,
+    "N_EINSUMS": 3,
+    "N_EMB_PER_HEAD": 8,
+    "N_EXPERTS": 4,
+    "N_EXPERTS_PER_TOKEN": 2,
+    "N_FF_DIMS": 128,
+    "N_HEADS": 4,
+    "N_HIDDEN_DIMS": 64,
+    "N_KV_LATENT": 6,
+    "N_NEW_TOKENS": 16,
+    "N_Q_HEADS_PER_KV_HEAD": 2,
+    "N_Q_LATENT": 4,
+    "N_SHARED_FF_DIMS": 32,
+    "N_V_DIMS": 8,
+}
+
+
+def files(shared_data: Path, folder: str) -> list[Path]:
+    return sorted((shared_data / "accelforge" / folder).rglob("*.yaml"))
+
+
+def test_every_file_parses(shared_data: Path) -> None:
+    found = [
+        p for folder in ("arches", "workloads", "mappings") for p in files(shared_data, folder)
+    ]
+    assert len(found) >= FILES
+    for phase in ({"DECODE": False}, {"DECODE": True, "N_NEW_TOKENS": 1}):
+        for path in found:
+            document = load_document(path, variables={**VARIABLES, **phase})
+            assert path.name == "_max_tokens_assert.yaml" or isinstance(document.data, dict)
+
+
+def test_included_lists_and_merged_mappings(shared_data: Path) -> None:
+    """GPT-3: attention and feed-forward files, joined by include() and `<<<`."""
+    path = shared_data / "accelforge" / "workloads" / "transformers" / "gpt" / "gpt3_6.7B.yaml"
+    document = load_document(path, variables=VARIABLES)
+    sizes = document.at(("workload", "rank_sizes"))
+    assert isinstance(sizes, dict)
+    assert (sizes["H"], sizes["D"], sizes["C"], sizes["J"]) == (32, 4096, 16384, 4096)
+    einsums = document.at(("workload", "einsums"))
+    assert isinstance(einsums, list)
+    assert [len(part) for part in einsums] == [8, 2]
+    place = document.where(("workload", "einsums", 1, 0))
+    assert Path(place.file).name == "dense_two_layer.yaml"
+    assert "FFA[b, m, c]" in Path(place.file).read_text().splitlines()[(place.line or 0) - 1]
+
+
+def test_the_assertion_of_a_public_file_speaks(shared_data: Path) -> None:
+    path = shared_data / "accelforge" / "workloads" / "transformers" / "gpt" / "gpt3_6.7B.yaml"
+    with pytest.raises(SpecError, match="N_NEW_TOKENS exceeds MAX_N_TOKENS") as caught:
+        load_document(path, variables={**VARIABLES, "N_NEW_TOKENS": 10**6})
+    assert caught.value.where is not None
+    assert Path(caught.value.where.file).name == "_max_tokens_assert.yaml"
+    assert caught.value.where.line == 5
+
+
+def test_every_architecture_flattens_and_prints_back(shared_data: Path, matmul: Scope) -> None:
+    table = shared_data / "accelforge" / "hwcomponents_expected.json"
+    found = files(shared_data, "arches")
+    assert len(found) >= 9
+    for path in found:
+        arch = load_arch(path)
+        if path.stem in ("eyeriss", "simba"):
+            arch = arch.with_estimators(load_cost_table(table, path.stem))
+        assert flatten(arch)
+        flats = flatten(arch, matmul)
+        assert [flat.compute.name for flat in flats] == ["MAC"]
+        assert flats[0].unresolved == ()
+        printed = dump_arch(arch)
+        assert load_arch(printed) == arch
+        assert dump_arch(load_arch(printed)) == printed
+
+
+def test_the_older_tpu_file_says_the_same_as_the_current_one(
+    shared_data: Path, matmul: Scope, elementwise: Scope
+) -> None:
+    page = (shared_data.parent / "reference" / "seeds" / "001_05129de8395e2567.txt").read_text()
+    match = re.search(r"^arch:\n.*?(?=^Flattening#)", page, re.MULTILINE | re.DOTALL)
+    assert match is not None
+    old = load_arch(match[0])
+    new = load_arch(shared_data / "accelforge" / "arches" / "tpu_v4i.yaml")
+    for scope in (matmul, elementwise):
+        theirs, ours = flatten(old, scope), flatten(new, scope)
+        assert [f.compute.name for f in theirs] == [f.compute.name for f in ours]
+        for left, right in zip(theirs[0].components, ours[0].components, strict=True):
+            assert (type(left), left.own_fanout) == (type(right), right.own_fanout)
+            assert [(a.name, a.energy) for a in left.actions] == [
+                (a.name, a.energy) for a in right.actions
+            ]
+            calls = {"read": 1e9, "write": 3e9, "compute": 1e9}
+            if left.latency is not None and right.latency is not None:
+                assert left.latency(calls) == pytest.approx(right.latency(calls))
+
+
+def test_loading_and_flattening_are_quick(shared_data: Path, matmul: Scope) -> None:
+    path = shared_data / "accelforge" / "arches" / "tpu_v4i.yaml"
+    flatten(load_arch(path), matmul)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        flatten(load_arch(path), matmul)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.02
