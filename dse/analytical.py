@@ -29,7 +29,7 @@ class AnalyticalEvaluator:
 
     def evaluate(self, point: Point) -> Outcome:
         """Score a design; raises a TilewrightError if no mapping of the workload fits it."""
-        from tilewright.mapper.search import search
+        from tilewright.mapper.search.api import search
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
         result = search(arch, work, objective=self.objective)

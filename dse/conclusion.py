@@ -102,7 +102,7 @@ def census(trials: Sequence[Trial], front: int) -> str:
     counts = Counter(trial.status for trial in distinct)
     text = f"{len(distinct)} different designs were tried in {len(trials)} trials"
     parts = [f"{counts['feasible']} can be built within the limits"]
-    parts += [f"{counts['violates']} exceed a limit"] * bool(counts["violates"])
+    parts += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
     parts += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
     parts += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
     best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""

@@ -1,7 +1,7 @@
 """What the report shows of one design: plain JSON values, one section per Einsum.
 
 A section: `einsum`; `loop_nest`, the mapping as text; `energy_by`, joule by component; `time_by`,
-by component in `time_unit`; `facts`, short statements by name; and for a simulated design
+by component in `time_unit` under `time_title`; `facts`, short statements by name; and for a simulated design
 `maps`, name -> [H][W] numbers, and `timeline`, {unit, end, lanes: [{name, spans: [[start, end,
 what, kind]]}]}.
 """
@@ -29,6 +29,7 @@ def section(
         "energy_by": _ranked(energy_by),
         "time_by": _ranked(time_by),
         "time_unit": "s",
+        "time_title": "Time by component, side by side",
         "facts": dict(facts),
     }
 

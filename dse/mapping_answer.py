@@ -66,7 +66,7 @@ class MappingAnswer:
 
 def find_mapping(arch: Arch, workload: Workload, how: tuple[Any, str | None, str]) -> MappingAnswer:
     """Search with `how` = (objective, Einsum or None for all, conventions)."""
-    from tilewright.mapper.search import search
+    from tilewright.mapper.search.api import search
 
     objective, einsum, conventions = how
     start = time.perf_counter()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.dse.record import Trial
+from tilewright.dse.units import label, quantity
 
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -28,10 +29,16 @@ class ReasonGroup:
 def reason_of(trial: Trial) -> str:
     """Return the reason of a trial in one line; empty if it is feasible."""
     if trial.status == "violates":
-        return "exceeds the limit " + ", ".join(trial.violations)
+        return "beyond the limit " + ", ".join(limit_text(limit) for limit in trial.violations)
     if trial.reason is None:
         return ""
     return trial.reason.splitlines()[0]
+
+
+def limit_text(limit: str) -> str:
+    """Return a limit of the log, `area <= 0.0006`, as people write it: `area ≤ 600 mm²`."""
+    metric, sign, value = limit.split(" ")
+    return f"{label(metric)} {'≤' if sign == '<=' else '≥'} {quantity(float(value), metric)}"
 
 
 def group_reasons(trials: Sequence[Trial]) -> list[ReasonGroup]:

@@ -67,9 +67,9 @@ class Constraint:
         """Return, for each limit, by how much `value` exceeds it; <= 0 means that it holds."""
         excess: dict[str, float] = {}
         if self.max is not None:
-            excess[f"{self.metric} <= {self.max:g}"] = value - self.max
+            excess[f"{self.metric} <= {self.max:.17g}"] = value - self.max
         if self.min is not None:
-            excess[f"{self.metric} >= {self.min:g}"] = self.min - value
+            excess[f"{self.metric} >= {self.min:.17g}"] = self.min - value
         return excess
 
 

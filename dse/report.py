@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.dse.conclusion import census, highlights, reference_of
-from tilewright.dse.reasons import group_reasons
+from tilewright.dse.reasons import group_reasons, reason_of
 from tilewright.dse.record import Trial, front_of
 from tilewright.dse.report_data import metric_names, report_data
 from tilewright.dse.rundir import REPORT, RunDirectory, write_atomically
@@ -36,6 +36,7 @@ def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
     )
     templates.filters["quantity"] = quantity
     templates.filters["label"] = label
+    templates.filters["reason"] = reason_of
     return templates.get_template("report.html").render(_context(run, spec, trials))
 
 

@@ -38,10 +38,10 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
 
 
 def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
-    """Return the objectives, then the other metrics that the trials have."""
+    """Return the objectives, then the other metrics that are not zero everywhere."""
     first = [objective.metric for objective in spec.objectives]
-    others = sorted({name for trial in trials for name in trial.metrics} - set(first))
-    return first + others
+    others = {name for trial in trials for name, value in trial.metrics.items() if value != 0}
+    return first + sorted(others - set(first))
 
 
 def knob_labels(spec: StudySpec) -> list[str]:

@@ -100,6 +100,7 @@ def describe(run: Run) -> dict[str, Any]:
         facts,
     )
     found["time_unit"] = "cycles"
+    found["time_title"] = "What an element does, on average"
     found["maps"] = _maps(score)
     found["timeline"] = _timeline(score)
     return found
@@ -114,6 +115,7 @@ def by_component(energy_by: Mapping[str, float]) -> dict[str, float]:
     return totals
 
 
+_DIRECTIONS = ("north", "east", "south", "west")  # the order of Trace.link_words
 _STATES = {"wait_input": "waiting for input", "wait_output": "waiting for output"}
 
 
@@ -122,12 +124,15 @@ def _maps(score: SimulatedScore) -> dict[str, Any]:
 
     cycles, links = score.trace.element_cycles, score.trace.link_words
     stalled = cycles[:, :, WAIT_INPUT] + cycles[:, :, WAIT_OUTPUT]
-    return {
+    maps = {
         "busy": {"unit": "cycles", "values": cycles[:, :, BUSY].tolist()},
         "stalled": {"unit": "cycles", "values": stalled.tolist()},
-        "words sent over the links": {"unit": "words", "values": links[:, :, :4].sum(2).tolist()},
-        "multiply-accumulates": {"unit": "", "values": score.trace.element_macs.tolist()},
     }
+    for port, direction in enumerate(_DIRECTIONS):
+        if links[:, :, port].any():
+            values = links[:, :, port].tolist()
+            maps[f"words on the links to the {direction}"] = {"unit": "words", "values": values}
+    return maps
 
 
 def _timeline(score: SimulatedScore) -> dict[str, Any]:

@@ -10,7 +10,10 @@ function drawSummary(trial) {
     const [words, tone] = compare ? versus(trial.metrics[metric.name], reference.metrics[metric.name], goal) : ["", ""];
     return el("tr", {}, el("td", {}, metric.label), el("td", { class: "num" }, metricText(trial, metric.name)), el("td", { class: `vs ${tone}` }, words));
   });
-  const knobs = DATA.knobs.map((name, index) => el("tr", {}, el("td", {}, name), el("td", { class: "num" }, trial.shown[index])));
+  const knobs = DATA.knobs.map((name, index) => {
+    const changed = compare && reference.shown[index] !== trial.shown[index];
+    return el("tr", {}, el("td", {}, name), el("td", { class: "num" }, trial.shown[index]), el("td", { class: "was" }, changed ? `instead of ${reference.shown[index]}` : ""));
+  });
   byId("summary").replaceChildren(...[
     el("h3", {}, `${title(trial)}`),
     el("table", { class: "kv" }, el("tbody", {}, ...rows)),
@@ -51,15 +54,16 @@ function drawDesign(trial) {
 
 function drawSection(one) {
   const panels = [
-    panel("Loop nest", el("pre", { class: "nest" }, one.loop_nest)),
-    el("div", { style: "display:grid;gap:16px;align-content:start" },
-      panel("Energy by component", ...bars(one.energy_by, "J")),
-      panel("Time by component", ...bars(one.time_by, one.time_unit)),
-      factsPanel(one.facts)),
+    column(panel("Loop nest", el("pre", { class: "nest" }, one.loop_nest)), factsPanel(one.facts)),
+    column(panel("Energy by component", ...bars(one.energy_by, "J")), panel(one.time_title, ...bars(one.time_by, one.time_unit))),
   ];
   if (one.maps) panels.push(wide(panel("The grid, element by element", mapRow(one.maps))));
   if (one.timeline && one.timeline.lanes.length) panels.push(wide(timelinePanel(one.timeline)));
   return el("div", { class: "details" }, ...panels.filter(Boolean));
+}
+
+function column(...panels) {
+  return el("div", { class: "column" }, ...panels);
 }
 
 function panel(heading, ...content) {
@@ -130,7 +134,7 @@ function timelinePanel(timeline) {
   draw();
   const swatches = el("div", { class: "swatches" }, ...kinds.map((kind) => el("span", {}, el("b", { style: `background:${color(kind)}` }), kind)));
   const rest = timeline.not_shown ? el("p", { class: "muted" }, `${digits(timeline.not_shown)} further operations are not shown; \`tilewright simulate … --out\` writes all of them.`) : null;
-  return panel("Timeline of operations", swatches, el("p", { style: "margin:0 0 8px" }, "zoom ", zoom), holder, ...(rest ? [rest] : []));
+  return panel("Timeline of operations", swatches, el("p", { class: "muted", style: "margin:0 0 8px;font-size:13px" }, "zoom ", zoom), holder, ...(rest ? [rest] : []));
 }
 
 function timelineSvg(timeline, zoom, color) {

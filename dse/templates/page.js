@@ -80,5 +80,5 @@ setUpAxes();
 setUpTable();
 setUpTheme();
 document.querySelectorAll(".card").forEach((card) => card.addEventListener("click", () => select(Number(card.dataset.select), true)));
-const start = document.querySelector(".card:last-child") || null;
-select(start ? Number(start.dataset.select) : DATA.reference ?? (DATA.trials[0] || {}).n);
+const starts = [...document.querySelectorAll(".card")].map((card) => Number(card.dataset.select)).reverse();
+select(starts.find((number) => number !== DATA.reference) ?? starts[0] ?? DATA.reference ?? (DATA.trials[0] || {}).n);

@@ -99,6 +99,7 @@ def toy_section(x, y, tile, energy, cycles):
         "energy_by": {"Engine": energy * 0.6, "SRAM": energy * 0.3, "Fabric": energy * 0.1},
         "time_by": {"busy": cycles * 0.7, "waiting for input": cycles * 0.2, "idle": cycles * 0.1},
         "time_unit": "cycles",
+        "time_title": "What an element does",
         "facts": {"equals numpy.einsum": "yes", "elements": x * y},
         "maps": {
             "busy": {"unit": "cycles", "values": busy},
