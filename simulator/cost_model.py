@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from tilewright.simulator.machine import Machine
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.candidate import Candidate, GridTensor
@@ -18,6 +17,7 @@ from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
 from tilewright.simulator.lowering.route import input_edge
+from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import Profile, load_profile
 from tilewright.simulator.trace import RunResult, Trace
 
@@ -184,13 +184,14 @@ def _stream(shares: Floats, tensor: GridTensor) -> Floats:
 def _score(lowered: Lowered, profile: Profile, result: RunResult, used: float) -> SimulatedScore:
     candidate = lowered.candidate
     counts = count(lowered, result)
-    energy_by = price(candidate, counts)
+    latency = result.cycles / profile.clock_hz
+    energy_by = {**price(candidate, counts), **leakage(candidate, latency)}
     elements = candidate.grid.columns * candidate.grid.rows
     states = result.trace.element_cycles.sum(axis=(0, 1))
     names = ("idle", "busy", "wait_input", "wait_output")
     metrics = {
         "cycles": float(result.cycles),
-        "latency": result.cycles / profile.clock_hz,
+        "latency": latency,
         "energy": float(sum(energy_by.values())),
         "sram_bits": float(lowered.memory.used * 16),
         "utilization": candidate.einsum.operations / (elements * result.cycles),
@@ -263,3 +264,19 @@ def price(candidate: Candidate, counts: Mapping[str, int]) -> dict[str, float]:
             each = found.energy / float(found.values_per_action[tensor])
         energy[key] = number * each
     return energy
+
+
+def leakage(candidate: Candidate, latency: float) -> dict[str, float]:
+    """Return what every component leaks while the candidate runs (J), by `einsum/component/leak`.
+
+    All instances leak, used or not: fanout of the component and of those above it.
+    """
+    components = (*candidate.flat.components, *candidate.flat.beside)
+    return {
+        f"{candidate.einsum.name}/{component.name}/leak": component.leak_power
+        * component.parent_fanout
+        * component.own_fanout
+        * latency
+        for component in components
+        if component.leak_power
+    }
