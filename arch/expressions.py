@@ -19,6 +19,7 @@ from tilewright.arch.names import close_names
 from tilewright.arch.operators import (
     BINARY,
     COMPARE,
+    MAX_BITS,
     UNARY,
     EvaluationError,
     Steps,
@@ -160,6 +161,8 @@ class _Compiler:
         value = node.value
         if not isinstance(value, int | float | str | bool | None):
             raise self._refuse(node)
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise self._refuse(node, "the number is too large")
         return lambda _frame: value
 
     def _name(self, node: ast.Name, _: int) -> Code:

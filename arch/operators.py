@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
-MAX_BITS = 4096
+MAX_BITS = 1023  # every whole number fits a float
 MAX_ITEMS = 10_000
 MAX_TEXT = 10_000
 

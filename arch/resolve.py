@@ -12,6 +12,7 @@ from tilewright.arch.components import Comparison
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.expressions import UnknownNameError, evaluate
 from tilewright.arch.functions import exact
+from tilewright.arch.operators import MAX_BITS
 from tilewright.arch.scope import EinsumNames, Layer, Names
 from tilewright.arch.sets import rank_variable_set, tensor_set
 from tilewright.arch.source import format_path
@@ -21,6 +22,7 @@ from tilewright.arch.tree import Arch, Node
 Steps = tuple[str | int, ...]
 T = TypeVar("T")
 _WAITING = object()
+_TOO_LARGE = 2**MAX_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,10 @@ class Resolver:
         return fallback
 
     def _as_number(self, result: object, value: object, steps: Steps) -> float:
+        if isinstance(result, int | Fraction) and abs(result) >= _TOO_LARGE:
+            raise SpecError(
+                f"{_label(steps)} is too large a number", where=self.where(*steps), value=value
+            )
         if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
             raise SpecError(
                 f"{_label(steps)} must be a number", where=self.where(*steps), value=value

@@ -27,7 +27,7 @@ _SPECIAL = {
     ".NaN": float("nan"),
     ".NAN": float("nan"),
 }
-_MAX_DIGITS = 400
+_MAX_DIGITS = 300
 _NUMBER_STARTS = frozenset("+-.0123456789")
 
 Scalar = str | int | float | bool | None

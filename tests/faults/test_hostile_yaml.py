@@ -138,7 +138,8 @@ BILLION_LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ),
         (
             (
-                "arch:\n  nodes:\n  - !Memory\n    name: M\n    size: -8\n    component_class: Dummy\n"
+                "arch:\n  nodes:\n  - !Memory\n    name: M\n    size: -8\n"
+                "    component_class: Dummy\n"
                 "  - !Compute {name: C, component_class: Dummy}\n"
             ),
             (
@@ -155,9 +156,9 @@ BILLION_LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
                 "`__import__('os').getpid()` (column 1) is not allowed in an expression\n"
                 "  at:      bad.yaml:5:11 (arch.nodes[0].size)\n"
                 "  value:   \"__import__('os').getpid()\"\n"
-                "  instead: allowed are numbers, names, + - * / // % **, comparisons, and / or / not, "
-                "A if C else B, & | ~ - ^ on sets, calls such as max(...), and `f(a) for a in list` "
-                "inside a call"
+                "  instead: allowed are numbers, names, + - * / // % **, comparisons, "
+                "and / or / not, A if C else B, & | ~ - ^ on sets, calls such as max(...), "
+                "and `f(a) for a in list` inside a call"
             ),
         ),
         (
