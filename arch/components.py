@@ -20,11 +20,16 @@ Kept = Mapping[str, frozenset[str]]  # memory (or Toll) name -> tensors kept the
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`expression operator value`: targets are the rank variables the expression selects."""
+    """`expression operator value`: targets are the rank variables the expression selects.
+
+    `of_tensors`: the expression was a set of tensors, whose rank variables are meant (AccelForge
+    selects nothing then, so that the constraint has no effect there).
+    """
 
     rank_variables: frozenset[str]
     operator: Operator
     value: int
+    of_tensors: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

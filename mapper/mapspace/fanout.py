@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as op
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -58,9 +58,9 @@ def free_variables(dim: SpatialDim, einsum: Einsum, banned: frozenset[str]) -> t
 
 
 def lane_choices(
-    dim: SpatialDim, einsum: Einsum, variables: tuple[str, ...]
+    dim: SpatialDim, einsum: Einsum, variables: tuple[str, ...], bounds: Sequence[Comparison]
 ) -> tuple[tuple[int, ...], ...]:
-    """Enumerate the perfect factors of `variables` that the fanout and its loop_bounds admit."""
+    """Enumerate the perfect factors of `variables` that the fanout and its loop `bounds` admit."""
     lists = [divisors(einsum.bounds[v]) for v in variables]
 
     def extend(chosen: tuple[int, ...], lanes: int) -> Iterator[tuple[int, ...]]:
@@ -74,7 +74,7 @@ def lane_choices(
 
     def admitted(chosen: tuple[int, ...]) -> bool:
         values = dict.fromkeys(einsum.bounds, 1) | dict(zip(variables, chosen, strict=True))
-        return all(holds(bound, values) for bound in dim.loop_bounds)
+        return all(holds(bound, values) for bound in bounds)
 
     return tuple(chosen for chosen in extend((), 1) if admitted(chosen))
 

@@ -9,7 +9,7 @@ said there about constraints holds here where a rule of the file pins a holder).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.arch.components import Component, TensorHolder
 from tilewright.mapper.einsum import Einsum, TensorAccess
@@ -69,15 +69,32 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What all templates of a mapspace share; `components` is the path, outermost first."""
+    """What all templates of a mapspace share; `components` is the path, outermost first.
+
+    What it works out is kept for the next template.
+    """
 
     einsum: Einsum
     components: tuple[Component, ...]
     rules: Rules
+    _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def level(self, component: str) -> int:
         """Return the position of `component` on the path."""
-        return next(i for i, c in enumerate(self.components) if c.name == component)
+        if not self._levels:
+            self._levels.update({c.name: i for i, c in enumerate(self.components)})
+        return self._levels[component]
+
+    def fans(self, banned: Mapping[str, frozenset[str]]) -> tuple[Fan, ...]:
+        """Return the spatial dimensions of the path with their choices, outermost first.
+
+        `banned`: component -> rank variables that may not be dealt there.
+        """
+        key = tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items()))
+        if key not in self._fans:
+            self._fans[key] = _make_fans(self, banned)
+        return self._fans[key]
 
     def holder(self, component: str) -> TensorHolder:
         """Return a Memory or Toll of the path by name."""
@@ -89,7 +106,7 @@ class Frame:
 def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
     """Lay out the slots of `template`, outermost first."""
     bans = _bans(frame, template)
-    fans = _fans(frame, template)
+    fans = frame.fans(_spatial_bans(frame, template) if frame.rules.refetch_spatial else {})
     tolls = sorted(template.tolls, key=lambda t: (frame.level(t.component), t.tensor))
     slots: list[Slot] = []
     last = len(frame.components) - 1
@@ -176,14 +193,14 @@ def _bans(frame: Frame, template: Template) -> list[frozenset[str]]:
     return [frozenset(names) for names in banned]
 
 
-def _fans(frame: Frame, template: Template) -> tuple[Fan, ...]:
-    refetch = _spatial_bans(frame, template) if frame.rules.refetch_spatial else {}
+def _make_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> tuple[Fan, ...]:
     dims = []
     for component in frame.components:
         for dim in component.spatial:
-            banned = refetch.get(component.name, frozenset())
-            variables = free_variables(dim, frame.einsum, banned)
-            choices = lane_choices(dim, frame.einsum, variables)
+            taken = banned.get(component.name, frozenset())
+            variables = free_variables(dim, frame.einsum, taken)
+            bounds = [b for b in dim.loop_bounds if frame.rules.tensor_bounds or not b.of_tensors]
+            choices = lane_choices(dim, frame.einsum, variables, bounds)
             dims.append((dim, Fan(component.name, dim.name, variables, choices)))
     return apply_min_usage(dims, frame.einsum)
 

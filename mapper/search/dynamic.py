@@ -66,7 +66,7 @@ class DynamicSearch:
     def solve(self, objective: Objective) -> Outcome:
         """Find the least value of `objective`, and among its ties the least second metric."""
         self._kind = KINDS[objective]
-        outlook = look_ahead(self._root, self._engine)
+        outlook = self._root.before or look_ahead(self._root, self._engine)
         start = self._engine.initial().label.copy()
         start[0, 0] += outlook.rest[0]
         start[0, self._engine.fields.lanes] *= max(outlook.gain[0], 1.0)
@@ -74,11 +74,28 @@ class DynamicSearch:
         if not start[0, 0] < inf:
             return Outcome(None, inf, False, 0, 0)
         try:
+            if self._kind != ENERGY and self._seed(lower):
+                return Outcome(self._found, lower, False, self.labels, self.passes)
             lower = self._deepen(lower)
             self._break_ties()
         except _Stop:
             return Outcome(self._found, lower, True, self.labels, self.passes)
         return Outcome(self._found, lower, False, self.labels, self.passes)
+
+    def _seed(self, lower: float) -> bool:
+        """Start from the mapping of least energy; tell whether it is already proven best.
+
+        It is when its objective meets the bound: then no other metric of it can improve either.
+        """
+        helper = DynamicSearch(self._engine, self._root, self._metrics, self._deadline)
+        found = helper.solve("energy").found
+        self.labels += helper.labels
+        self.passes += helper.passes
+        if found is None:
+            return False
+        value = objective_value(self._kind, np.array(found.value), np.array(found.second))
+        self._found = Found(float(value), found.value, found.program, found.tiles)
+        return self._found.value <= lower * (1 + TIE)
 
     def _deepen(self, lower: float) -> float:
         """Raise the limit until a solution at or below it is proven best; return its bound."""

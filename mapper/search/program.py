@@ -14,7 +14,7 @@ from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Reserve, Slot, skeleton
 from tilewright.mapper.search.errors import UnsupportedFeature
 from tilewright.mapper.search.fields import Fields
-from tilewright.mapper.search.routes import Add, Router
+from tilewright.mapper.search.routes import Add, Route, Router
 from tilewright.mapper.search.taps import taps
 
 MAX_VARIANTS = 20_000
@@ -94,9 +94,10 @@ def _fix_lanes(
 ) -> Iterator[Program]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
     router = Router(frame, fields, template, slots)
-    blocked = sorted({i for tap in taps(frame, template) for i in router.route(tap).blocked})
+    routes = [router.route(tap) for tap in taps(frame, template)]
+    blocked = sorted({i for route in routes for i in route.blocked})
     if not blocked:
-        yield _compile(frame, fields, template, slots)
+        yield _compile(frame, template, slots, routes)
         return
     fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
     variants = prod(len(fan.choices) for fan in fans)
@@ -130,13 +131,12 @@ def _check_order(frame: Frame, slots: Sequence[Slot]) -> None:
             )
 
 
-def _compile(frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...]) -> Program:
-    router = Router(frame, fields, template, slots)
+def _compile(
+    frame: Frame, template: Template, slots: tuple[Slot, ...], routes: list[Route]
+) -> Program:
     at_slot: dict[int, list[Add]] = {}
     at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
-    for tap in taps(frame, template):
-        route = router.route(tap)
-        assert not route.blocked
+    for route in routes:
         at_slot.setdefault(route.slot, []).extend(route.adds)
         at_fan.setdefault(route.slot, []).extend(route.per_choice)
     operations: list[Operation] = []

@@ -258,6 +258,8 @@ def _composed(first: Ints, second: Ints) -> Ints:
 
 def merged(views: list[Outlook]) -> Outlook:
     """Return the best of several outlooks, state by state."""
+    if len(views) == 1:
+        return views[0]
     return Outlook(
         np.minimum.reduce([view.rest for view in views]),
         np.maximum.reduce([view.gain for view in views]),
