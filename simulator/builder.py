@@ -73,7 +73,7 @@ class TaskBuilder:
             DsdOperation(operation, as_operand(dest), tuple(map(as_operand, sources)), label=label)
         )
 
-    def start(
+    def start(  # noqa: PLR0913 (the keywords of the operation's configuration)
         self,
         operation: str,
         dest: OperandLike,
@@ -170,9 +170,7 @@ class CodeBuilder:
         self._next_word = max(self._next_word, at + made.words)
         return made
 
-    def mem1d(
-        self, name: str, buffer: str, extent: int, stride: int = 1, offset: int = 0
-    ) -> Ref:
+    def mem1d(self, name: str, buffer: str, extent: int, stride: int = 1, offset: int = 0) -> Ref:
         """Declare a one-dimensional memory vector (elements of the buffer)."""
         return self._declare(Mem1d(name, buffer, extent, stride, offset))
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
+from tilewright.simulator.operands import describe
 from tilewright.simulator.program import Program
 from tilewright.simulator.store import Parts
-from tilewright.simulator.operands import describe
 from tilewright.simulator.tables import CodeLayout
 
 MAX_LINES = 40
@@ -85,7 +85,9 @@ def _operation(final: FinalState, element: int, thread: int) -> str:
     op = int(final.store[thread + at.T_OP])
     left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
     queues = int(final.store[op + at.O_QUEUES])
-    text = f"{final.name(element)}, {final.operation(element, op)}, {extent - left} of {extent} done"
+    text = (
+        f"{final.name(element)}, {final.operation(element, op)}, {extent - left} of {extent} done"
+    )
     for slot in range(16):
         if not queues >> slot & 1:
             continue

@@ -62,6 +62,9 @@ class Index:
         return " + ".join(parts)
 
 
+NO_OFFSET: Final = Index()
+
+
 def variable(name: str) -> Index:
     """Return the affine expression that is the variable itself."""
     return Index(0, ((name, 1),))
@@ -137,7 +140,9 @@ class Mem4d:
     def span(self) -> tuple[int, int]:
         """Return the least and greatest element that is touched."""
         ends = [c * (e - 1) for c, e in zip(self.coefficients(), self.extents, strict=True)]
-        return self.offset + sum(min(e, 0) for e in ends), self.offset + sum(max(e, 0) for e in ends)
+        return self.offset + sum(min(e, 0) for e in ends), self.offset + sum(
+            max(e, 0) for e in ends
+        )
 
 
 def mem4d_access(
@@ -181,7 +186,7 @@ class Ref:
     """A descriptor as operand; a memory descriptor may be moved by `offset` elements."""
 
     dsd: str
-    offset: Index = Index()
+    offset: Index = NO_OFFSET
 
     def at(self, offset: Index | int) -> Ref:
         return Ref(self.dsd, self.offset + as_index(offset))
@@ -192,7 +197,7 @@ class Element:
     """One element of a buffer (flat index): a scalar as source, a pointer as destination."""
 
     buffer: str
-    index: Index = Index()
+    index: Index = NO_OFFSET
 
 
 @dataclass(frozen=True, slots=True)

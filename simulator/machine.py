@@ -71,9 +71,7 @@ class Machine:
         self._start(store)
         store = _loop(store, sram)
         self._check_end(store)
-        outcome = Outcome(
-            self.program, self._layouts, self._network, store, sram, self._parts
-        )
+        outcome = Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
         return collect_result(outcome, self._buffers)
 
     def _fill_edges(self, store: at.Table, edges: dict[str, npt.ArrayLike]) -> None:

@@ -48,17 +48,13 @@ class Network:
 OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
 
 
-def compile_network(
-    program: Program, layouts: tuple[CodeLayout, ...], profile: Profile
-) -> Network:
+def compile_network(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
     """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
     return _NetworkCompiler(program, layouts, profile).compile()
 
 
 class _NetworkCompiler:
-    def __init__(
-        self, program: Program, layouts: tuple[CodeLayout, ...], profile: Profile
-    ) -> None:
+    def __init__(self, program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> None:
         self.program = program
         self.layouts = layouts
         self.profile = profile
@@ -142,9 +138,9 @@ class _NetworkCompiler:
         self._ramps_in(name, routers, tx.ravel())
         for port in range(4):
             self._links(name, port, (routers, rx.ravel(), tx.ravel()), outputs)
-        for port, fifos in zip(self.program.edge_inputs, inputs, strict=True):
-            if port.color == name:
-                self._enter(port, fifos, routers, rx.ravel())
+        for source, fifos in zip(self.program.edge_inputs, inputs, strict=True):
+            if source.color == name:
+                self._enter(source, fifos, routers, rx.ravel())
 
     def _masks(
         self, routes: Sequence[Route], name: str
@@ -254,9 +250,7 @@ class _NetworkCompiler:
         self._feed(routers[outside], sinks[outside], outside * LINKS + port)
         self._note(routers[places], places, port)
 
-    def _enter(
-        self, port: EdgeInput, fifos: Ids, routers: Ids, rx: npt.NDArray[np.uint8]
-    ) -> None:
+    def _enter(self, port: EdgeInput, fifos: Ids, routers: Ids, rx: npt.NDArray[np.uint8]) -> None:
         places = self._border(port)
         deaf = places[(rx[places] >> PORTS.index(port.side) & 1) == 0]
         if deaf.size:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.simulator.dsd import (
+    NO_OFFSET,
     Buffer,
     Dsd,
     Element,
@@ -32,7 +33,7 @@ class Resolved:
     letter: str
     dsd: Dsd | None = None
     buffer: Buffer | None = None
-    offset: Index = Index()
+    offset: Index = NO_OFFSET
     value: float | int = 0
 
     @property
@@ -137,9 +138,7 @@ def describe(code: ElementCode, task: str, op: DsdOperation) -> str:
     return f"code {code.name}, task {task}, @{op.operation}{label}"
 
 
-def check_bounds(
-    operand: Resolved, counts: Mapping[str, int], where: str
-) -> None:
+def check_bounds(operand: Resolved, counts: Mapping[str, int], where: str) -> None:
     """Refuse a memory operand that leaves its buffer for some value of the loop variables.
 
     Offsets that depend on counters are checked by the engine when the operation starts.
@@ -179,7 +178,7 @@ def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
             instead="one of " + ", ".join(d.name for d in code.dsds),
         )
     if isinstance(dsd, Fabin | Fabout):
-        if operand.offset != Index():
+        if operand.offset != NO_OFFSET:
             raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
         return Resolved("D", dsd)
     return Resolved("D", dsd, _buffer(code, dsd.buffer, where), operand.offset)

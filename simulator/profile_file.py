@@ -176,7 +176,9 @@ def _integer(field: str, value: object, where: Where | None) -> int:
 
 def _at_least(field: str, value: object, least: int, where: Where | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ProfileError(f"{field} is not a whole number from {least} on", where=where, value=value)
+        raise ProfileError(
+            f"{field} is not a whole number from {least} on", where=where, value=value
+        )
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,23 @@ class Part:
     def number(self, address: int) -> int:
         """Return the number of the row at an address."""
         return (int(address) - self.start) // self.width
+
+
+PARTS: Final = (
+    "fifo",
+    "element",
+    "thread",
+    "variable",
+    "runs",
+    "operation",
+    "operand",
+    "instruction",
+    "task",
+    "ring",
+    "bid",
+    "batch",
+)
+"""The parts of a store in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +137,9 @@ def _parts(
         parts.append(Part(start, rows, width))
         start = parts[-1].end
     events = 2 * threads + elements * (1 + at.MAX_TASKS)
-    return Parts(*parts, int(amounts[at.E_MEMORY].sum()), events)
+    named = dict(zip(PARTS, parts, strict=True))
+    words = int(amounts[at.E_MEMORY].sum())
+    return Parts(**named, memory_words=words, most_events=events)
 
 
 def _place_codes(store: at.Table, parts: Parts, tables: CodeTables) -> None:

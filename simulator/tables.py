@@ -339,4 +339,3 @@ def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
     if resolved.is_fabric:
         return 1, max(cycles / group, profile.cycles_per_wavelet)
     return group, cycles
-

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 
 import numpy as np
 
-from tilewright.simulator.dsd import DTYPES, Fabin, Fabout, Mem4d
+from tilewright.simulator.dsd import DTYPES, Dsd, Fabin, Fabout, Mem4d
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import check_bounds, describe, resolve
 from tilewright.simulator.program import (
@@ -22,7 +21,7 @@ from tilewright.simulator.program import (
     Task,
     Unblock,
 )
-from tilewright.simulator.routes import PORTS
+from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
 
 MAX_EXTENT = 65535
 """Extents are u16 in the descriptors' documentation."""
@@ -37,8 +36,8 @@ def check_program(program: Program) -> None:
     _unique("code", (code.name for code in program.codes))
     _unique("color", (color.name for color in program.colors))
     _unique("color id", (str(color.id) for color in program.colors))
-    ports = chain(program.edge_inputs, program.edge_outputs)
-    _unique("edge port", (port.name for port in ports))
+    ports = [port.name for port in program.edge_inputs]
+    _unique("edge port", ports + [port.name for port in program.edge_outputs])
     _check_placement(program)
     colors = {color.name for color in program.colors}
     for code in program.codes:
@@ -61,7 +60,9 @@ def check_code(code: ElementCode, colors: set[str]) -> None:
     _check_buffers(code)
     for queue in (*code.input_queues, *code.output_queues):
         if queue.color not in colors:
-            raise _unknown(f"code {code.name}: queue {queue.id} has a", "color", queue.color, colors)
+            raise _unknown(
+                f"code {code.name}: queue {queue.id} has a", "color", queue.color, colors
+            )
     for dsd in code.dsds:
         _check_dsd(code, dsd)
     for task in code.tasks:
@@ -117,13 +118,13 @@ def _check_buffers(code: ElementCode) -> None:
             )
 
 
-def _check_dsd(code: ElementCode, dsd: object) -> None:
-    where = f"code {code.name}, DSD {getattr(dsd, 'name', '')}"
+def _check_dsd(code: ElementCode, dsd: Dsd) -> None:
+    where = f"code {code.name}, DSD {dsd.name}"
     if isinstance(dsd, Fabin | Fabout):
         _check_fabric_dsd(code, dsd, where)
         return
-    extents = dsd.extents if isinstance(dsd, Mem4d) else (dsd.extent,)  # type: ignore[attr-defined]
-    strides = dsd.strides if isinstance(dsd, Mem4d) else (dsd.stride,)  # type: ignore[attr-defined]
+    extents = dsd.extents if isinstance(dsd, Mem4d) else (dsd.extent,)
+    strides = dsd.strides if isinstance(dsd, Mem4d) else (dsd.stride,)
     low, high = STRIDE_4D if isinstance(dsd, Mem4d) else STRIDE_1D
     if not 1 <= len(extents) <= 4 or len(extents) != len(strides):
         raise ProgramError(f"{where}: between one and four dimensions", value=extents)
@@ -201,33 +202,42 @@ def _known_task(code: ElementCode, where: str, name: str) -> None:
 
 def _check_ports(program: Program, colors: set[str]) -> None:
     for route in program.routes:
-        where = f"route of color {route.color} in {route.area}:"
-        if route.color not in colors:
-            raise _unknown(where, "color", route.color, colors)
-        bad = [port for port in (*route.rx, *route.tx) if port not in PORTS]
-        if bad or not route.rx or not route.tx:
-            raise ProgramError(f"{where} rx and tx need ports N E S W R", value=(route.rx, route.tx))
-        area = route.area
-        inside = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
-        inside = inside and area.row + area.height <= program.height
-        if not inside or area.column + area.width > program.width:
-            raise ProgramError(f"{where} outside the grid", value=program.placement.shape)
-    for port in (*program.edge_inputs, *program.edge_outputs):
-        where = f"edge port {port.name}:"
-        if port.color not in colors:
-            raise _unknown(where, "color", port.color, colors)
-        if port.side not in PORTS[:4]:
-            raise ProgramError(f"{where} the side is not N, E, S or W", value=port.side)
-        if port.dtype not in DTYPES:
-            raise _unknown(where, "dtype", port.dtype, DTYPES)
-        length = program.width if port.side in "NS" else program.height
-        if port.first < 0 or port.positions < 1 or port.first + port.positions > length:
-            raise ProgramError(f"{where} positions outside the side", value=length)
-        if port.count < 1:
-            raise ProgramError(f"{where} the count is not positive", value=port.count)
+        _check_route(program, route, colors)
+    for sink in program.edge_outputs:
+        _check_edge(program, sink, colors)
     for source in program.edge_inputs:
+        _check_edge(program, source, colors)
         if source.interval < 1 or source.start < 0:
             raise ProgramError(
                 f"edge port {source.name}: interval at least 1, start at least 0",
                 value=(source.interval, source.start),
             )
+
+
+def _check_route(program: Program, route: Route, colors: set[str]) -> None:
+    where = f"route of color {route.color} in {route.area}:"
+    if route.color not in colors:
+        raise _unknown(where, "color", route.color, colors)
+    bad = [port for port in (*route.rx, *route.tx) if port not in PORTS]
+    if bad or not route.rx or not route.tx:
+        raise ProgramError(f"{where} rx and tx need ports N E S W R", value=(route.rx, route.tx))
+    area = route.area
+    inside = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
+    inside = inside and area.row + area.height <= program.height
+    if not inside or area.column + area.width > program.width:
+        raise ProgramError(f"{where} outside the grid", value=program.placement.shape)
+
+
+def _check_edge(program: Program, port: EdgeInput | EdgeOutput, colors: set[str]) -> None:
+    where = f"edge port {port.name}:"
+    if port.color not in colors:
+        raise _unknown(where, "color", port.color, colors)
+    if port.side not in PORTS[:4]:
+        raise ProgramError(f"{where} the side is not N, E, S or W", value=port.side)
+    if port.dtype not in DTYPES:
+        raise _unknown(where, "dtype", port.dtype, DTYPES)
+    length = program.width if port.side in "NS" else program.height
+    if port.first < 0 or port.positions < 1 or port.first + port.positions > length:
+        raise ProgramError(f"{where} positions outside the side", value=length)
+    if port.count < 1:
+        raise ProgramError(f"{where} the count is not positive", value=port.count)

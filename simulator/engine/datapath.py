@@ -14,7 +14,6 @@ from tilewright.simulator.engine.layout import (
     D_WIDE,
     FABRIC_IN,
     FABRIC_OUT,
-    MEMORY,
     O_ARITHMETIC,
     O_EXTENT,
     O_OPERANDS,
@@ -25,12 +24,13 @@ from tilewright.simulator.engine.layout import (
     T_SCALAR,
     Memory,
     Table,
+    Word,
 )
 from tilewright.simulator.engine.values import combine
 
 
 @inline_kernel
-def read_word(memory: Memory, position: int, wide: int) -> int:
+def read_word(memory: Memory, position: int, wide: int) -> Word:
     """Return the bits of the value at a word address."""
     double = np.int64(memory[address(position >> 1)])
     if wide == 2:
@@ -50,35 +50,33 @@ def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
 
 
 @inline_kernel
-def step_position(store: Table, memory: Memory, thread: int, which: int, row: int) -> None:
-    """Move a memory operand to its next element (stride form: the stride holds the jump back)."""
+def step_position(store: Table, at: int, row: int) -> None:
+    """Move a memory operand to its next element (stride form: the stride holds the jump back).
+
+    `at` is the address of the operand's position; its counters follow it.
+    """
     row = address(row)
-    at = T_OPERANDS + which * T_OPERAND_WIDTH
+    at = address(at)
     if store[row + D_DIMENSIONS] == 1:
-        store[thread + at] += store[row + D_STRIDE]
+        store[at] += store[row + D_STRIDE]
         return
     for d in range(store[row + D_DIMENSIONS]):
-        store[thread + at + 1 + d] += 1
-        if store[thread + at + 1 + d] < store[row + D_EXTENT + d]:
-            store[thread + at] += store[row + D_STRIDE + d]
+        store[at + 1 + d] += 1
+        if store[at + 1 + d] < store[row + D_EXTENT + d]:
+            store[at] += store[row + D_STRIDE + d]
             return
-        store[thread + at + 1 + d] = 0
+        store[at + 1 + d] = 0
 
 
-@inline_kernel
-def take(
-    store: Table, memory: Memory, source: tuple[int, int, int], now: int
-) -> int:
-    """Return the next value of a source operand; `source` is (thread, which, operand row)."""
-    thread, which, row = source
-    if row < 0:
-        return store[thread + T_SCALAR]
+@kernel
+def take(store: Table, memory: Memory, at: int, row: int, now: int) -> Word:
+    """Return the next value of a source operand whose position stands at an address."""
     row = address(row)
-    position = store[thread + T_OPERANDS + which * T_OPERAND_WIDTH]
+    position = store[address(at)]
     if store[row + D_KIND] == FABRIC_IN:
         return pop(store, position, now) & 0xFFFFFFFF
     bits = read_word(memory, position, store[row + D_WIDE])
-    step_position(store, memory, thread, which, row)
+    step_position(store, at, row)
     return bits
 
 
@@ -88,20 +86,25 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     thread = address(thread)
     op = address(store[thread + T_OP])
     dest = address(store[op + O_OPERANDS])
-    a = take(store, memory, (thread, 1, store[op + O_OPERANDS + 1]), now)
-    b = take(store, memory, (thread, 2, store[op + O_OPERANDS + 2]), now)
+    at = thread + T_OPERANDS
     scalar = store[thread + T_SCALAR]
+    a = b = scalar
+    row = store[op + O_OPERANDS + 1]
+    if row >= 0:
+        a = take(store, memory, at + T_OPERAND_WIDTH, row, now)
+    row = store[op + O_OPERANDS + 2]
+    if row >= 0:
+        b = take(store, memory, at + 2 * T_OPERAND_WIDTH, row, now)
     bits = combine(store[op + O_ARITHMETIC], store[op + O_TYPE], (a, b, scalar))
-    position = store[thread + T_OPERANDS]
     if store[dest + D_KIND] == FABRIC_OUT:
-        push(store, position, bits, now)
+        push(store, store[at], bits, now)
         return
-    write_word(memory, position, store[dest + D_WIDE], bits)
-    step_position(store, memory, thread, 0, dest)
+    write_word(memory, store[at], store[dest + D_WIDE], bits)
+    step_position(store, at, dest)
 
 
-@inline_kernel
-def source_of(store: Table, memory: Memory, thread: int, which: int) -> tuple[int, int, int]:
+@kernel
+def source_of(store: Table, thread: int, which: int) -> tuple[int, int, int]:
     """Return (position, stride, words per element) of a one-dimensional source; words 0: none."""
     row = store[store[thread + T_OP] + O_OPERANDS + which]
     if row < 0:
@@ -117,9 +120,9 @@ def do_flat(store: Table, memory: Memory, thread: int) -> None:
     arithmetic = store[op + O_ARITHMETIC]
     kind = store[op + O_TYPE]
     scalar = store[thread + T_SCALAR]
-    to, to_step, to_wide = source_of(store, memory, thread, 0)
-    a, a_step, a_wide = source_of(store, memory, thread, 1)
-    b, b_step, b_wide = source_of(store, memory, thread, 2)
+    to, to_step, to_wide = source_of(store, thread, 0)
+    a, a_step, a_wide = source_of(store, thread, 1)
+    b, b_step, b_wide = source_of(store, thread, 2)
     for _ in range(store[op + O_EXTENT]):
         x = read_word(memory, a, a_wide) if a_wide else scalar
         y = read_word(memory, b, b_wide) if b_wide else scalar
@@ -130,13 +133,13 @@ def do_flat(store: Table, memory: Memory, thread: int) -> None:
 
 
 @kernel
-def do_memory(store: Table, memory: Memory, thread: int) -> None:
+def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do a whole operation on memory operands."""
     op = store[thread + T_OP]
     for which in range(3):
         row = store[op + O_OPERANDS + which]
         if row >= 0 and store[row + D_DIMENSIONS] != 1:
             for _ in range(store[op + O_EXTENT]):
-                do_element(store, memory, thread, 0)
+                do_element(store, memory, thread, now)
             return
     do_flat(store, memory, thread)

@@ -11,13 +11,13 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
 from tilewright.simulator.engine.jit import address, kernel
-from tilewright.simulator.engine.layout import Memory, Table
+from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.task import advance_main, record
 from tilewright.simulator.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 
 @kernel
-def queues_ready(store: Table, e: int, thread: int, now: int) -> int:
+def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
     """Return BUSY if the operation's next element can go now, else what it waits for.
 
     The element is woken when that changes.
@@ -70,8 +70,7 @@ def last_element(store: Table, e: int, thread: int, now: int) -> None:
     end = max(now + 1, now + store[at.K_COMPLETION])
     store[at.S_END] = max(store[at.S_END], end)
     start = store[thread + at.T_START]
-    number = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
-    record(store, (e, op, number, start, end))
+    record(store, e, op, start, end)
     if store[op + at.O_ASYNC] == 1:
         store[thread + at.T_STATE] = at.COMPLETING
         store[thread + at.T_NEXT] = now + store[at.K_COMPLETION]
@@ -82,7 +81,7 @@ def last_element(store: Table, e: int, thread: int, now: int) -> None:
 
 
 @kernel
-def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> int:
+def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     """Do the next element of a running thread if its queues allow; return the mood."""
     mood = queues_ready(store, e, thread, now)
     if mood != BUSY:
@@ -106,7 +105,7 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> int:
 
 
 @kernel
-def run_threads(store: Table, memory: Memory, e: int, now: int) -> int:
+def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
     """Serve the running threads in turn; return the element's mood."""
     e = address(e)
     first = store[e + at.E_THREADS]

@@ -36,6 +36,7 @@ from tilewright.simulator.engine.layout import (
     WHEEL,
     WHEEL_AT,
     Table,
+    Word,
 )
 
 
@@ -76,7 +77,7 @@ def schedule(store: Table, agent: int, when: int) -> None:
 
 
 @inline_kernel
-def has_space(store: Table, queue: int, now: int) -> bool:
+def has_space(store: Table, queue: int, now: int) -> Word:
     """Return whether a queue could take an entry at the start of this cycle."""
     queue = address(queue)
     freed = 1 if store[queue + F_POPPED] == now else 0
@@ -111,7 +112,7 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
 
 
 @inline_kernel
-def pop(store: Table, queue: int, now: int) -> int:
+def pop(store: Table, queue: int, now: int) -> Word:
     """Take the head's payload and wake who waits for space."""
     queue = address(queue)
     head = store[queue + F_HEAD]
@@ -129,7 +130,7 @@ def pop(store: Table, queue: int, now: int) -> int:
 
 
 @inline_kernel
-def head_ready(store: Table, queue: int) -> int:
+def head_ready(store: Table, queue: int) -> Word:
     """Return the cycle from which the head may move."""
     queue = address(queue)
     return store[address(store[queue + F_RING] + 2 * store[queue + F_HEAD])]
@@ -153,7 +154,7 @@ def move(store: Table, queue: int, now: int) -> None:
 
 
 @inline_kernel
-def leads(store: Table, queue: int, link: int, now: int) -> bool:
+def leads(store: Table, queue: int, link: int, now: int) -> Word:
     """Return whether a bid of the queue is the best on a link in this cycle so far.
 
     The queue that was served longest ago wins, then the lower color: the queue of an element
@@ -168,7 +169,7 @@ def leads(store: Table, queue: int, link: int, now: int) -> bool:
 
 
 @kernel
-def visit_queue(store: Table, queue: int, now: int) -> bool:
+def visit_queue(store: Table, queue: int, now: int) -> Word:
     """Move the head if it may move now; return True if it has bid for a shared link instead."""
     queue = address(queue)
     if store[queue + F_COUNT] == 0:

@@ -1,29 +1,32 @@
-"""One decorator for every kernel: compiled by numba, or plain Python when numba is switched off.
+"""The decorators of the kernels: compiled by numba, or plain Python when numba is switched off.
 
-Set NUMBA_DISABLE_JIT=1 to run the same functions un-jitted (the tests' slow twin).
+Set NUMBA_DISABLE_JIT=1 to run the same functions un-jitted (the tests' slow twin). The kernels
+make no arrays, so they are compiled without reference counts, which makes their calls cheap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
+OPTIONS: Final[dict[str, Any]] = {"cache": True, "_nrt": False}
+ADDRESS: Final = (1 << 48) - 1
+
 
 def kernel(function: F) -> F:
     """Compile a function with the on-disk cache."""
-    return cast(F, numba.njit(cache=True, _nrt=False)(function))
+    return cast(F, numba.njit(**OPTIONS)(function))
 
 
 def inline_kernel(function: F) -> F:
     """Compile a small function and merge it into its callers."""
-    return cast(F, numba.njit(cache=True, forceinline=True, _nrt=False)(function))
-
-
-ADDRESS = (1 << 48) - 1
+    return cast(F, numba.njit(forceinline=True, **OPTIONS)(function))
 
 
 @inline_kernel
@@ -34,3 +37,26 @@ def address(value: int) -> int:
     index from the end on every access at a fixed distance from it.
     """
     return value & ADDRESS
+
+
+def drop_stale_cache(folder: Path) -> None:
+    """Delete compiled kernels when any of their source files has changed.
+
+    numba's cache looks at the file of each function only, but a kernel also holds the code of
+    those it calls in other files. Without write access the cache is elsewhere and left alone.
+    """
+    sources = [*sorted(folder.glob("*.py")), folder.parent / "operations.py"]
+    digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    stamp = folder / "__pycache__" / "kernels.sha256"
+    try:
+        if stamp.is_file() and stamp.read_text() == digest:
+            return
+        for path in sorted(stamp.parent.glob("*.nb[ic]")):
+            path.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(digest)
+    except OSError:
+        return
+
+
+drop_stale_cache(Path(__file__).parent)

@@ -6,12 +6,12 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.element import visit_element
 from tilewright.simulator.engine.fabric import schedule, settle_bid, visit_queue
 from tilewright.simulator.engine.jit import address, kernel
-from tilewright.simulator.engine.layout import Memory, Table
+from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.task import fail
 
 
 @kernel
-def collect(store: Table, now: int) -> int:
+def collect(store: Table, now: int) -> Word:
     """Move the agents that are due into the batch; return their number."""
     batch = address(store[at.S_BATCH])
     slot = at.WHEEL_AT + (now & (at.WHEEL - 1))

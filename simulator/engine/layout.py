@@ -8,12 +8,14 @@ numbers; `store.py` puts them into one store and turns numbers into addresses.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 Table = npt.NDArray[np.int64]
+Word = Any
+"""A value of the store: an int64 in compiled kernels, a numpy scalar or int un-jitted."""
 Memory = npt.NDArray[np.uint32]
 """The SRAM of all elements, in 32-bit units; addresses count 16-bit words."""
 

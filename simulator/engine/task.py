@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_memory, read_word, write_word
-from tilewright.simulator.engine.jit import inline_kernel, kernel
-from tilewright.simulator.engine.layout import Memory, Table
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
-@inline_kernel
-def record(store: Table, entry: tuple[int, int, int, int, int]) -> None:
-    """Append (element, operation or -1 - task, thread, start, end) to the timeline, if asked."""
+@kernel
+def record(store: Table, e: int, row: int, start: int, end: int) -> None:
+    """Append an operation (its address) or a task (-1 - number) to the timeline, if asked."""
     if store[at.S_RECORD] == 0:
         return
     n = store[at.S_EVENTS]
-    row = store[at.S_EVENT] + n * at.V_WIDTH
-    store[row + at.V_ELEMENT] = entry[0]
-    store[row + at.V_ROW] = entry[1]
-    store[row + at.V_THREAD] = entry[2]
-    store[row + at.V_START] = entry[3]
-    store[row + at.V_END] = entry[4]
+    event = store[at.S_EVENT] + n * at.V_WIDTH
+    store[event + at.V_ELEMENT] = e
+    store[event + at.V_ROW] = row
+    store[event + at.V_THREAD] = store[row + at.O_THREAD] if row >= 0 else 0
+    store[event + at.V_START] = start
+    store[event + at.V_END] = end
     store[at.S_EVENTS] = n + 1
 
 
-@inline_kernel
+@kernel
 def fail(store: Table, error: int, e: int, row: int, value: int) -> None:
     """Note the first error of the run."""
     if store[at.S_ERROR] == at.OK:
@@ -34,7 +34,7 @@ def fail(store: Table, error: int, e: int, row: int, value: int) -> None:
 
 
 @kernel
-def start_of(store: Table, e: int, row: int) -> int:
+def start_of(store: Table, e: int, row: int) -> Word:
     """Return an operand's first word in the memory of all, or its queue; check the bounds."""
     base = store[row + at.D_BASE]
     if store[row + at.D_KIND] != at.MEMORY:
@@ -52,9 +52,7 @@ def start_of(store: Table, e: int, row: int) -> int:
 
 
 @kernel
-def load_operands(
-    store: Table, memory: Memory, where: tuple[int, int], op: int
-) -> bool:
+def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
     """Fill a thread's operands for an operation; return False on an error."""
     e, thread = where
     for which in range(3):
@@ -74,9 +72,7 @@ def load_operands(
         position = start_of(store, e, row)
         if position < 0:
             return False
-        store[thread + at.T_SCALAR] = read_word(
-            memory, position, store[row + at.D_WIDE]
-        )
+        store[thread + at.T_SCALAR] = read_word(memory, position, store[row + at.D_WIDE])
     if store[op + at.O_REDUCTION] == 1:
         wide = store[store[op + at.O_OPERANDS] + at.D_WIDE]
         write_word(memory, store[thread + at.T_OPERANDS], wide, store[thread + at.T_SCALAR])
@@ -84,13 +80,11 @@ def load_operands(
 
 
 @kernel
-def run_memory(
-    store: Table, memory: Memory, where: tuple[int, int], now: int
-) -> None:
+def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
     """Do a memory operation and keep the main thread busy for its cycles."""
     e, thread = where
     op = store[thread + at.T_OP]
-    do_memory(store, memory, thread)
+    do_memory(store, memory, thread, now)
     extent = store[op + at.O_EXTENT]
     group = store[op + at.O_GROUP]
     groups = (extent + group - 1) // group
@@ -100,7 +94,7 @@ def run_memory(
     store[e + at.E_STATE] = at.M_READY
     store[e + at.E_UNTIL] = now + busy
     end = now + busy + store[at.K_MEMORY_COMPLETION]
-    record(store, (e, op, 0, now, end))
+    record(store, e, op, now, end)
 
 
 @kernel
@@ -138,46 +132,53 @@ def end_task(store: Table, e: int, now: int) -> None:
     """End the running task; its last instruction executes some cycles after its dispatch."""
     end = now + store[at.K_EXECUTE]
     store[at.S_END] = max(store[at.S_END], end)
-    record(store, (e, -1 - store[e + at.E_TASK], 0, store[e + at.E_TASK_START], now))
+    record(store, e, -1 - store[e + at.E_TASK], store[e + at.E_TASK_START], now)
     store[e + at.E_STATE] = at.M_IDLE
     store[e + at.E_UNTIL] = now
 
 
 @kernel
-def control(store: Table, e: int) -> int:
+def control_task(store: Table, e: int, code: int, task: int) -> Word:
+    """Activate, block or unblock a task; return the cycles."""
+    bit = 1 << task
+    if code == at.I_ACTIVATE:
+        store[e + at.E_ACTIVE] |= bit
+    elif code == at.I_BLOCK:
+        store[e + at.E_BLOCKED] |= bit
+    else:
+        store[e + at.E_BLOCKED] &= ~bit
+    return store[at.K_CONTROL]
+
+
+@kernel
+def branch(store: Table, e: int, pc: int, slot: int) -> Word:
+    """End a loop's turn or test a counter; return the cycles."""
+    loop = store[pc] == at.I_END_LOOP
+    if loop:
+        store[slot] += 1
+    below = store[slot] < store[pc + 2]
+    if below == loop:
+        store[e + at.E_PC] = store[pc + 3]
+        return store[at.K_LOOP] if loop else store[at.K_TAKEN]
+    return store[at.K_NOT_TAKEN]
+
+
+@kernel
+def control(store: Table, e: int) -> Word:
     """Do an instruction on tasks or counters; return its cycles."""
     pc = store[e + at.E_PC]
     code = store[pc]
-    first = store[pc + 1]
     store[e + at.E_PC] = pc + at.I_WIDTH
-    if code == at.I_ACTIVATE:
-        store[e + at.E_ACTIVE] |= 1 << first
-        return store[at.K_CONTROL]
-    if code == at.I_BLOCK:
-        store[e + at.E_BLOCKED] |= 1 << first
-        return store[at.K_CONTROL]
-    if code == at.I_UNBLOCK:
-        store[e + at.E_BLOCKED] &= ~(1 << first)
-        return store[at.K_CONTROL]
-    slot = store[e + at.E_VARIABLES] + first
-    if code == at.I_SET or code == at.I_LOOP:
-        store[slot] = store[pc + 2]
-        return store[at.K_COUNTER]
+    if code in (at.I_ACTIVATE, at.I_BLOCK, at.I_UNBLOCK):
+        return control_task(store, e, code, store[pc + 1])
+    slot = store[e + at.E_VARIABLES] + store[pc + 1]
+    if code in (at.I_END_LOOP, at.I_UNLESS_BELOW):
+        return branch(store, e, pc, slot)
     if code == at.I_ADD:
         store[slot] += store[pc + 2]
-        return store[at.K_COUNTER]
-    if code == at.I_END_LOOP:
-        store[slot] += 1
-    below = store[slot] < store[pc + 2]
-    if code == at.I_END_LOOP:
-        if below:
-            store[e + at.E_PC] = store[pc + 3]
-            return store[at.K_LOOP]
-        return store[at.K_NOT_TAKEN]
-    if below:
-        return store[at.K_NOT_TAKEN]
-    store[e + at.E_PC] = store[pc + 3]
-    return store[at.K_TAKEN]
+    else:
+        store[slot] = store[pc + 2]
+    return store[at.K_COUNTER]
 
 
 @kernel
@@ -198,7 +199,7 @@ def execute(store: Table, e: int, now: int) -> None:
 
 
 @kernel
-def next_task(store: Table, e: int, now: int) -> bool:
+def next_task(store: Table, e: int, now: int) -> Word:
     """Start the first runnable task, if there is one."""
     runnable = store[e + at.E_ACTIVE] & ~store[e + at.E_BLOCKED]
     if runnable == 0:

@@ -10,24 +10,24 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.simulator.engine.jit import inline_kernel, kernel
-from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32
-from tilewright.simulator.operations import ABS, ADD, FMA, MAX, MOVE, MUL, NEG, SUB
+from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, Word
+from tilewright.simulator.operations import ABS, ADD, FMA, MOVE, MUL, NEG, SUB
 
 
 @inline_kernel
-def f32_of(bits: int) -> np.float32:
+def f32_of(bits: int) -> Word:
     """Return the f32 with these bits."""
     return np.uint32(bits).view(np.float32)
 
 
 @inline_kernel
-def bits_of(value: np.float32) -> int:
+def bits_of(value: Word) -> Word:
     """Return the bits of an f32."""
     return np.int64(np.float32(value).view(np.uint32))
 
 
 @kernel
-def f16_to_f32(bits: int) -> np.float32:
+def f16_to_f32(bits: int) -> Word:
     """Widen f16 bits, exactly."""
     sign = (bits & 0x8000) << 16
     exponent = (bits >> 10) & 0x1F
@@ -41,7 +41,7 @@ def f16_to_f32(bits: int) -> np.float32:
 
 
 @kernel
-def f32_to_f16(value: np.float32) -> int:
+def f32_to_f16(value: Word) -> Word:
     """Round an f32 to f16 bits, to nearest even."""
     bits = bits_of(value)
     sign = (bits >> 16) & 0x8000
@@ -66,7 +66,7 @@ def f32_to_f16(value: np.float32) -> int:
 
 
 @kernel
-def f64_to_f16(value: float) -> int:
+def f64_to_f16(value: float) -> Word:
     """Round an f64 to f16 bits once: through an f32 rounded to odd."""
     near = np.float32(value)
     wide = np.float64(near)
@@ -78,7 +78,7 @@ def f64_to_f16(value: float) -> int:
 
 
 @kernel
-def fma_f32(addend: int, left: int, right: int) -> int:
+def fma_f32(addend: int, left: int, right: int) -> Word:
     """Return the bits of addend + left * right, rounded once."""
     product = np.float64(f32_of(left)) * np.float64(f32_of(right))
     base = np.float64(f32_of(addend))
@@ -94,7 +94,7 @@ def fma_f32(addend: int, left: int, right: int) -> int:
 
 
 @kernel
-def combine_f32(arithmetic: int, a: int, b: int, scalar: int) -> int:
+def combine_f32(arithmetic: int, a: int, b: int, scalar: int) -> Word:
     """Return the bits of one f32 element."""
     if arithmetic == FMA:
         return fma_f32(a, b, scalar)
@@ -110,7 +110,7 @@ def combine_f32(arithmetic: int, a: int, b: int, scalar: int) -> int:
 
 
 @kernel
-def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> int:
+def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> Word:
     """Return the bits of one f16 element."""
     x = f16_to_f32(a)
     y = f16_to_f32(b)
@@ -127,7 +127,7 @@ def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> int:
 
 
 @kernel
-def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> int:
+def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
     """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
     a, b, scalar = operands
     if arithmetic == MOVE:

@@ -1,0 +1,164 @@
+"""The text form of a program: one declaration per line, the same order as in the program.
+
+    program gemv 2 x 2
+    color x 0
+    code head
+      buffer A f32 [4, 3] @ 0
+      mem1d column A extent 4 stride 3 offset 0
+      input_queue 2 x
+      task work entry
+        loop k 3
+          @fmacs y, y, column[k], x(k)
+
+Descriptors with an offset are written `name[offset]`, elements of buffers `buffer(index)`,
+numbers `#value`. Indentation shows nesting. Equal programs print equally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilewright.simulator.dsd import Dsd, Element, Fabin, Immediate, Index, Mem1d, Mem4d, Operand
+from tilewright.simulator.program import (
+    Activate,
+    Add,
+    Block,
+    DsdOperation,
+    ElementCode,
+    If,
+    Instruction,
+    Loop,
+    Program,
+    Set,
+    Task,
+    Unblock,
+)
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+
+
+def print_program(program: Program) -> str:
+    """Return the text form of a program."""
+    lines = [f"program {program.name} {program.height} x {program.width}"]
+    lines += [f"color {color.name} {color.id}" for color in program.colors]
+    for code in program.codes:
+        lines += _code(code)
+    for name, area in placement_areas(program):
+        lines.append(f"place {name} {area}")
+    for route in program.routes:
+        rx, tx = "".join(route.rx), "".join(route.tx)
+        lines.append(f"route {route.color} {route.area} rx {rx} tx {tx}")
+    lines += [_edge("edge_input", port) for port in program.edge_inputs]
+    lines += [_edge("edge_output", port) for port in program.edge_outputs]
+    return "\n".join(lines) + "\n"
+
+
+def placement_areas(program: Program) -> list[tuple[str, Area]]:
+    """Return disjoint rectangles that cover the grid, each with its code, in reading order."""
+    left = program.placement.copy()
+    areas = []
+    for row in range(program.height):
+        for column in range(program.width):
+            code = int(left[row, column])
+            if code < 0:
+                continue
+            line = left[row, column:] == code
+            width = line.size if line.all() else int(np.argmin(line))
+            below = (left[row:, column : column + width] == code).all(axis=1)
+            height = below.size if below.all() else int(np.argmin(below))
+            left[row : row + height, column : column + width] = -1
+            areas.append((program.codes[code].name, Area(row, column, height, width)))
+    return areas
+
+
+def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
+    """Yield the lines of a body of instructions."""
+    pad = "  " * depth
+    for instruction in body:
+        match instruction:
+            case DsdOperation():
+                yield pad + _operation(instruction)
+            case Loop(variable, count, inner):
+                yield f"{pad}loop {variable} {count}"
+                yield from print_body(inner, depth + 1)
+            case If(variable, below, then, otherwise):
+                yield f"{pad}if {variable} < {below}"
+                yield from print_body(then, depth + 1)
+                if otherwise:
+                    yield f"{pad}else"
+                    yield from print_body(otherwise, depth + 1)
+            case Set(variable, value) | Add(variable, value):
+                yield f"{pad}{type(instruction).__name__.lower()} {variable} {value}"
+            case Activate(task) | Block(task) | Unblock(task):
+                yield f"{pad}{type(instruction).__name__.lower()} {task}"
+
+
+def _code(code: ElementCode) -> Iterator[str]:
+    yield f"code {code.name}"
+    for buffer in code.buffers:
+        shape = ", ".join(str(n) for n in buffer.shape)
+        yield f"  buffer {buffer.name} {buffer.dtype} [{shape}] @ {buffer.address}"
+    for dsd in code.dsds:
+        yield f"  {_dsd(dsd)}"
+    for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
+        for queue in queues:
+            yield f"  {kind}_queue {queue.id} {queue.color}"
+    for task in code.tasks:
+        yield f"  {_task(task)}"
+        yield from print_body(task.body, 2)
+
+
+def _task(task: Task) -> str:
+    marks = [mark for mark, on in (("entry", task.entry), ("blocked", task.blocked)) if on]
+    return " ".join(["task", task.name, *marks])
+
+
+def _dsd(dsd: Dsd) -> str:
+    if isinstance(dsd, Mem1d):
+        return (
+            f"mem1d {dsd.name} {dsd.buffer} extent {dsd.extent} stride {dsd.stride} "
+            f"offset {dsd.offset}"
+        )
+    if isinstance(dsd, Mem4d):
+        extents = ", ".join(str(n) for n in dsd.extents)
+        strides = ", ".join(str(n) for n in dsd.strides)
+        return (
+            f"mem4d {dsd.name} {dsd.buffer} extent [{extents}] stride [{strides}] "
+            f"offset {dsd.offset}"
+        )
+    kind = "fabin" if isinstance(dsd, Fabin) else "fabout"
+    return f"{kind} {dsd.name} queue {dsd.queue} extent {dsd.extent}"
+
+
+def _operation(op: DsdOperation) -> str:
+    operands = ", ".join(_operand(operand) for operand in (op.dest, *op.sources))
+    text = f"@{op.operation} {operands}"
+    if op.asynchronous:
+        text += " async"
+    if op.microthread is not None:
+        text += f" ut {op.microthread}"
+    if op.activate is not None:
+        text += f" activate {op.activate}"
+    if op.unblock is not None:
+        text += f" unblock {op.unblock}"
+    return text + (f" label {op.label}" if op.label else "")
+
+
+def _operand(operand: Operand) -> str:
+    if isinstance(operand, Immediate):
+        return f"#{operand.value!r}"
+    if isinstance(operand, Element):
+        return f"{operand.buffer}({operand.index})"
+    return operand.dsd if operand.offset == Index() else f"{operand.dsd}[{operand.offset}]"
+
+
+def _edge(kind: str, port: EdgeInput | EdgeOutput) -> str:
+    last = port.first + port.positions
+    text = (
+        f"{kind} {port.name} side {port.side} [{port.first}:{last}] color {port.color} "
+        f"{port.dtype} count {port.count}"
+    )
+    if isinstance(port, EdgeInput):
+        text += f" interval {port.interval} start {port.start}"
+    return text
