@@ -62,7 +62,17 @@ class Estimates:
             attributes,
             tuple(actions),
             where,
+            {action.name: self._of_action(action) for action in spec.actions},
         )
+
+    def _of_action(self, action: ActionSpec) -> Mapping[str, object]:
+        raw = dict(action.extra_attributes_for_component_model)
+        if action.bits_per_action is not None:
+            raw["bits_per_action"] = action.bits_per_action
+        where = self._resolver.where("actions")
+        return {
+            name: evaluate_deep(value, self._resolver.names, where) for name, value in raw.items()
+        }
 
 
 class _LazyAttributes(dict[str, object]):

@@ -26,6 +26,7 @@ class CostQuery:
     attributes: Mapping[str, object]
     actions: tuple[str, ...]
     where: Where | None = None
+    action_attributes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ def load_cost_table(
 
 def find_costs(query: CostQuery, estimators: tuple[Estimator, ...]) -> CostEstimate:
     """Ask each estimator in turn; SpecError with what to do if none knows the component."""
-    for estimator in (*estimators, DummyEstimator(), _HwComponents()):
+    from tilewright.arch.hwcomponents import HwComponents
+
+    for estimator in (*estimators, DummyEstimator(), HwComponents()):
         found = estimator.estimate(query)
         if found is not None:
             return found
@@ -121,34 +124,6 @@ def find_costs(query: CostQuery, estimators: tuple[Estimator, ...]) -> CostEstim
         instead="write area, leak_power, and energy and throughput of each action in the file, "
         "give a cost table" + ("" if installed else ", or install the package hwcomponents"),
     )
-
-
-class _HwComponents:
-    """Adapter to the `hwcomponents` package; knows nothing when that is not installed."""
-
-    def estimate(self, query: CostQuery) -> CostEstimate | None:
-        if find_spec("hwcomponents") is None:
-            return None
-        import hwcomponents
-
-        try:
-            model = hwcomponents.get_model(
-                query.component_model or query.component_class,
-                {name: query.attributes[name] for name in query.attributes},
-            )
-            return CostEstimate(
-                float(model.area),
-                float(model.leak_power),
-                {name: self._action(model, name) for name in query.actions},
-            )
-        except Exception as error:  # whatever that package raises concerns the user's component
-            raise SpecError(
-                f"hwcomponents cannot estimate {query.name}: {error}", where=query.where
-            ) from None
-
-    def _action(self, model: Any, name: str) -> ActionEstimate:
-        energy, latency = getattr(model, name)()
-        return ActionEstimate(float(energy), 1 / latency if latency else math.inf)
 
 
 def _rows(data: object, source: str) -> dict[str, CostEstimate]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import importlib.machinery
 import importlib.util
 import json
 import math
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -137,6 +140,47 @@ def test_attributes_are_evaluated_for_the_estimator(matmul: Scope) -> None:
     assert seen[0].attributes["n_banks"] == 16
     assert seen[0].attributes["tech"] == 65e-9
     assert seen[0].attributes["size"] == 8
+
+
+def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a stand-in with the package's interface: the package is not on the index here."""
+    asked: list[tuple[str, dict[str, object], dict[str, object]]] = []
+
+    class Model:
+        area, leak_power = 2.0, 3.0
+
+        def try_call_arbitrary_action(
+            self, action_name: str, _return_estimation_object: bool, **given: object
+        ) -> types.SimpleNamespace:
+            asked.append((action_name, {}, given))
+            if given.get("tech") == "bad":
+                raise ValueError("unknown technology")
+            return types.SimpleNamespace(value=(1e-12, 4e9))
+
+    package = types.ModuleType("hwcomponents")
+    package.__spec__ = importlib.machinery.ModuleSpec("hwcomponents", None)
+    package.get_model = lambda name, attributes, required_actions: Model()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hwcomponents", package)
+    text = OPEN.replace(
+        "component_class: SRAM",
+        "component_class: SRAM, actions: [{name: read, bits_per_action: 64}]",
+    )
+    memory = flatten(load_arch(text))[0].component("M")
+    assert (memory.area, memory.leak_power) == (2, 3)
+    assert memory.action("write").energy == 2e-12
+    assert memory.action("read").throughput == 4e9
+    assert [(name, given.get("bits_per_action")) for name, _, given in asked[:2]] == [
+        ("read", 64),
+        ("write", None),
+    ]
+    bad = text.replace(
+        "  nodes:",
+        "  extra_attributes_for_all_component_models: {tech: 'bad'}\n"
+        "  variables: {bad: 1}\n  nodes:",
+    )
+    with pytest.raises(SpecError, match="cannot estimate M: it answered|cannot estimate"):
+        Model.area = math.nan
+        flatten(load_arch(bad))
 
 
 @pytest.mark.parametrize(
