@@ -13,7 +13,7 @@ import pytest
 from tilewright.arch.components import Container, Memory, Network, Scope, Toll
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flat import FlatArch
-from tilewright.arch.flatten import flatten
+from tilewright.arch.flattening import flatten
 from tilewright.arch.latency import LinearLatency
 from tilewright.arch.load import load_arch
 

@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.arch.components import Memory, Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flatten import flatten
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.printing import dump_arch
 

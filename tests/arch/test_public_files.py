@@ -11,7 +11,7 @@ import pytest
 from tilewright.arch.components import Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.estimate import load_cost_table
-from tilewright.arch.flatten import flatten
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.printing import dump_arch
 from tilewright.arch.source import load_document

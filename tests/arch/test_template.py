@@ -173,7 +173,7 @@ def test_an_included_key_that_is_missing(tmp_path: Path) -> None:
 def test_plain_files_do_not_import_jinja() -> None:
     code = (
         "import sys\nfrom tilewright.arch.load import load_arch\n"
-        "from tilewright.arch.flatten import flatten\nimport tilewright.arch.render\n"
+        "from tilewright.arch.flattening import flatten\nimport tilewright.arch.render\n"
         "from tilewright.arch.source import load_document\nload_document('x', text='a: 1')\n"
         "print([m for m in ('jinja2', 'networkx', 'numba', 'numpy') if m in sys.modules])"
     )

@@ -16,7 +16,7 @@ import pytest
 from tilewright.arch.components import Scope, TensorHolder
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.estimate import load_cost_table
-from tilewright.arch.flatten import flatten
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.printing import dump_arch
 from tilewright.arch.render import svg
