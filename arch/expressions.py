@@ -29,7 +29,7 @@ from tilewright.arch.operators import (
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 40
-MAX_STEPS = 10_000
+MAX_STEPS = 50_000
 _ALLOWED = (
     "allowed are numbers, names, + - * / // % **, comparisons, and / or / not, A if C else B, "
     "& | ~ - ^ on sets, calls such as max(...), and `f(a) for a in list` inside a call"
@@ -236,7 +236,7 @@ class _Compiler:
 
     def _tuple(self, node: ast.Tuple | ast.List, depth: int) -> Code:
         parts = [self.compile(value, depth) for value in node.elts]
-        return lambda frame: tuple(part(frame) for part in parts)
+        return lambda frame: frame.steps.charge(tuple(part(frame) for part in parts))
 
     _list = _tuple
 
@@ -245,9 +245,9 @@ class _Compiler:
             raise self._refuse(node)
         keys = [self.compile(key, depth) for key in node.keys if key is not None]
         values = [self.compile(value, depth) for value in node.values]
-        return lambda frame: {
-            key(frame): value(frame) for key, value in zip(keys, values, strict=True)
-        }
+        return lambda frame: frame.steps.charge(
+            {key(frame): value(frame) for key, value in zip(keys, values, strict=True)}
+        )
 
     def _call(self, node: ast.Call, depth: int) -> Code:
         if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
@@ -293,7 +293,7 @@ class _Compiler:
                     results.append(element(frame))
             if had:
                 frame.local[name] = outer
-            return tuple(results)
+            return frame.steps.charge(tuple(results))
 
         return run
 

@@ -26,7 +26,7 @@ _STRING_METHODS = frozenset(
     isdigit""".split()  # noqa: SIM905
 )
 _DICT_METHODS = frozenset(["items", "keys", "values", "get"])
-_LIST_METHODS = frozenset(["index", "count", "append"])
+_LIST_METHODS = frozenset(["index", "count"])
 _METHODS: dict[type, frozenset[str]] = {
     str: _STRING_METHODS,
     dict: _DICT_METHODS,
@@ -57,6 +57,22 @@ class Budget:
         if size > MAX_TEXT:
             raise LimitError(f"{what} is larger than {MAX_TEXT // 2**20} MiB")
 
+    def measured(self, value: Any) -> Any:
+        """Count all parts of a list or mapping: shared parts multiply when they are printed."""
+        queue, parts = [value], 0
+        while queue:
+            part = queue.pop()
+            parts += 1
+            if parts > MAX_VALUE:
+                raise LimitError(f"a value has more than {MAX_VALUE} characters or items")
+            if isinstance(part, dict):
+                queue.extend(part.values())
+            elif isinstance(part, list | tuple):
+                queue.extend(part)
+        self.steps += parts // 16
+        self.step()
+        return value
+
     def bounded(self, iterable: Iterable[object]) -> Iterator[object]:
         """Iterate and count."""
         for item in iterable:
@@ -72,11 +88,14 @@ class Environment(SandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         _check_operands(operator, left, right)
-        return _check_value(super().call_binop(context, operator, left, right))
+        result = _check_value(super().call_binop(context, operator, left, right))
+        return self.budget.measured(result) if isinstance(result, list | tuple) else result
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         __self.budget.step()
-        return super().call(__context, __obj, *args, **kwargs)
+        result = super().call(__context, __obj, *args, **kwargs)
+        boxed = isinstance(result, list | tuple | dict)
+        return __self.budget.measured(result) if boxed else result
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if attr.startswith("_"):
@@ -108,6 +127,7 @@ def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> En
     environment.filters = {name: environment.filters[name] for name in sorted(_FILTERS)}
     environment.filters["join"] = _join
     environment.globals["_bounded"] = budget.bounded
+    environment.globals["_measured"] = budget.measured
     environment.globals["_concat"] = lambda parts: _check_value("".join(map(str, parts)))
     for name in ("lipsum", "cycler", "joiner"):
         environment.globals.pop(name, None)
@@ -180,6 +200,8 @@ class _Bounder:
                 setattr(node, field, self._replaced(value))
             elif isinstance(value, list):
                 value[:] = [self._replaced(v) if isinstance(v, nodes.Node) else v for v in value]
+        if isinstance(node, nodes.List | nodes.Tuple | nodes.Dict) and _is_value(node):
+            return self._call("_measured", node)
         if isinstance(node, nodes.Concat):
             return self._call("_concat", nodes.List(node.nodes, lineno=node.lineno))
         return node
@@ -191,6 +213,11 @@ class _Bounder:
         if argument.environment is not None:
             call.set_environment(argument.environment)
         return call
+
+
+def _is_value(node: nodes.Node) -> bool:
+    """A tuple may also be the target of `set` or `for`."""
+    return getattr(node, "ctx", "load") == "load"
 
 
 def _check_operands(operator: str, left: Any, right: Any) -> None:

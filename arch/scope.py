@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tilewright.arch.components import Kept, Scope
 from tilewright.arch.errors import ExpressionError, Where
-from tilewright.arch.expressions import evaluate
+from tilewright.arch.expressions import MAX_STEPS, evaluate
+from tilewright.arch.operators import EvaluationError, Steps
 from tilewright.arch.sets import NameSet, Universe
 
 Names = Mapping[str, object]
@@ -61,11 +62,17 @@ class LazyNames(Mapping[str, object]):
 
 def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
     """Evaluate an expression, or all expressions inside a list or mapping."""
+    if not isinstance(value, dict | list):
+        return evaluate(value, names, where)
+    result: object
     if isinstance(value, dict):
-        return {key: evaluate_deep(inner, names, where) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [evaluate_deep(inner, names, where) for inner in value]
-    return evaluate(value, names, where)
+        result = {key: evaluate_deep(inner, names, where) for key, inner in value.items()}
+    else:
+        result = [evaluate_deep(inner, names, where) for inner in value]
+    try:
+        return Steps(MAX_STEPS).charge(result)
+    except EvaluationError as error:
+        raise ExpressionError(f"the list is too large: {error}", where=where) from None
 
 
 class Layer(Mapping[str, object]):

@@ -97,6 +97,7 @@ def test_other_values_stand_for_themselves() -> None:
         ("range(10 ** 9)", "more than 10000 items"),
         ("sum(a * b for a in range(9000) for b in range(9000))", "is not allowed"),
         ("sum(sum(a for a in range(9000)) for b in range(9000))", "too many steps"),
+        ("sum(len((a, (row, row))) for a in range(9000))", "too many steps"),
         ("int(inf)", "int() does not apply"),
         ("log(0)", "the expression fails"),
         ("(" * 100 + "1" + ")" * 100 + " +" * 3000, "more than 2000 characters"),

@@ -199,6 +199,12 @@ def test_a_cycle_of_variables_is_an_error(change: Change) -> None:
     assert error.where.line == 2
 
 
+def test_lists_that_double_are_an_error(change: Change) -> None:
+    doubled = "".join(f"  {x}{i}: [{x}{i - 1}, {x}{i - 1}]\n" for x in "ab" for i in range(1, 40))
+    text = f"variables:\n  a0: 1\n  b0: 1\n{doubled}" + change("size: 1024", "size: a39 == b39")
+    assert "too many steps" in failure(text).what
+
+
 def test_fields_see_the_fields_beside_them(change: Change, matmul: Scope) -> None:
     text = change("size: 1024", "size: 1024\n    area: size * 2\n    leak_power: area / 1024")
     component = flatten(load_arch(text), matmul)[0].component("BUF")

@@ -120,6 +120,8 @@ def test_include_all_and_the_questions_about_paths(tmp_path: Path) -> None:
             1,
         ),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end", 1),
+        ("{% set x = [1] %}" + "{% set x = [x, x] %}" * 60 + "{{ x }}", "more than 65536", 1),
+        ("{% set x = {'a': 1} %}" + "{% set x = dict(a=x, b=x) %}" * 60, "more than 65536", 1),
         ("{{ ''.__class__ }}", "unsafe", 1),
         ("{{ cwd.__globals__ }}", "unsafe", 1),
         ("{{ 'x'.format(1) }}", "unsafe", 1),
