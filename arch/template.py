@@ -227,7 +227,7 @@ class _File:
     # ---- what went wrong
 
     def _explain(self, error: Exception, variables: Mapping[str, object]) -> SpecError:
-        where = Where(self.name, _line_of(error))
+        where = Where(self.name, _line_of(error) or 1)
         if isinstance(error, _NotFoundError | _OutsideError):
             return SpecError(error.what, where=where, value=error.name, instead=error.instead)
         if isinstance(error, TemplateAssertError | LimitError):
