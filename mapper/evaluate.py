@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
 from tilewright.mapper.model.guards import check
+from tilewright.mapper.model.occupancy import Body
 from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
 from tilewright.mapper.model.tally import Tally, tally
 from tilewright.mapper.model.view import Count, View, make_view
@@ -80,9 +82,20 @@ def evaluate_flat(runs: list[tuple[Path, View]], conventions: Conventions) -> Sc
     ]
     for one in tallies:
         check(one)
-    peaks = peak_bits(tallies)
-    check_capacity(tallies, peaks)
+    bodies = [Body(one.path, one.occupancy) for one in tallies]
+    peaks = peak_bits(bodies, conventions.shared)
+    check_capacity(bodies, peaks, _sizes(tallies))
     return _score(tallies, peaks, conventions)
+
+
+def _sizes(tallies: list[Tally]) -> dict[str, float]:
+    """Bits of each memory: the least that any of the Einsums sees."""
+    sizes: dict[str, float] = {}
+    for one in tallies:
+        for component in one.view.flat.components:
+            if isinstance(component, Memory):
+                sizes[component.name] = min(component.size, sizes.get(component.name, math.inf))
+    return sizes
 
 
 def view_of(einsum: Einsum, flat: FlatArch) -> View:

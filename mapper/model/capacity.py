@@ -1,37 +1,69 @@
 """Which tiles live at the same time, and whether they fit (accelforge.md §2.4).
 
-While one Einsum runs, what others hold is live too if it sits above a loop that both share (it
-survives every turn of it), or if it is a tensor that an earlier Einsum left for a later one.
+While one Einsum runs, a tile of another is live too if it sits above a loop that both run in (it
+survives every turn of it), or if it belongs to a tensor that an earlier Einsum left there for a
+later one (lattice-dp.md §8.3).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
-from tilewright.arch.components import Memory
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Spatial, Temporal
-from tilewright.mapper.model.occupancy import Occupancy
-from tilewright.mapper.model.path import Path
-from tilewright.mapper.model.tally import Tally
+from tilewright.mapper.model.occupancy import Body, Occupancy
 from tilewright.mapper.model.view import Count, lowest_terms
 
 Key = tuple[int, str]  # number of the Storage node, tensor
+# (all Einsums, one, a later one) -> number of loops that both run in
+SharedLoops = Callable[[list[Body], int, int], int]
 
 
-def peak_bits(tallies: list[Tally]) -> dict[str, Count]:
+def loops_above_the_split(bodies: list[Body], one: int, other: int) -> int:
+    """Count the loops above the Sequential at which the two Einsums part."""
+    mine, its = bodies[one].path, bodies[other].path
+    for split, its_split in zip(mine.splits, its.splits, strict=False):
+        if split.branch != its_split.branch:
+            return sum(isinstance(s, Temporal | Spatial) for s in mine.steps[: split.position])
+    return 0
+
+
+def loops_above_exchanged(bodies: list[Body], one: int, other: int) -> int:
+    """Count the loops above the tensors that are exchanged, as accelforge does.
+
+    Loops of the mapping that no exchanged tensor sits below do not count as shared.
+    """
+    depths = []
+    spans = _spans(bodies)
+    for boundary in range(min(one, other), max(one, other)):
+        alive = [depth for first, last, depth in spans.values() if first <= boundary < last]
+        depths.append(max(alive, default=0))
+    return min(depths, default=0)
+
+
+def _spans(bodies: list[Body]) -> dict[Key, tuple[int, int, int]]:
+    """Return (first user, last user, loops above) of each tensor that Einsums exchange."""
+    spans: dict[Key, tuple[int, int, int]] = {}
+    for number, body in enumerate(bodies):
+        for held in body.held:
+            if held.backing:
+                first, _, depth = spans.get(_key(held), (number, 0, held.loops_above))
+                spans[_key(held)] = (first, number, max(depth, held.loops_above))
+    return {key: span for key, span in spans.items() if span[0] < span[1]}
+
+
+def peak_bits(bodies: list[Body], shared: SharedLoops) -> dict[str, Count]:
     """Return the most bits that live at a time in one instance of each memory in use."""
     peaks: dict[str, Count] = {}
-    users: dict[tuple[str, Key], list[int]] = {}
-    for number, tally in enumerate(tallies):
-        for held in tally.occupancy:
-            users.setdefault((held.component, _key(held)), []).append(number)
-    for number in range(len(tallies)):
+    spans = _spans(bodies)
+    for number in range(len(bodies)):
         live: dict[str, dict[Key, Count]] = {}
-        for other, tally in enumerate(tallies):
-            for held in tally.occupancy:
-                using = users[held.component, _key(held)]
-                if other == number or _is_live(held, tally, tallies[number], number, using):
+        for owner, body in enumerate(bodies):
+            common = shared(bodies, owner, number) if owner != number else 0
+            for held in body.held:
+                span = spans.get(_key(held))
+                if owner == number or held.persistent or _is_live(held, span, number, common):
                     tiles = live.setdefault(held.component, {})
                     tiles[_key(held)] = max(tiles.get(_key(held), 0), held.bits)
         for name, tiles in live.items():
@@ -39,47 +71,31 @@ def peak_bits(tallies: list[Tally]) -> dict[str, Count]:
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
 
 
-def check_capacity(tallies: list[Tally], peaks: dict[str, Count]) -> None:
-    """Raise InfeasibleMapping for the first memory whose tiles do not fit."""
+def _is_live(held: Occupancy, span: tuple[int, int, int] | None, number: int, common: int) -> bool:
+    """Is a tile of another Einsum live while Einsum `number` runs, in `common` shared loops?"""
+    if held.loops_above < common:
+        return True
+    return span is not None and span[0] <= number <= span[1]
+
+
+def check_capacity(bodies: list[Body], peaks: dict[str, Count], sizes: dict[str, float]) -> None:
+    """Raise InfeasibleMapping for the first memory whose tiles do not fit; `sizes` in bits."""
     for name, bits in peaks.items():
-        size = min(
-            component.size
-            for tally in tallies
-            for component in tally.view.flat.components
-            if component.name == name and isinstance(component, Memory)
-        )
+        size = sizes[name]
         if bits > size:
             raise InfeasibleMapping(
                 f"the tiles in {name} need {float(bits):g} bits, but its size is {size:g} bits",
                 value=float(bits),
                 instead=f"smaller tile_shapes in loops above the Storage nodes of {name}: "
-                f"{_largest(tallies, name)}",
+                f"{_largest(bodies, name)}",
             )
 
 
-def _largest(tallies: list[Tally], name: str) -> str:
-    tiles = [held for tally in tallies for held in tally.occupancy if held.component == name]
+def _largest(bodies: list[Body], name: str) -> str:
+    tiles = [held for body in bodies for held in body.held if held.component == name]
     tiles.sort(key=lambda held: (-held.bits, held.key))
     return ", ".join(f"{held.tensor} takes {float(held.bits):g}" for held in tiles[:3])
 
 
 def _key(held: Occupancy) -> Key:
     return held.origin, held.tensor
-
-
-def _is_live(held: Occupancy, owner: Tally, running: Tally, number: int, users: list[int]) -> bool:
-    """Is `held`, which `owner` uses, live while Einsum `number` (`running`) is computed?"""
-    if held.persistent:
-        return True
-    shared = _shared_loops(owner.path, running.path)
-    if held.loops_above < shared:
-        return True
-    return held.loops_above == shared and min(users) < number < max(users)
-
-
-def _shared_loops(one: Path, other: Path) -> int:
-    """Loops above the Sequential at which two paths part."""
-    for mine, its in zip(one.splits, other.splits, strict=False):
-        if mine.branch != its.branch:
-            return sum(isinstance(step, Temporal | Spatial) for step in one.steps[: mine.position])
-    return 0

@@ -14,6 +14,11 @@ from tilewright.arch.components import Component, SpatialDim
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flat import instances, instances_accelforge
 from tilewright.mapper.mapping import Temporal
+from tilewright.mapper.model.capacity import (
+    SharedLoops,
+    loops_above_exchanged,
+    loops_above_the_split,
+)
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
 from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
 from tilewright.mapper.model.nest import (
@@ -36,8 +41,9 @@ class Conventions:
 
     `first_tiles`: what becomes of initial_tile_shape; `traffic`, `turns`, `steps`, `used`: how
     uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `copy`:
-    what a copy Einsum moves; `gate`: the part of a gateable fanout that leaks; `instances`: how
-    many instances of a component have area and leak.
+    what a copy Einsum moves; `shared`: which loops two Einsums run in together; `gate`: the part
+    of a gateable fanout that leaks; `instances`: how many instances of a component have area and
+    leak.
     """
 
     name: str
@@ -48,6 +54,7 @@ class Conventions:
     used: Callable[[Loop], Count]
     stops: StopRule
     copy: Callable[[Path, View], Plan]
+    shared: SharedLoops
     gate: Callable[[SpatialDim, Count], float]
     instances: Callable[[Component], int]
 
@@ -138,6 +145,7 @@ DEFAULT = Conventions(
     used=_whole_turns,
     stops=stop_unless_adjacent,
     copy=source_to_destination,
+    shared=loops_above_the_split,
     gate=_used_part,
     instances=instances,
 )
@@ -150,6 +158,7 @@ ACCELFORGE = Conventions(
     used=_average_lanes,
     stops=stop_at_any_holder,
     copy=source_moves_up,
+    shared=loops_above_exchanged,
     gate=_used_part_twice,
     instances=instances_accelforge,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.mapper.model.nest import Nest, Reserve
-from tilewright.mapper.model.path import Hold
+from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.view import Count, lowest_terms
 
 
@@ -19,7 +19,16 @@ class Occupancy:
     origin: int
     loops_above: int
     persistent: bool
+    backing: bool  # the outermost holder of the tensor
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One Einsum with what its tensors occupy."""
+
+    path: Path
+    held: tuple[Occupancy, ...]
 
 
 def occupancies(nest: Nest) -> list[Occupancy]:
@@ -28,6 +37,7 @@ def occupancies(nest: Nest) -> list[Occupancy]:
     shape = dict(view.einsum.bounds)
     found: list[Occupancy] = []
     above = 0
+    top = next(item for item in nest.items if isinstance(item, int) and item not in loops)
     for item in nest.items:
         if isinstance(item, Reserve):
             step = path.steps[item.holder]
@@ -47,6 +57,7 @@ def occupancies(nest: Nest) -> list[Occupancy]:
                     origin,
                     -1 if step.persistent else above,
                     step.persistent,
+                    item.holder == top,
                     holder.usage_key,
                 )
             )

@@ -1,0 +1,69 @@
+"""Cycles of the machine beside recorded ones; the validation page shows the same figures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import load_profile
+
+
+@pytest.fixture(scope="module")
+def validation(root: Path) -> ModuleType:
+    path = root / "tools" / "fabric_validation.py"
+    spec = importlib.util.spec_from_file_location("fabric_validation", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules["fabric_validation"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_page_shows_the_figures_of_today(validation: ModuleType) -> None:
+    assert validation.PAGE.read_text(encoding="utf-8") == validation.page()
+
+
+def test_reductions_within_three_percent(validation: ModuleType) -> None:
+    rows = validation.reduction_rows()
+    assert [row.name for row in rows if abs(row.error) > 0.03] == []
+
+
+def test_recorded_figures_are_those_of_the_tables(
+    validation: ModuleType, shared_data: Path
+) -> None:
+    tables = json.loads((shared_data / "wse" / "tables.json").read_text())
+    recorded = tables["two_phase_reduce_wse2"]["rows"]
+    assert [(r["step"], r["cycles"]) for r in recorded] == list(validation.REDUCTIONS)
+    operations = tables["dsd_timeline_wse3"]["rows"]
+    assert [(r["n"], r["total"]) for r in operations] == list(validation.OPERATIONS)
+    assert tables["message_wse3"]["send_dispatch_to_completion_task"] == 19
+
+
+def test_one_message_takes_19_cycles(validation: ModuleType) -> None:
+    assert validation.message_cycles() == 19
+
+
+def test_operation_timeline_exact(validation: ModuleType) -> None:
+    assert [row.error for row in validation.operation_rows()] == [0.0, 0.0, 0.0]
+
+
+def test_relay_within_five_percent(validation: ModuleType) -> None:
+    assert [row.name for row in validation.relay_rows() if abs(row.error) > 0.05] == []
+
+
+@pytest.mark.parametrize(("elements", "words"), [(2, 1), (3, 50), (16, 7), (40, 300)])
+def test_chain_equals_its_closed_form_and_a_constant(elements: int, words: int) -> None:
+    """B + 6 (P - 1) + launch; the launch does not depend on the size."""
+    profile = load_profile("wse2-sdk-sim")
+    launch = 6 + 3 - 1  # load of the first dispatch, last execution, ends counted from 0
+    cycles = Machine(chain_reduce(elements, words), profile).run().cycles
+    assert cycles == words + 6 * (elements - 1) + launch
