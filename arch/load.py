@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilewright.arch.check import check_fields
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.names import close_names, did_you_mean
 from tilewright.arch.schema import parse
@@ -128,10 +129,13 @@ def _node(document: Document, path: DocPath, item: object) -> Node:
         )
     spec = parse(model, document, path, data={} if item.value is None else item.value)
     if tag in LEAVES:
-        return Node(tag, spec, path)
+        leaf = Node(tag, spec, path)
+        check_fields(document, leaf)
+        return leaf
     children = tuple(_nodes(document, (*path, "nodes"), getattr(spec, "nodes", ())))
     node = Node(tag, spec.model_copy(update={"nodes": None}), path, children)
     _check_branch(document, node)
+    check_fields(document, node)
     return node
 
 
