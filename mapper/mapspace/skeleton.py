@@ -113,15 +113,33 @@ def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
     placed = -1
     for index, holder in enumerate((*template.holders, None)):
         level = last if holder is None else frame.level(holder.component)
-        for depth in range(placed + 1, level + 1):
+        ready = _reachable(frame, template, index, tolls)
+        tolls = [toll for toll in tolls if toll not in ready]
+        for depth in range(max(placed, level) + 1):
             name = frame.components[depth].name
-            slots += [fan for fan in fans if fan.component == name]
-            slots += [Pass(t.tensor, name) for t in tolls if t.component == name]
+            slots += [fan for fan in fans if fan.component == name and depth > placed]
+            slots += [Pass(t.tensor, name) for t in ready if t.component == name]
         placed = max(placed, level)
         if holder is not None:
             slots.append(Fill(holder.tensor, holder.component, holder.backing))
             slots += _gap(frame, template, index, bans)
     return tuple(slots)
+
+
+def _reachable(
+    frame: Frame, template: Template, index: int, tolls: Sequence[Holder]
+) -> list[Holder]:
+    """Return the tolls to be passed above holder `index`: outer levels first, per tensor."""
+    if index >= len(template.holders):
+        return list(tolls)
+    level = frame.level(template.holders[index].component)
+    waiting = [(h.tensor, frame.level(h.component)) for h in template.holders[index:]]
+    return [
+        toll
+        for toll in tolls
+        if (own := frame.level(toll.component)) < level
+        and not any(tensor == toll.tensor and other < own for tensor, other in waiting)
+    ]
 
 
 def _gap(

@@ -1,0 +1,82 @@
+"""The exact search against brute force: every loop in every gap, scored by the model."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
+
+from tilewright.arch.flatten import flatten
+from tilewright.arch.load import load_arch
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.exact import ExactSearch
+from tilewright.mapper.search.exhaustive import ExhaustiveSearch
+from tilewright.mapper.search.judge import Judge
+from tilewright.mapper.search.metrics import Objective
+from tilewright.mapper.workload import load_workload
+
+SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
+
+
+def space_of(seed: int) -> Mapspace:
+    """Return a random small mapspace; every rule of the files turns up in some of them."""
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS)
+    arch = random_arch(rng)
+    workload = load_workload(random_workload(rng, text))
+    conventions = rng.choice(("default", "accelforge"))
+    if "tensor_order" in arch:
+        conventions = "accelforge"  # by default the order of neighbouring holders means nothing
+    (einsum,) = workload.einsums
+    (flat,) = flatten(load_arch(arch), workload.scope(einsum))
+    return Mapspace(einsum, flat, conventions)
+
+
+def check(seed: int, limit: int) -> bool:
+    """Compare the three searches on one mapspace; False if it is too large for brute force."""
+    space = space_of(seed)
+    candidates = best_by_brute_force(space, limit)
+    if candidates is None:
+        return False
+    for objective, second in SECOND.items():
+        result = ExactSearch().find(space, objective, None)
+        assert result.proven
+        if not candidates:
+            assert result.best is None
+            continue
+        assert result.best is not None
+        confirmed = Judge(space).confirm(result.best)
+        least = min(candidate.value(objective) for candidate in candidates)
+        assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
+        assert result.lower_bound == pytest.approx(least, rel=1e-9)
+        ties = [c.value(second) for c in candidates if c.value(objective) <= least * (1 + 1e-9)]
+        assert confirmed.value(second) <= min(ties) * (1 + 1e-9)
+        assert space.contains(confirmed.mapping) is None
+    return True
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_search_equals_brute_force(block: int) -> None:
+    done = [seed for seed in range(block * 15, block * 15 + 15) if check(seed, limit=1500)]
+    assert len(done) >= 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(30))
+def test_search_equals_brute_force_on_many(block: int) -> None:
+    done = [seed for seed in range(1000 + block * 20, 1020 + block * 20) if check(seed, limit=4000)]
+    assert len(done) >= 3
+
+
+@pytest.mark.parametrize("seed", [3, 11, 27, 40])
+def test_canonical_mapspace_holds_an_optimum(seed: int) -> None:
+    space = space_of(seed)
+    if space.size.points > 4000:
+        space = space_of(seed + 100)
+    exact = ExactSearch().find(space, "energy", None)
+    listed = ExhaustiveSearch().find(space, "energy", 20.0)
+    assert listed.proven
+    assert (exact.best is None) == (listed.best is None)
+    if exact.best is not None and listed.best is not None:
+        assert exact.best.energy == pytest.approx(listed.best.energy, rel=1e-9)

@@ -1,0 +1,372 @@
+"""Random small designs, and a brute force over them that shares no code with the search's loops."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import permutations, product
+
+from tilewright.arch.components import Component
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.placement import Holder, Template
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.judge import Judge
+from tilewright.mapper.search.result import Candidate
+
+MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
+EINSUMS = (
+    MATMUL,
+    "Z[m] = A[m, k] * B[k]",
+    "Z[m, n] = A[m, n] * B[n]",
+    "Z[p] = A[W: p + r] * B[r]",
+    "Z[p, m] = A[W: 2 * p + r] * B[m, r]",
+    "Z[i] = A[i, k] * B[k, l] * C[l]",
+)
+
+
+def random_arch(rng: random.Random) -> str:
+    """Write an architecture of 2 or 3 memories with random numbers and constraints."""
+    lines = ["arch:", "  nodes:"]
+    lines += _memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', rng, 50)
+    if rng.random() < 0.15:
+        lines += _toll("WIRE", rng)
+    free = ", force_memory_hierarchy_order: false" if rng.random() < 0.1 else ""
+    rules = _buffer_rules(rng) + free
+    lines += _memory("BUF", str(rng.choice((64, 96, 160, 320))), rules, rng, 5)
+    if rng.random() < 0.7 and not free:
+        lines += _container(rng)
+    if rng.random() < 0.15:
+        lines += _toll("LINK", rng)
+    if rng.random() < 0.6:
+        size = rng.choice((8, 16, 24, 48))
+        rules = rng.choice(("keep: output", "keep: weight", "keep: Nothing, may_keep: All"))
+        lines += _memory("REG", str(size), rules + free, rng, 1)
+    lines += ["  - !Compute", "    name: MAC", *_zero()]
+    lines += [f"    actions: [{{name: compute, energy: 0.5, throughput: {rng.choice((1, 4))}}}]"]
+    return "\n".join(lines) + "\n"
+
+
+def _toll(name: str, rng: random.Random) -> list[str]:
+    direction = rng.choice(("up", "down", "up_and_down"))
+    return [
+        "  - !Toll",
+        f"    name: {name}",
+        *_zero(),
+        f"    direction: {direction}",
+        f"    tensors: {{keep: {rng.choice(('All', 'input | output', 'weight'))}}}",
+        "    actions:",
+        f"    - {{name: read, energy: {rng.randrange(1, 9)}, throughput: {rng.choice((4, 64))}}}",
+    ]
+
+
+def _zero() -> list[str]:
+    return ["    leak_power: 0", "    area: 0"]
+
+
+def _memory(name: str, size: str, rules: str, rng: random.Random, cost: int) -> list[str]:
+    leak = rng.choice((0, 0, 0, 3))
+    throughput = rng.choice((2, 8, 64, 256))
+    skip = rng.choice(("true", "true", "false"))
+    return [
+        "  - !Memory",
+        f"    name: {name}",
+        f"    size: {size}",
+        f"    leak_power: {leak}",
+        "    area: 0",
+        f"    skip_initial_output_write: {skip}",
+        f"    tensors: {{{rules}}}",
+        "    actions:",
+        f"    - {{name: read, energy: {cost + rng.randrange(4)}, throughput: {throughput}}}",
+        f"    - {{name: write, energy: {cost + rng.randrange(4)}, throughput: {throughput}}}",
+    ]
+
+
+def _buffer_rules(rng: random.Random) -> str:
+    rules = [rng.choice(("keep: All", "keep: Nothing, may_keep: All", "keep: input, may_keep: All"))]
+    extra = rng.choice(("", "", "refetch", "resend", "order", "shape"))
+    if extra == "refetch":
+        rules.append(f"no_refetch_from_above: {rng.choice(('weight', 'output', 'input'))}")
+    elif extra == "resend":
+        rules.append(f"no_resend_to_below: {rng.choice(('weight', 'output', 'input'))}")
+    elif extra == "shape":
+        operator = rng.choice(("<=", "product<=", "==", ">="))
+        value = rng.choice((2, 4))
+        rules.append(
+            f"tile_shape: [{{expression: weight.rank_variables, operator: '{operator}',"
+            f" value: {value}}}]"
+        )
+    elif extra == "order":
+        rules.append("tensor_order_options: [[output, weight], [input, weight]]")
+    return ", ".join(rules)
+
+
+def _container(rng: random.Random) -> list[str]:
+    lines = ["  - !Container", "    name: PE", "    spatial:"]
+    for name in ("x", "y")[: rng.choice((1, 1, 2))]:
+        fields = [f"name: {name}", f"fanout: {rng.choice((2, 3, 4))}"]
+        extra = rng.choice(("", "", "may", "reuse", "usage", "bounds"))
+        if extra == "may":
+            fields.append(f"may_reuse: {rng.choice(('Nothing', 'input', 'weight | output'))}")
+        elif extra == "reuse":
+            fields.append(f"reuse: {rng.choice(('input', 'output', 'weight'))}")
+        elif extra == "usage":
+            fields.append(f"min_usage: {rng.choice((0.5, 1))}")
+        elif extra == "bounds":
+            operator = rng.choice(("<=", "product<=", "<", "product<"))
+            target = "output.rank_variables"
+            fields.append(
+                f"loop_bounds: [{{expression: {target}, operator: '{operator}', value: 2}}]"
+            )
+        if rng.random() < 0.2:
+            fields.append("power_gateable: true")
+        lines.append(f"    - {{{', '.join(fields)}}}")
+    return lines
+
+
+def random_workload(rng: random.Random, text: str) -> str:
+    """Write a workload of one Einsum with small random sizes."""
+    names = sorted({c for c in text.split("=", 1)[0] + text.split("=", 1)[1] if c.islower()})
+    small = (2, 3, 4) if len(names) > 2 else (2, 3, 4, 6)
+    sizes = {name: rng.choice(small) for name in names}
+    ranks = {name.upper(): size for name, size in sizes.items()}
+    lines = ["workload:", f"  bits_per_value: {{All: {rng.choice((4, 8))}}}"]
+    if "W:" in text:
+        factor = 2 if "2 * p" in text else 1
+        ranks["W"] = factor * (sizes["p"] - 1) + sizes["r"]
+    listed = ", ".join(f"{rank}: {size}" for rank, size in sorted(ranks.items()))
+    lines.append(f"  rank_sizes: {{{listed}}}")
+    lines += ["  einsums:", f'  - einsum: "{text}"']
+    lines += ["    renames: {input: A, weight: B, output: Z}"]
+    return "\n".join(lines) + "\n"
+
+
+Lanes = dict[tuple[str, str], dict[str, int]]
+
+
+def _all_lanes(einsum: Einsum, components: tuple[Component, ...]) -> Iterator[Lanes]:
+    dims = [(c.name, d.name, d.fanout) for c in components for d in c.spatial]
+    options = []
+    for _, _, fanout in dims:
+        vectors = product(*(_factors(bound) for bound in einsum.bounds.values()))
+        options.append([v for v in vectors if _product(v) <= fanout])
+    for chosen in product(*options):
+        columns = zip(*chosen, strict=True) if chosen else [()] * len(einsum.bounds)
+        totals = [_product(column) for column in columns]
+        if all(b % t == 0 for b, t in zip(einsum.bounds.values(), totals, strict=True)):
+            yield {
+                (component, dim): dict(zip(einsum.bounds, vector, strict=True))
+                for (component, dim, _), vector in zip(dims, chosen, strict=True)
+            }
+
+
+def _factors(number: int) -> list[int]:
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def _product(numbers: tuple[int, ...]) -> int:
+    total = 1
+    for number in numbers:
+        total *= number
+    return total
+
+
+def _splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (number,)
+        return
+    for first in _factors(number):
+        for rest in _splits(number // first, parts - 1):
+            yield (first, *rest)
+
+
+def _mappings(space: Mapspace, template: Template, lanes: Lanes) -> Iterator[Mapping]:
+    einsum = space.einsum
+    backing = [h for h in template.holders if h.backing]
+    inner = [h for h in template.holders if not h.backing]
+    gaps = len(inner) + 1
+    left = {
+        v: bound // _product(tuple(chosen[v] for chosen in lanes.values()))
+        for v, bound in einsum.bounds.items()
+    }
+    per_variable = [list(_splits(left[v], gaps)) for v in einsum.bounds]
+    for turns in product(*per_variable):
+        loops = [
+            [(v, turn[gap]) for v, turn in zip(einsum.bounds, turns, strict=True) if turn[gap] > 1]
+            for gap in range(gaps)
+        ]
+        for orders in product(*(permutations(gap) for gap in loops)):
+            yield _build(space, (backing, inner, template.tolls), orders, lanes)
+
+
+def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Mapping:
+    backing, inner, tolls = holders  # type: ignore[misc]
+    nodes: list[Node] = [Storage((h.tensor,), h.component) for h in backing]
+    shape = dict(space.einsum.bounds)
+    dealt: set[tuple[str, str]] = set()
+    passed: set[Holder] = set()
+    for gap, order in enumerate(orders):  # type: ignore[arg-type,var-annotated]
+        for variable, turn in order:
+            shape[variable] //= turn
+            nodes.append(Temporal(variable, shape[variable]))
+        depth = (
+            space.frame.level(inner[gap].component)
+            if gap < len(inner)
+            else len(space.frame.components)
+        )
+        coming = {(h.tensor, space.frame.level(h.component)) for h in inner[gap:]}
+        for toll in tolls:
+            own = space.frame.level(toll.component)
+            later = any(t == toll.tensor and level < own for t, level in coming)
+            if toll not in passed and own < depth and not later:
+                passed.add(toll)
+                nodes.append(Storage((toll.tensor,), toll.component))
+        for key, chosen in lanes.items():
+            if key in dealt or space.frame.level(key[0]) > depth:
+                continue
+            dealt.add(key)
+            for variable, lane in chosen.items():
+                if lane > 1:
+                    shape[variable] //= lane
+                    nodes.append(Spatial(variable, shape[variable], key[1], key[0]))
+        if gap < len(inner):
+            nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
+    nodes.append(Compute(space.einsum.name, space.frame.components[-1].name))
+    return Mapping(tuple(nodes))
+
+
+def breaks_rule(space: Mapspace, template: Template, mapping: Mapping) -> bool:
+    """Check the rules of the files on a mapping, straight from their definitions (§2.7)."""
+    return (
+        _breaks_dims(space, mapping)
+        or _breaks_fetch(space, template, mapping)
+        or _breaks_shape(space, template, mapping)
+    )
+
+
+def _breaks_shape(space: Mapspace, template: Template, mapping: Mapping) -> bool:
+    if space.conventions == "accelforge":
+        return False
+    shape = dict(space.einsum.bounds)
+    seen: set[str] = set()
+    for node in mapping.nodes:
+        if isinstance(node, (Temporal, Spatial)):
+            shape[node.rank_variable] = node.tile_shape
+        if isinstance(node, Storage) and node.component not in seen:
+            seen.add(node.component)
+            for bound in template.placement.rules_of(node.component).tile_shape:
+                values = [shape[v] for v in shape if v in bound.rank_variables]
+                if bound.operator.startswith("product"):
+                    values = [_product(tuple(values))]
+                compare = {
+                    "<=": lambda a, b: a <= b,
+                    "==": lambda a, b: a == b,
+                    ">=": lambda a, b: a >= b,
+                }[bound.operator.removeprefix("product")]
+                if not all(compare(value, bound.value) for value in values):
+                    return True
+    return False
+
+
+def _breaks_dims(space: Mapspace, mapping: Mapping) -> bool:
+    used = lanes_used(space, mapping)
+    einsum = space.einsum
+    for component in space.frame.components:
+        for dim in component.spatial:
+            chosen = used.get((component.name, dim.name), {})
+            for access in einsum.accesses:
+                if access.tensor in dim.reuse and any(
+                    chosen.get(v, 1) > 1 for v in access.rank_variables
+                ):
+                    return True
+            for bound in dim.loop_bounds:
+                values = [chosen.get(v, 1) for v in einsum.bounds if v in bound.rank_variables]
+                if bound.operator.startswith("product"):
+                    values = [_product(tuple(values))]
+                limit = bound.value - (1 if bound.operator.endswith("<") else 0)
+                if any(value > limit for value in values):
+                    return True
+    return False
+
+
+def lanes_used(space: Mapspace, mapping: Mapping) -> Lanes:
+    """Return the lanes of every dimension, from the mapping's spatial loops."""
+    shape = dict(space.einsum.bounds)
+    used: Lanes = {}
+    for node in mapping.nodes:
+        if isinstance(node, (Temporal, Spatial)):
+            turns = shape[node.rank_variable] // node.tile_shape
+            shape[node.rank_variable] = node.tile_shape
+            if isinstance(node, Spatial):
+                used.setdefault((node.component, node.name), {})[node.rank_variable] = turns
+    return used
+
+
+def _breaks_fetch(space: Mapspace, template: Template, mapping: Mapping) -> bool:
+    spatial_too = space.conventions != "accelforge"
+    for name, tensors in template.placement.kept:
+        rules = template.placement.rules_of(name)
+        for tensor in tensors:
+            seen_first = between_up = below = False
+            access = space.einsum.access(tensor)
+            for node in mapping.nodes:
+                if isinstance(node, Storage) and tensor in node.tensors:
+                    if below:
+                        below = False
+                    elif node.component == name:
+                        below = tensor in rules.no_resend_to_below
+                        between_up = False
+                        seen_first = True
+                    elif not seen_first:
+                        between_up = tensor in rules.no_refetch_from_above
+                loop = isinstance(node, Temporal)
+                if isinstance(node, Spatial):
+                    if between_up and spatial_too and _above(space, node, name):
+                        loop = True
+                if loop and (between_up or (below and isinstance(node, Temporal))):
+                    if access.relevance(node.rank_variable) != "relevant":  # type: ignore[union-attr]
+                        return True
+    return False
+
+
+def _above(space: Mapspace, node: Spatial, memory: str) -> bool:
+    return space.frame.level(node.component) <= space.frame.level(memory)
+
+
+def best_by_brute_force(space: Mapspace, limit: int) -> list[Candidate] | None:
+    """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
+    judge = Judge(space)
+    found: list[Candidate] = []
+    looked = 0
+    for template in space.templates:
+        legal: list[tuple[Candidate, Lanes]] = []
+        for lanes in _all_lanes(space.einsum, space.frame.components):
+            for mapping in _mappings(space, template, lanes):
+                looked += 1
+                if looked > limit:
+                    return None
+                if breaks_rule(space, template, mapping):
+                    continue
+                try:
+                    legal.append((judge.candidate(mapping), lanes))
+                except InfeasibleMapping:
+                    continue
+        found += _well_used(space, legal)
+    return found
+
+
+def _well_used(space: Mapspace, legal: list[tuple[Candidate, Lanes]]) -> list[Candidate]:
+    """Apply min_usage: where none reaches it, keep the highest usage; the innermost decides."""
+    for component in reversed(space.frame.components):
+        for dim in reversed(component.spatial):
+            if dim.min_usage <= 0 or not legal:
+                continue
+            key = (component.name, dim.name)
+            used = [
+                _product(tuple(lanes[key].values())) / dim.fanout * dim.usage_scale
+                for _, lanes in legal
+            ]
+            floor = min(max(used), dim.min_usage) - 1e-9
+            legal = [pair for pair, share in zip(legal, used, strict=True) if share >= floor]
+    return [candidate for candidate, _ in legal]
