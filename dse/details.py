@@ -1,9 +1,9 @@
 """What the report shows of one design: plain JSON values, one section per Einsum.
 
 A section: `einsum`; `loop_nest`, the mapping as text; `energy_by`, joule by component; `time_by`,
-by component in `time_unit` under `time_title`; `facts`, short statements by name; and for a simulated design
-`maps`, name -> [H][W] numbers, and `timeline`, {unit, end, lanes: [{name, spans: [[start, end,
-what, kind]]}]}.
+in `time_unit`, under `time_title`; `facts`, short statements by name; and for a simulated design
+`maps`, name -> {unit, values [H][W]}, and `timeline`, {unit, end, not_shown, lanes: [{name,
+spans: [[start, end, what, kind]]}]}.
 """
 
 from __future__ import annotations

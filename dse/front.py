@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.dse.pareto import hypervolume, oriented, reference_box
+from tilewright.dse.pareto import hypervolume, non_dominated, oriented, reference_box
 from tilewright.dse.record import Trial, front_of
 from tilewright.dse.study import StudySpec
 
@@ -39,16 +39,22 @@ def hypervolume_by_batch(spec: StudySpec, trials: Sequence[Trial]) -> list[dict[
     ended = [t for t in trials if t.status == "feasible"]
     if not ended:
         return []
+    import numpy as np
+
     goals = [objective.goal for objective in spec.objectives]
     costs = oriented([[t.metrics[o.metric] for o in spec.objectives] for t in ended], goals)
     ideal, reference = reference_box(costs)
-    history = []
+    history: list[dict[str, float]] = []
+    front, share = costs[:0], 0.0
+    seen, done = Counter(t.batch for t in trials), Counter(t.batch for t in ended)
+    tried = first = 0
     for batch in range(trials[-1].batch + 1):
-        count = sum(trial.batch <= batch for trial in ended)
-        share = round(hypervolume(costs[:count], ideal, reference), 9)
-        history.append(
-            {"batch": batch, "trials": sum(t.batch <= batch for t in trials), "share": share}
-        )
+        grown = np.concatenate([front, costs[first : first + done[batch]]])
+        grown = np.unique(grown[non_dominated(grown)], axis=0)
+        if not np.array_equal(grown, front):
+            front, share = grown, hypervolume(grown, ideal, reference)
+        tried, first = tried + seen[batch], first + done[batch]
+        history.append({"batch": batch, "trials": tried, "share": round(share, 9)})
     return history
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
@@ -17,6 +18,13 @@ _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _GENERATION = "NSGAIISampler:generation"
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    state: TrialState
+    values: list[float] | None
+    constraints: dict[str, float]
 
 
 class OptunaSampler:
@@ -37,6 +45,7 @@ class OptunaSampler:
         )
         self._waiting: list[optuna.trial.Trial] = []
         self._enqueued = False
+        self._buildable = 0
 
     def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
         """Ask for a batch; the start designs come first."""
@@ -51,9 +60,10 @@ class OptunaSampler:
     def tell(self, results: Sequence[Result]) -> None:
         """Tell in ask order."""
         for trial, result in zip(self._waiting, results, strict=True):
-            for name, excess in self._constraints(result).items():
+            told = self._told(result)
+            for name, excess in told.constraints.items():
                 trial.set_constraint(name, excess)
-            self._study.tell(trial, self._values(result))
+            self._study.tell(trial, told.values, told.state)
         self._waiting = []
 
     def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
@@ -86,26 +96,32 @@ class OptunaSampler:
         return Proposal(choice, dict(trial.system_attrs))
 
     def _frozen(self, trial: Trial, result: Result) -> FrozenTrial:
+        told = self._told(result)
         return create_trial(
-            state=TrialState.COMPLETE,
-            values=self._values(result),
+            state=told.state,
+            values=told.values,
             params=self._params(self._space.choice(trial.point)),
             distributions=dict(self._distributions),
             system_attrs=dict(trial.sampler),
-            constraints=self._constraints(result),
+            constraints=told.constraints,
         )
 
-    # A design that cannot be built breaks one constraint more than any other. Told as failed, it
-    # would teach nothing: where most designs cannot be built, NSGA-II would wait for its first
-    # generation to fill and search at random until then. Its values are never compared.
+    def _told(self, result: Result) -> _Told:
+        """Say what Optuna is told of a result.
 
-    def _values(self, result: Result) -> list[float]:
-        return [0.0] * len(self._search.objectives) if result.values is None else [*result.values]
-
-    def _constraints(self, result: Result) -> dict[str, float]:
-        if result.values is None:
-            return {_BUILDABLE: _UNBUILDABLE_EXCESS}
-        return {_BUILDABLE: 0.0, **result.excess}
+        A design that cannot be built breaks one constraint more than any other; its values are
+        never compared. Told as failed instead, it would teach nothing: where most designs cannot
+        be built, NSGA-II would search at random until its first generation is full. But before
+        two parents are known, random search is what is wanted.
+        """
+        if result.values is not None:
+            self._buildable += 1
+            constraints = {_BUILDABLE: 0.0, **result.excess}
+            return _Told(TrialState.COMPLETE, list(result.values), constraints)
+        if self._buildable < 2:
+            return _Told(TrialState.FAIL, None, {})
+        values = [0.0] * len(self._search.objectives)
+        return _Told(TrialState.COMPLETE, values, {_BUILDABLE: _UNBUILDABLE_EXCESS})
 
     def _params(self, choice: Choice) -> dict[str, Any]:
         return dict(zip(self._space.paths, choice, strict=True))

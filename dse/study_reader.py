@@ -171,14 +171,16 @@ class StudyReader:
         return Dimension(path, values, ordered=True)
 
     def _values(self, path: str, values: Sequence[Value]) -> tuple[Value, ...]:
-        texts = [canonical_json(value) for value in values]
-        for position, text in enumerate(texts):
-            if text in texts[:position]:
+        seen: set[str] = set()
+        for position, value in enumerate(values):
+            text = canonical_json(value)
+            if text in seen:
                 raise SpecError(
                     "the value is listed twice",
                     where=self._where("space", path, "values", position),
-                    value=values[position],
+                    value=value,
                 )
+            seen.add(text)
         return tuple(values)
 
     def _range(self, path: str, knob: KnobItem) -> tuple[Value, ...]:
