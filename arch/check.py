@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import ExpressionError, SpecError
 from tilewright.arch.expressions import compile_expression
 from tilewright.arch.source import DocPath, Document, format_path
 from tilewright.arch.tree import Node
@@ -53,9 +53,15 @@ class _Check:
                 self.value(str(key), (*at, key))
                 self.value(inner, (*at, key))
         elif isinstance(value, str):
-            compile_expression(value, self.document.where((*self.path, *at)))
+            self.text(value, at)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             self.number(value, at)
+
+    def text(self, value: str, at: DocPath) -> None:
+        try:
+            compile_expression(value)
+        except ExpressionError:
+            compile_expression(value, self.document.where((*self.path, *at)))
 
     def number(self, value: float, at: DocPath) -> None:
         is_fanout = at[-1] == "fanout"

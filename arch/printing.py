@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,11 +17,26 @@ def dump_arch(arch: Arch) -> str:
     top = arch.document.data
     assert isinstance(top, dict)
     block = {key: value for key, value in top["arch"].items() if key != "variables"}
+    if "cost_tables" in block:
+        block["cost_tables"] = _absolute(arch, block["cost_tables"])
     data: dict[str, object] = {}
     if arch.variables:
         data["variables"] = dict(arch.variables)
     data["arch"] = block
     return dump_yaml(data)
+
+
+def _absolute(arch: Arch, entries: list[object]) -> list[object]:
+    """Write the files of cost tables so that they are found from anywhere."""
+    found: list[object] = []
+    for index, entry in enumerate(entries):
+        file = arch.document.where(("arch", "cost_tables", index)).file
+        folder = Path(file).resolve().parent
+        if isinstance(entry, dict):
+            found.append({**entry, "file": str(folder / entry["file"])})
+        else:
+            found.append(str(folder / str(entry)))
+    return found
 
 
 def dump_yaml(data: object) -> str:

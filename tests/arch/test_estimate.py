@@ -18,6 +18,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.arch.estimate import CostQuery, load_cost_table
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
+from tilewright.arch.printing import dump_arch
 
 OPEN = """\
 arch:
@@ -69,7 +70,9 @@ def test_a_table_named_in_the_file(tmp_path: Path) -> None:
         "[{name: compute, energy: 1, throughput: 1}]}\n"
     )
     (tmp_path / "arch.yaml").write_text(text)
-    assert flatten(load_arch(tmp_path / "arch.yaml"))[0].component("M").area == 2.5
+    arch = load_arch(tmp_path / "arch.yaml")
+    assert flatten(arch)[0].component("M").area == 2.5
+    assert flatten(load_arch(dump_arch(arch)))[0].component("M").area == 2.5
     (tmp_path / "arch.yaml").write_text(text.replace("costs.json", "cost.json"))
     with pytest.raises(SpecError, match="no such file") as caught:
         load_arch(tmp_path / "arch.yaml")
