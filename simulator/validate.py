@@ -60,9 +60,7 @@ def check_code(code: ElementCode, colors: set[str]) -> None:
     _check_buffers(code)
     for queue in (*code.input_queues, *code.output_queues):
         if queue.color not in colors:
-            raise _unknown(
-                f"code {code.name}: queue {queue.id} has a", "color", queue.color, colors
-            )
+            raise _unknown(f"code {code.name}, queue {queue.id}:", "color", queue.color, colors)
     for dsd in code.dsds:
         _check_dsd(code, dsd)
     for task in code.tasks:

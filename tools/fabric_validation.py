@@ -75,7 +75,9 @@ def message_cycles() -> int:
 def operation_rows() -> list[Row]:
     """One synchronous 16-bit operation on two memory vectors, wse3-sdk-sim (wse.md §1.5)."""
     return [
-        Row(f"add16, n = {n}", run(vector_operation("add16", n, 2, "i16"), "wse3-sdk-sim").cycles, r)
+        Row(
+            f"add16, n = {n}", run(vector_operation("add16", n, 2, "i16"), "wse3-sdk-sim").cycles, r
+        )
         for n, r in OPERATIONS
     ]
 

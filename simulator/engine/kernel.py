@@ -85,4 +85,6 @@ def run(store: Table, memory: Memory) -> None:
             if store[at.S_SHUFFLE] > 0:
                 shuffle(store, count)
             visit_all(store, memory, count)
+            if store[at.S_ERROR] != at.OK:
+                return
         store[at.S_CYCLE] = now + 1

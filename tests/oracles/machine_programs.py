@@ -63,7 +63,9 @@ def chain(seed: int, width: int, words: int, dtype: str) -> Case:
         delay(code, int(rng.integers(0, 200)))
         work = code.task("work", blocked=bool(rng.integers(2)))
         dest = "out" if x else "all"
-        operation = (MOVES[dtype], dest, "all") if x == width - 1 else (ADDS[dtype], dest, "all", "in")
+        operation = (
+            (MOVES[dtype], dest, "all") if x == width - 1 else (ADDS[dtype], dest, "all", "in")
+        )
         start = work.start if rng.integers(2) else work.op
         start(*operation)
         wake = code.task("wake", entry=True)

@@ -73,9 +73,7 @@ def digests(count: int) -> list[str]:
 
 def test_compiled_equals_interpreted() -> None:
     """The same kernels as plain Python give every value, cycle and count alike."""
-    code = (
-        "import json; from test_random_programs import digests; print(json.dumps(digests(24)))"
-    )
+    code = "import json; from test_random_programs import digests; print(json.dumps(digests(24)))"
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
     oracles = os.path.join(here, "..", "oracles")  # noqa: PTH118
     environment = {

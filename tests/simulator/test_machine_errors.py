@@ -1,0 +1,355 @@
+"""What is not defined on the machine ends in a named error; the texts are pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.dsd import Element, Ref, variable
+from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.examples import message, vector_operation
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+
+WSE3 = load_profile("wse3-sdk-sim")
+WSE2 = load_profile("wse2-sdk-sim")
+
+
+def single() -> tuple[ProgramBuilder, CodeBuilder, TaskBuilder]:
+    """Return a 1 x 1 program with a vector `a` of 8 f32, and its main task."""
+    b = ProgramBuilder("single", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("a", "f32", 8)
+    code.mem1d("all", "a", 8)
+    code.mem1d("half", "a", 4)
+    main = code.task("main", entry=True)
+    b.place("main", Area(0, 0))
+    return b, code, main
+
+
+def loopback(extent: int = 8) -> tuple[ProgramBuilder, CodeBuilder, TaskBuilder]:
+    """Return `single` with a stream from the north edge in queue 2 and one to it from queue 3."""
+    b, code, main = single()
+    b.color("y")
+    code.input_queue(2, "x")
+    code.output_queue(3, "y")
+    code.fabin("in", 2, extent)
+    code.fabout("out", 3, extent)
+    b.route("x", Area(0, 0), rx="N", tx="R")
+    b.route("y", Area(0, 0), rx="R", tx="N")
+    b.edge_input(EdgeInput("xs", "N", 0, 1, "x", "f32", 8))
+    b.edge_output(EdgeOutput("ys", "N", 0, 1, "y", "f32", 8))
+    return b, code, main
+
+
+def refusal(b: ProgramBuilder, profile: object = WSE3) -> str:
+    with pytest.raises(ProgramError) as caught:
+        Machine(b.build(), profile)  # type: ignore[arg-type]
+    return str(caught.value).splitlines()[0]
+
+
+def unknown_operation(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.op("fdivs", "all", "all", "all")
+
+
+def unknown_dsd(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.op("fmovs", "all", "nothing")
+
+
+def unknown_task(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.activate("later")
+
+
+def unknown_color(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.input_queue(2, "green")
+
+
+def illegal_form(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.op("fmacs", "all", "all", "all", "all")
+
+
+def wrong_dtype(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.op("faddh", "all", "all", "all")
+
+
+def unequal_extents(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.op("fmovs", "all", "half")
+
+
+def out_of_bounds(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    with main.loop("k", 6) as k:
+        main.op("fmovs", Ref("half").at(k), 0.0)
+
+
+def async_without_fabric(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.start("fmovs", "all", 1.0)
+
+
+def unbound_queue(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.fabin("in", 5, 8)
+
+
+def no_such_queue(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.input_queue(8, "x")
+
+
+def too_much_memory(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.buffer("big", "f32", (100, 200))
+
+
+def two_routes(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    b.route("x", Area(0, 0), rx="N", tx="S")
+    b.route("x", Area(0, 0), rx="E", tx="S")
+
+
+def no_edge_output(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    b.route("x", Area(0, 0), rx="N", tx="S")
+
+
+def no_input_queue(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    b.route("x", Area(0, 0), rx="N", tx="R")
+
+
+def output_without_route(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.output_queue(3, "x")
+    code.fabout("out", 3, 8)
+    main.op("fmovs", "out", "all")
+
+
+def big_stride(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.mem1d("far", "a", 2, stride=200)
+
+
+def integer_that_does_not_fit(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.buffer("n", "i16", 4)
+    code.mem1d("numbers", "n", 4)
+    main.op("mov16", "numbers", 70000)
+
+
+def odd_address(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.buffer("odd", "f32", 4, address=17)
+
+
+Breakage = Callable[[ProgramBuilder, CodeBuilder, TaskBuilder], None]
+BREAKAGES: list[tuple[Breakage, str]] = [
+    (unknown_operation, "code main, task main, @fdivs: unknown operation"),
+    (unknown_dsd, "code main, task main, @fmovs: unknown DSD"),
+    (unknown_task, "code main, task main: unknown task"),
+    (unknown_color, "code main, queue 2: unknown color"),
+    (
+        illegal_form,
+        "code main, task main, @fmacs: illegal operands (D descriptor, v scalar, p pointer; "
+        "destination first)",
+    ),
+    (wrong_dtype, "code main, task main, @faddh: buffer a has the wrong dtype"),
+    (unequal_extents, "code main, task main, @fmovs: the extents of the operands differ"),
+    (
+        out_of_bounds,
+        "code main, task main, @fmovs: operand half leaves buffer a of 8 elements",
+    ),
+    (
+        async_without_fabric,
+        "code main, task main, @fmovs: an asynchronous operation needs a fabric operand",
+    ),
+    (unbound_queue, "code main, DSD in: input queue 5 is not bound to a color"),
+    (no_such_queue, "code main: wse3-sdk-sim has no input queue 8"),
+    (
+        too_much_memory,
+        "code main needs 80032 bytes of SRAM, an element has 44976 free (49152 less 4176 "
+        "reserved); the largest buffer is big with 80000 bytes",
+    ),
+    (two_routes, "element (0, 0) has two routes for color x"),
+    (
+        no_edge_output,
+        "element (0, 0): color x leaves the grid by S, but there is no edge output",
+    ),
+    (
+        no_input_queue,
+        "element (0, 0): color x is routed to R, but code main has no input queue for it",
+    ),
+    (
+        output_without_route,
+        "element (0, 0): output queue 3 sends color x, but its router has no route for it from R",
+    ),
+    (big_stride, "code main, DSD far: a stride is outside -128..127"),
+    (integer_that_does_not_fit, "code main, task main, @mov16: the number is not a i16"),
+    (
+        odd_address,
+        "code main, buffer odd: the address must be a multiple of the value's words",
+    ),
+]
+
+
+@pytest.mark.parametrize(("breakage", "text"), BREAKAGES, ids=[b.__name__ for b, _ in BREAKAGES])
+def test_refused_before_it_runs(breakage: Breakage, text: str) -> None:
+    b, code, main = single()
+    breakage(b, code, main)
+    assert refusal(b) == text
+
+
+def test_neighbour_that_does_not_listen() -> None:
+    b = ProgramBuilder("deaf", 1, 2)
+    b.color("x")
+    code = b.code("main")
+    code.task("main")
+    b.place("main", Area(0, 0, 1, 2))
+    b.route("x", Area(0, 0), rx="W", tx="E")
+    assert refusal(b) == (
+        "element (0, 0): color x leaves by E, but element (0, 1) does not take it from W"
+    )
+
+
+def test_two_fabric_inputs_are_legal_on_wse2_only() -> None:
+    b, code, main = loopback()
+    b.color("z")
+    code.input_queue(4, "z")
+    code.fabin("other", 4, 8)
+    b.route("z", Area(0, 0), rx="W", tx="R")
+    b.edge_input(EdgeInput("zs", "W", 0, 1, "z", "f32", 8))
+    main.op("fadds", "out", "in", "other")
+    assert refusal(b) == "code main, task main, @fadds: too many fabric inputs for wse3-sdk-sim"
+    x, z = np.arange(8, dtype=np.float32)[None], np.ones((1, 8), dtype=np.float32)
+    result = Machine(b.build(), WSE2).run(edges={"xs": x, "zs": z})
+    np.testing.assert_array_equal(result.edges["ys"].values, x + z)
+
+
+def run_error(b: ProgramBuilder, **given: object) -> MachineError:
+    machine = Machine(b.build(), WSE3)
+    edges = {"xs": np.zeros((1, 8), dtype=np.float32)} if b.build().edge_inputs else {}
+    with pytest.raises(MachineError) as caught:
+        machine.run(edges=edges, **given)  # type: ignore[arg-type]
+    return caught.value
+
+
+def test_two_operations_on_one_queue() -> None:
+    b, _, main = loopback()
+    main.start("fmovs", "all", "in", label="first")
+    main.start("fmovs", "all", "in", microthread=5, label="second")
+    assert str(run_error(b)) == (
+        "cycle 11, element (0, 0), code main, task main, @fmovs (second): input queue 2 is in use "
+        "by another operation"
+    )
+
+
+def test_two_operations_on_one_microthread() -> None:
+    b, _, main = loopback()
+    main.start("fmovs", "all", "in", label="first")
+    main.start("fmovs", "out", "all", microthread=2, label="second")
+    assert str(run_error(b)) == (
+        "cycle 11, element (0, 0), code main, task main, @fmovs (second): its microthread is in "
+        "use by code main, task main, @fmovs (first)"
+    )
+
+
+def test_counter_that_leaves_the_buffer() -> None:
+    b, _, main = single()
+    main.set("k", 5)
+    main.op("fmovs", Ref("half").at(variable("k")), 0.0)
+    assert str(run_error(b)) == (
+        "cycle 6, element (0, 0), code main, task main, @fmovs: an operand leaves buffer a\n"
+        "  value:   'k = 5'"
+    )
+
+
+def test_two_wavelets_in_one_cycle() -> None:
+    b = ProgramBuilder("meeting", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("a", "f32", 2)
+    code.mem1d("all", "a", 2)
+    code.input_queue(2, "x")
+    code.fabin("in", 2, 2)
+    code.task("main", entry=True).op("fmovs", "all", "in")
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="NW", tx="R")
+    b.edge_input(EdgeInput("north", "N", 0, 1, "x", "f32", 1))
+    b.edge_input(EdgeInput("west", "W", 0, 1, "x", "f32", 1))
+    one = np.ones((1, 1), dtype=np.float32)
+    with pytest.raises(MachineError, match=r"cycle 0, element \(0, 0\): two wavelets of color x"):
+        Machine(b.build(), WSE3).run(edges={"north": one, "west": one})
+    later = ProgramBuilder("passing", 1, 1)
+    later.__dict__.update({**b.__dict__, "_edge_inputs": b._edge_inputs[:1]})  # noqa: SLF001
+    later.edge_input(EdgeInput("west", "W", 0, 1, "x", "f32", 1, start=1))
+    result = Machine(later.build(), WSE3).run(edges={"north": one, "west": one * 2})
+    assert result.memory["a"].ravel().tolist() == [1, 2]
+
+
+def test_cycle_limit() -> None:
+    b, _, main = single()
+    main.activate("main")
+    assert str(run_error(b, max_cycles=500)).startswith("the run takes more cycles than allowed")
+
+
+def test_deadlock_says_who_waits_for_whom() -> None:
+    """A receiver of 9 words where the edge sends 8, so that the sender never starts."""
+    b, code, main = loopback(8)
+    code.buffer("nine", "f32", 9)
+    code.mem1d("all_nine", "nine", 9)
+    code.fabin("in_nine", 2, 9)
+    main.op("fmovs", "all_nine", "in_nine", label="too long")
+    main.op("fmovs", "out", "all")
+    error = run_error(b)
+    assert isinstance(error, DeadlockError)
+    assert error.waits == (
+        "element (0, 0), code main, task main, @fmovs (too long), 8 of 9 done, waits for color x "
+        "in input queue 2: an edge input of element (0, 0) has no more words",
+        "edge output ys, position 0, has 0 of 8 words: element (0, 0) does not send",
+    )
+
+
+def test_deadlock_by_a_full_queue_and_a_blocked_task() -> None:
+    b, code, main = loopback(8)
+    main.op("fmovs", "out", "all")
+    main.activate("receive")
+    receive = code.task("receive", blocked=True)
+    receive.op("fmovs", "all", "in")
+    error = run_error(b)
+    assert isinstance(error, DeadlockError)
+    assert "element (0, 0), task receive is active but is blocked" in error.waits
+    assert any("words stand in an input queue of element (0, 0)" in line for line in error.waits)
+
+
+def test_wrong_data() -> None:
+    machine = Machine(message(4, 1), WSE3)
+    with pytest.raises(MachineError, match="memory is given for an unknown buffer"):
+        machine.run(memory={"w": np.zeros((1, 2, 4))})
+    with pytest.raises(MachineError, match="memory for buffer v has the wrong shape"):
+        machine.run(memory={"v": np.zeros((2, 4))})
+    with pytest.raises(MachineError, match="no such element"):
+        machine.run(memory={"v": {(3, 0): np.zeros(4)}})
+    with pytest.raises(MachineError, match="data for an unknown edge input"):
+        machine.run(edges={"v": np.zeros((1, 4))})
+
+
+def test_every_error_is_one_of_ours() -> None:
+    assert issubclass(ProgramError, TilewrightError)
+    assert issubclass(DeadlockError, TilewrightError)
+
+
+def test_stride_registers_are_counted() -> None:
+    b = ProgramBuilder("strides", 1, 1)
+    code = b.code("main")
+    code.buffer("a", "f32", 256)
+    code.mem4d("cube", "a", [(4, 64), (4, 16), (4, 4), (4, 1)])
+    code.task("main", entry=True).op("fmovs", "cube", "cube")
+    b.place("main", Area(0, 0))
+    small = WSE3.with_values({"stride_registers": 3})
+    assert refusal(b, small) == (
+        "code main, task main, @fmovs: needs 4 stride registers and 2 extended registers"
+    )
+    Machine(b.build(), WSE3)
+
+
+def test_pointer_destination_takes_the_last_value() -> None:
+    program = vector_operation("fmovs", 4, 1, "f32")
+    assert Machine(program, WSE3).run().cycles > 0
+    b, _, main = single()
+    main.op("fmovs", Element("a"), "half")
+    result = Machine(b.build(), WSE3).run(memory={"a": np.arange(8.0).reshape(1, 1, 8)})
+    assert result.memory["a"][0, 0, 0] == 3
