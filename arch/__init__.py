@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tilewright.arch.components import Scope
     from tilewright.arch.errors import SpecError, TilewrightError
     from tilewright.arch.flat import FlatArch
-    from tilewright.arch.flatten import flatten
+    from tilewright.arch.flattening import flatten
     from tilewright.arch.load import load_arch
     from tilewright.arch.printing import dump_arch
     from tilewright.arch.tree import Arch
@@ -35,7 +35,7 @@ __getattr__ = lazily(
         "SpecError": "tilewright.arch.errors",
         "TilewrightError": "tilewright.arch.errors",
         "dump_arch": "tilewright.arch.printing",
-        "flatten": "tilewright.arch.flatten",
+        "flatten": "tilewright.arch.flattening",
         "load_arch": "tilewright.arch.load",
     },
 )

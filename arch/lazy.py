@@ -10,7 +10,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """Return a module's `__getattr__` (PEP 562) that finds each name in its home module.
 
     Start-up stays short: numpy, numba, networkx and pydantic load with the first name that needs
-    them.
+    them. No name may be that of a submodule: importing the submodule would hide it.
     """
 
     def find(name: str) -> object:

@@ -11,8 +11,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, fields
 from typing import get_args
 
-from tilewright.arch.flatten import FlatArch
-
+from tilewright.arch.flat import FlatArch
 from tilewright.mapper.collectives import Axis, Phase, Scheme, grid_phases, line_phases
 from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.errors import InfeasibleMapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.arch.components import Component, Compute, Memory, Network
-from tilewright.arch.flatten import FlatArch
+from tilewright.arch.flat import FlatArch
 from tilewright.mapper.errors import InfeasibleMapping
 
 

@@ -17,8 +17,9 @@ DEFAULT_INTERVALS: tuple[Interval, ...] = ((0, -1),)
 class Collapse:
     """A partition of the dimensions of `shape` into consecutive groups (layouts.md §1.3).
 
-    This is the join rule: every dimension stands in exactly one group, so the map from an index to group coordinates is
-    a bijection. An empty group has extent 1: it pads the front when a grid has more dimensions.
+    This is the join rule: every dimension stands in exactly one group, so the map from an index to
+    group coordinates is a bijection. An empty group has extent 1: it pads the front when a grid
+    has more dimensions.
     """
 
     shape: tuple[int, ...]

@@ -54,7 +54,7 @@ def _route_input(builder: ProgramBuilder, candidate: Candidate, tensor: GridTens
 
 def _multicast(builder: ProgramBuilder, color: str, area: Area, way: str, aside: str = "") -> None:
     """Route lines of an area that come in by way[0] and go on by way[1], delivering on the way."""
-    came, goes = way
+    came, goes = way[0], way[1]
     if goes == "S":
         through = Area(area.row, area.column, area.height - 1, area.width)
         end = Area(area.row + area.height - 1, area.column, 1, area.width)

@@ -140,13 +140,16 @@ class _Plan:
         if not passing:
             task.activate("work")
             return
-        hooks = [{"activate": "work"}]
-        if len(passing) > 1:
-            hooks = [{"activate": "join"}, {"unblock": "join"}]
-        for tensor, hook in zip(passing, hooks, strict=True):
-            dest = Ref(f"{tensor.name}_tile").at(slot * tensor.tile_elements)
-            label = f"receive {tensor.name}"
-            task.start("fmovs", dest, f"{tensor.name}_in", label=label, **hook)
+        first = "work" if len(passing) == 1 else "join"
+        for at, tensor in enumerate(passing):
+            task.start(
+                "fmovs",
+                Ref(f"{tensor.name}_tile").at(slot * tensor.tile_elements),
+                f"{tensor.name}_in",
+                activate=first if at == 0 else None,
+                unblock=first if at == 1 else None,
+                label=f"receive {tensor.name}",
+            )
 
     def _step(self, work: TaskBuilder, passing: Sequence[GridTensor]) -> None:
         """Fetch the next tile, work on this one, change the buffers."""
@@ -193,8 +196,14 @@ class _Plan:
             for operand in (sending[at].dest, *sending[at].sources)
         ]
         last = at == len(sending) - 1
-        hook = {"unblock": "work"} if last else {"activate": f"send{at + 1}"}
-        task.start(name, moved[0], *moved[1:], label=f"send {output.name}", **hook)
+        task.start(
+            name,
+            moved[0],
+            *moved[1:],
+            activate=None if last else f"send{at + 1}",
+            unblock="work" if last else None,
+            label=f"send {output.name}",
+        )
 
 
 def _copy(task: TaskBuilder, source: str, target: str) -> None:

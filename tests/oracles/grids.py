@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tilewright.arch.flatten import FlatArch, flatten
+from tilewright.arch.flat import FlatArch
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.source import load_document
 from tilewright.mapper.candidate import Candidate, grid_candidate

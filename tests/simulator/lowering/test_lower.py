@@ -19,7 +19,7 @@ from tilewright.simulator.cost_model import (
 )
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import lower
-# from tilewright.simulator.printing import print_program
+from tilewright.simulator.printing import print_program
 
 
 def run_untimed(found: Candidate) -> tuple[Untimed, np.ndarray]:
