@@ -144,8 +144,10 @@ BREAKAGES: list[tuple[Breakage, str]] = [
     (unknown_color, "code main, queue 2: unknown color"),
     (
         illegal_form,
-        "code main, task main, @fmacs: illegal operands (D descriptor, v scalar, p pointer; "
-        "destination first)",
+        (
+            "code main, task main, @fmacs: illegal operands (D descriptor, v scalar, p pointer; "
+            "destination first)"
+        ),
     ),
     (wrong_dtype, "code main, task main, @faddh: buffer a has the wrong dtype"),
     (unequal_extents, "code main, task main, @fmovs: the extents of the operands differ"),
@@ -161,8 +163,10 @@ BREAKAGES: list[tuple[Breakage, str]] = [
     (no_such_queue, "code main: wse3-sdk-sim has no input queue 8"),
     (
         too_much_memory,
-        "code main needs 80032 bytes of SRAM, an element has 44976 free (49152 less 4176 "
-        "reserved); the largest buffer is big with 80000 bytes",
+        (
+            "code main needs 80032 bytes of SRAM, an element has 44976 free (49152 less 4176 "
+            "reserved); the largest buffer is big with 80000 bytes"
+        ),
     ),
     (two_routes, "element (0, 0) has two routes for color x"),
     (
@@ -274,7 +278,7 @@ def test_two_wavelets_in_one_cycle() -> None:
     with pytest.raises(MachineError, match=r"cycle 0, element \(0, 0\): two wavelets of color x"):
         Machine(b.build(), WSE3).run(edges={"north": one, "west": one})
     later = ProgramBuilder("passing", 1, 1)
-    later.__dict__.update({**b.__dict__, "_edge_inputs": b._edge_inputs[:1]})  # noqa: SLF001
+    later.__dict__.update({**b.__dict__, "_edge_inputs": b._edge_inputs[:1]})
     later.edge_input(EdgeInput("west", "W", 0, 1, "x", "f32", 1, start=1))
     result = Machine(later.build(), WSE3).run(edges={"north": one, "west": one * 2})
     assert result.memory["a"].ravel().tolist() == [1, 2]
@@ -297,8 +301,10 @@ def test_deadlock_says_who_waits_for_whom() -> None:
     error = run_error(b)
     assert isinstance(error, DeadlockError)
     assert error.waits == (
-        "element (0, 0), code main, task main, @fmovs (too long), 8 of 9 done, waits for color x "
-        "in input queue 2: an edge input of element (0, 0) has no more words",
+        (
+            "element (0, 0), code main, task main, @fmovs (too long), 8 of 9 done, waits for color x "
+            "in input queue 2: an edge input of element (0, 0) has no more words"
+        ),
         "edge output ys, position 0, has 0 of 8 words: element (0, 0) does not send",
     )
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.engine.values import combine, f16_to_f32, f32_to_f16, fma_f32
 from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, TYPE_INT16
+from tilewright.simulator.engine.values import combine, f16_to_f32, f32_to_f16, fma_f32
 from tilewright.simulator.operations import ADD, FMA, MUL, SUB
 
 F32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
