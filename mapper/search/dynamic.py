@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.search.kernels import ENERGY, Floats
+from tilewright.mapper.search.kernels import ENERGY
 from tilewright.mapper.search.metrics import KINDS, Metrics, Objective, objective_value
 from tilewright.mapper.search.program import Program
 from tilewright.mapper.search.tables import Engine, Table
@@ -23,8 +23,13 @@ MAX_LABELS = 4_000_000  # in one table: about 300 MB
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best label: its values, and the tile below each slot of its program's skeleton."""
+    """The best label: its metrics, and the tile below each slot of its program's skeleton.
 
+    Of two with the same `value`, the one with the smaller `second` metric is better.
+    """
+
+    energy: float
+    latency: float
     value: float
     second: float
     program: Program
@@ -93,8 +98,8 @@ class DynamicSearch:
         self.passes += helper.passes
         if found is None:
             return False
-        value = objective_value(self._kind, np.array(found.value), np.array(found.second))
-        self._found = Found(float(value), found.value, found.program, found.tiles)
+        value = self._value(found.energy, found.latency)
+        self._found = replace(found, value=value, second=found.energy)
         return self._found.value <= lower * (1 + TIE)
 
     def _deepen(self, lower: float) -> float:
@@ -164,18 +169,20 @@ class DynamicSearch:
             if floors[index] > self._limit * (1 + TIE):
                 break
             self._floor = min(self._floor, float(floors[index]))
-            value, second = self._values(labels[index])
+            latency = self._metrics.latency(labels[index])
+            energy = self._metrics.energy(labels[index], latency)
+            value = self._value(energy, latency)
+            second = latency if self._kind == ENERGY else energy
             if self._improves(value, second):
                 program = node.ends[0]
                 tiles = self._trace(program, path, first + index)
-                self._found = Found(value, second, program, tiles)
+                self._found = Found(energy, latency, value, second, program, tiles)
                 self._limit = min(self._limit, value)
 
-    def _values(self, label: Floats) -> tuple[float, float]:
-        latency = self._metrics.latency(label)
-        energy = self._metrics.energy(label, latency)
-        value = float(objective_value(self._kind, np.array(energy), np.array(latency)))
-        return value, latency if self._kind == ENERGY else energy
+    def _value(self, energy: float, latency: float) -> float:
+        if self._kind == ENERGY:
+            return energy + self._metrics.price * latency
+        return float(objective_value(self._kind, np.array(energy), np.array(latency)))
 
     def _improves(self, value: float, second: float) -> bool:
         if self._found is None:

@@ -7,9 +7,9 @@ from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.dynamic import DynamicSearch, Found, Outcome
+from tilewright.mapper.search.dynamic import DynamicSearch, Outcome
 from tilewright.mapper.search.fields import fields
-from tilewright.mapper.search.metrics import Metrics, Objective
+from tilewright.mapper.search.metrics import Goal, Metrics
 from tilewright.mapper.search.problem import compulsory_latency, leaks_of, refuse_unsupported
 from tilewright.mapper.search.program import programs
 from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
@@ -20,7 +20,7 @@ from tilewright.mapper.search.trie import grow
 class ExactSearch:
     """Optimal by dynamic programming over tile-shape lattices (lattice-dp.md)."""
 
-    def find(self, space: Mapspace, objective: Objective, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum with its proof, or the best found with a bound when time runs out.
 
         UnsupportedFeature for what the program does not model (networks, copies, …).
@@ -37,9 +37,9 @@ class ExactSearch:
                 None, inf, True, Statistics(templates=len(space.templates), seconds=seconds)
             )
         engine = Engine(frame, layout)
-        metrics = Metrics(frame, layout, leaks, compulsory_latency(space))
+        metrics = Metrics(frame, layout, leaks, compulsory_latency(space), goal.price)
         deadline = None if budget is None else began + budget
-        outcome = DynamicSearch(engine, grow(compiled), metrics, deadline).solve(objective)
+        outcome = DynamicSearch(engine, grow(compiled), metrics, deadline).solve(goal.objective)
         statistics = Statistics(
             templates=len(space.templates),
             states=engine.lattice.size,
@@ -47,25 +47,15 @@ class ExactSearch:
             solved=1,
             seconds=time.monotonic() - began,
         )
-        return _result(space, objective, outcome, statistics)
+        return _result(space, goal, outcome, statistics)
 
 
-def _result(
-    space: Mapspace, objective: Objective, outcome: Outcome, statistics: Statistics
-) -> SpaceResult:
+def _result(space: Mapspace, goal: Goal, outcome: Outcome, statistics: Statistics) -> SpaceResult:
     times = space.einsum.n_instances
-    bound = outcome.lower_bound * (times * times if objective == "edp" else times)
+    bound = outcome.lower_bound * (times * times if goal.objective == "edp" else times)
     if outcome.found is None:
         return SpaceResult(None, bound, not outcome.exhausted, statistics)
-    energy, latency = _metrics_of(outcome.found, objective)
-    mapping = assemble(space.frame, outcome.found.program.skeleton, outcome.found.tiles)
-    candidate = Candidate(mapping, energy * times, latency * times)
+    found = outcome.found
+    mapping = assemble(space.frame, found.program.skeleton, found.tiles)
+    candidate = Candidate(mapping, found.energy * times, found.latency * times)
     return SpaceResult(candidate, bound, not outcome.exhausted, statistics)
-
-
-def _metrics_of(found: Found, objective: Objective) -> tuple[float, float]:
-    if objective == "energy":
-        return found.value, found.second
-    if objective == "latency":
-        return found.second, found.value
-    return found.second, found.value / found.second if found.second else 0.0

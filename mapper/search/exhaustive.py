@@ -10,7 +10,7 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.judge import Judge
-from tilewright.mapper.search.metrics import Objective
+from tilewright.mapper.search.metrics import Goal
 from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
 
 _TIE = 1e-12
@@ -19,12 +19,12 @@ _TIE = 1e-12
 class ExhaustiveSearch:
     """All mappings in turn; without a budget its result is the optimum."""
 
-    def find(self, space: Mapspace, objective: Objective, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best mapping; `proven` unless the budget ended before the space did."""
         began = time.monotonic()
-        best, count, ended = best_of(space, space, objective, _deadline(budget))
+        best, count, ended = best_of(space, space, goal, _deadline(budget))
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
-        bound = best.value(objective) if best is not None and ended else 0.0
+        bound = best.value(goal) if best is not None and ended else 0.0
         if best is None and ended:
             bound = inf
         return SpaceResult(best, bound, ended, statistics)
@@ -35,7 +35,7 @@ def _deadline(budget: float | None) -> float:
 
 
 def best_of(
-    mappings: Iterable[Mapping], space: Mapspace, objective: Objective, deadline: float
+    mappings: Iterable[Mapping], space: Mapspace, goal: Goal, deadline: float
 ) -> tuple[Candidate | None, int, bool]:
     """Return the best of some mappings, how many were scored, and whether all were."""
     judge = Judge(space)
@@ -49,15 +49,14 @@ def best_of(
             candidate = judge.candidate(mapping)
         except InfeasibleMapping:
             continue
-        if best is None or _better(candidate, best, objective):
+        if best is None or _better(candidate, best, goal):
             best = candidate
     return best, count, True
 
 
-def _better(candidate: Candidate, best: Candidate, objective: Objective) -> bool:
+def _better(candidate: Candidate, best: Candidate, goal: Goal) -> bool:
     """Compare by the objective; among equals the other metric decides."""
-    mine, its = candidate.value(objective), best.value(objective)
+    mine, its = candidate.value(goal), best.value(goal)
     if abs(mine - its) > _TIE * max(abs(mine), abs(its)):
         return mine < its
-    second: Objective = "latency" if objective == "energy" else "energy"
-    return candidate.value(second) < best.value(second)
+    return candidate.value(goal.second) < best.value(goal.second)

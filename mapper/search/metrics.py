@@ -24,6 +24,25 @@ KINDS: dict[Objective, float] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Goal:
+    """Minimise `objective`; with energy, each second of latency costs `price` joule more."""
+
+    objective: Objective
+    price: float = 0.0
+
+    def value(self, energy: float, latency: float) -> float:
+        """Return what is minimised, from joule and second."""
+        if self.objective == "energy":
+            return energy + self.price * latency
+        return latency if self.objective == "latency" else energy * latency
+
+    @property
+    def second(self) -> Objective:
+        """The metric that decides between equals."""
+        return "latency" if self.objective == "energy" else "energy"
+
+
+@dataclass(frozen=True, slots=True)
 class Leak:
     """`watts` of all instances of a component; each gating dimension multiplies by its usage."""
 
@@ -35,8 +54,14 @@ class Metrics:
     """Evaluates labels of one frame. Joule and second of one instance of the Einsum."""
 
     def __init__(
-        self, frame: Frame, fields: Fields, leaks: Sequence[Leak], compulsory: float = 0.0
+        self,
+        frame: Frame,
+        fields: Fields,
+        leaks: Sequence[Leak],
+        compulsory: float = 0.0,
+        price: float = 0.0,
     ) -> None:
+        self.price = price
         self._frame = frame
         self._fields = fields
         self._leaks = tuple(leaks)
@@ -108,8 +133,10 @@ class Metrics:
 
     @property
     def steady_watts(self) -> float:
-        """Leakage that no gating reduces, plus the least that gated components leak."""
-        return sum(leak.watts * prod(share for _, _, share in leak.gates) for leak in self._leaks)
+        """Price of a second: the goal's, and the least that all components leak."""
+        return self.price + sum(
+            leak.watts * prod(share for _, _, share in leak.gates) for leak in self._leaks
+        )
 
 
 def objective_value(kind: float, energy: Floats, latency: Floats) -> Floats:

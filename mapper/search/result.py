@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
-from tilewright.mapper.search.metrics import Objective
+from tilewright.mapper.search.metrics import Goal, Objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,10 @@ class Candidate:
     energy: float
     latency: float
 
-    def value(self, objective: Objective) -> float:
-        """Return energy, latency, or their product."""
-        if objective == "energy":
-            return self.energy
-        return self.latency if objective == "latency" else self.energy * self.latency
+    def value(self, objective: Objective | Goal) -> float:
+        """Return what an objective or a goal minimises."""
+        goal = objective if isinstance(objective, Goal) else Goal(objective)
+        return goal.value(self.energy, self.latency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class SpaceResult:
 class SpaceSearch(Protocol):
     """A way to search one mapspace."""
 
-    def find(self, space: Mapspace, objective: Objective, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best candidate found in at most about `budget` seconds (None: no limit)."""
         ...
 

@@ -11,7 +11,7 @@ from math import inf
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.exhaustive import best_of
-from tilewright.mapper.search.metrics import Objective
+from tilewright.mapper.search.metrics import Goal
 from tilewright.mapper.search.result import SpaceResult, Statistics
 
 
@@ -22,11 +22,11 @@ class RandomSearch:
     samples: int = 1000
     seed: int = 0
 
-    def find(self, space: Mapspace, objective: Objective, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best of the draws; the bound is 0."""
         began = time.monotonic()
         deadline = inf if budget is None else began + budget
-        best, count, _ = best_of(self._draws(space), space, objective, deadline)
+        best, count, _ = best_of(self._draws(space), space, goal, deadline)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         return SpaceResult(best, 0.0, False, statistics)
 

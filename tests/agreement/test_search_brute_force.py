@@ -7,13 +7,13 @@ import random
 import pytest
 from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
 
-from tilewright.arch.flatten import flatten
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.exact import ExactSearch
 from tilewright.mapper.search.exhaustive import ExhaustiveSearch
 from tilewright.mapper.search.judge import Judge
-from tilewright.mapper.search.metrics import Objective
+from tilewright.mapper.search.metrics import Goal, Objective
 from tilewright.mapper.workload import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
@@ -40,7 +40,7 @@ def check(seed: int, limit: int) -> bool:
     if candidates is None:
         return False
     for objective, second in SECOND.items():
-        result = ExactSearch().find(space, objective, None)
+        result = ExactSearch().find(space, Goal(objective), None)
         assert result.proven
         if not candidates:
             assert result.best is None
@@ -74,8 +74,8 @@ def test_canonical_mapspace_holds_an_optimum(seed: int) -> None:
     space = space_of(seed)
     if space.size.points > 4000:
         space = space_of(seed + 100)
-    exact = ExactSearch().find(space, "energy", None)
-    listed = ExhaustiveSearch().find(space, "energy", 20.0)
+    exact = ExactSearch().find(space, Goal("energy"), None)
+    listed = ExhaustiveSearch().find(space, Goal("energy"), 20.0)
     assert listed.proven
     assert (exact.best is None) == (listed.best is None)
     if exact.best is not None and listed.best is not None:

@@ -8,9 +8,9 @@ from itertools import permutations, product
 
 from tilewright.arch.components import Component
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.placement import Holder, Template
-from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.judge import Judge
 from tilewright.mapper.search.result import Candidate
@@ -84,7 +84,9 @@ def _memory(name: str, size: str, rules: str, rng: random.Random, cost: int) -> 
 
 
 def _buffer_rules(rng: random.Random) -> str:
-    rules = [rng.choice(("keep: All", "keep: Nothing, may_keep: All", "keep: input, may_keep: All"))]
+    rules = [
+        rng.choice(("keep: All", "keep: Nothing, may_keep: All", "keep: input, may_keep: All"))
+    ]
     extra = rng.choice(("", "", "refetch", "resend", "order", "shape"))
     if extra == "refetch":
         rules.append(f"no_refetch_from_above: {rng.choice(('weight', 'output', 'input'))}")
@@ -320,17 +322,18 @@ def _breaks_fetch(space: Mapspace, template: Template, mapping: Mapping) -> bool
                         seen_first = True
                     elif not seen_first:
                         between_up = tensor in rules.no_refetch_from_above
-                loop = isinstance(node, Temporal)
-                if isinstance(node, Spatial):
-                    if between_up and spatial_too and _above(space, node, name):
-                        loop = True
-                if loop and (between_up or (below and isinstance(node, Temporal))):
-                    if access.relevance(node.rank_variable) != "relevant":  # type: ignore[union-attr]
-                        return True
+                if not isinstance(node, (Temporal, Spatial)):
+                    continue
+                temporal = isinstance(node, Temporal)
+                fetched = between_up and (temporal or (spatial_too and _above(space, node, name)))
+                loose = access.relevance(node.rank_variable) != "relevant"
+                if loose and (fetched or (below and temporal)):
+                    return True
     return False
 
 
-def _above(space: Mapspace, node: Spatial, memory: str) -> bool:
+def _above(space: Mapspace, node: Temporal | Spatial, memory: str) -> bool:
+    assert isinstance(node, Spatial)
     return space.frame.level(node.component) <= space.frame.level(memory)
 
 

@@ -1,0 +1,82 @@
+"""Copy Einsums: nothing is computed and nothing reused, so that tile shapes cost the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from math import prod
+
+from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapspace.assemble import Tile, assemble
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.skeleton import Loops, Slot, skeleton
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.errors import UnsupportedFeature
+from tilewright.mapper.search.exhaustive import best_of
+from tilewright.mapper.search.metrics import Goal
+from tilewright.mapper.search.problem import compulsory_latency, leaks_of
+from tilewright.mapper.search.result import SpaceResult, Statistics
+
+
+class CopySearch:
+    """Two points of each template: with the most lanes and without any, tiles of one value.
+
+    Every holder passes every value once, whatever the tiles: where both tensors have all rank
+    variables, all points of a template move the same values (accelforge.md §2.2). So the energy
+    is optimal when nothing leaks; of the latency only the compulsory time is proven.
+    """
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best point; UnsupportedFeature when the copy repeats values."""
+        began = time.monotonic()
+        for access in space.einsum.accesses:
+            if any(access.relevance(v) != "relevant" for v in space.einsum.bounds):
+                raise UnsupportedFeature(
+                    f"{space.einsum.name} is a copy that repeats or slides over {access.tensor}",
+                    instead="use the exhaustive or the random search",
+                )
+        deadline = float("inf") if budget is None else began + budget
+        best, count, _ = best_of(_mappings(space), space, goal, deadline)
+        statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
+        if best is None:
+            return SpaceResult(None, 0.0, False, statistics)
+        latency = compulsory_latency(space) * space.einsum.n_instances
+        steady = not leaks_of(space.flat, space.conventions) and goal.price == 0
+        floor = goal.value(best.energy if steady else 0.0, min(latency, best.latency))
+        return SpaceResult(best, floor, True, statistics)
+
+
+def _mappings(space: Mapspace) -> Iterator[Mapping]:
+    for template in space.templates:
+        slots = skeleton(space.frame, template)
+        fans = [slot for slot in slots if isinstance(slot, Fan)]
+        if all(fan.choices for fan in fans):
+            for slim in (True, False):
+                yield assemble(space.frame, slots, tuple(_tiles(space, slots, slim)))
+
+
+def _tiles(space: Mapspace, slots: tuple[Slot, ...], slim: bool) -> Iterator[Tile]:
+    """Yield the tile below each slot: all iterations that no lane takes, at the first gap."""
+    left = dict(space.einsum.bounds)
+    chosen: dict[Slot, dict[str, int]] = {}
+    for slot in slots:
+        if isinstance(slot, Fan):
+            lanes = _lanes(slot, left, slim)
+            chosen[slot] = lanes
+            left = {v: extent // lanes.get(v, 1) for v, extent in left.items()}
+    shape = dict(space.einsum.bounds)
+    for slot in slots:
+        if isinstance(slot, Fan):
+            shape = {v: extent // chosen[slot].get(v, 1) for v, extent in shape.items()}
+        elif isinstance(slot, Loops):
+            for v in slot.variables:
+                shape[v] //= left.get(v, 1)
+                left[v] = 1
+        yield tuple(shape.values())
+
+
+def _lanes(fan: Fan, left: dict[str, int], slim: bool) -> dict[str, int]:
+    named = [dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices]
+    fitting = [c for c in named if all(left[v] % n == 0 for v, n in c.items())]
+    order = sorted(fitting, key=lambda choice: prod(choice.values()), reverse=not slim)
+    return order[0] if order else {}

@@ -1,0 +1,28 @@
+"""The search that is used when none is asked for: exact wherever that can be promised."""
+
+from __future__ import annotations
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.copies import CopySearch
+from tilewright.mapper.search.errors import UnsupportedFeature
+from tilewright.mapper.search.exact import ExactSearch
+from tilewright.mapper.search.exhaustive import ExhaustiveSearch
+from tilewright.mapper.search.metrics import Goal
+from tilewright.mapper.search.result import SpaceResult
+
+SMALL = 20_000  # points: some ten seconds of model evaluations
+
+
+class DefaultSearch:
+    """The dynamic program; what it cannot model is enumerated if small, else refused."""
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the optimum or a bound; UnsupportedFeature names what stands in the way."""
+        if space.einsum.is_copy:
+            return CopySearch().find(space, goal, budget)
+        try:
+            return ExactSearch().find(space, goal, budget)
+        except UnsupportedFeature:
+            if space.size.points > SMALL:
+                raise
+            return ExhaustiveSearch().find(space, goal, budget)

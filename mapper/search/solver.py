@@ -1,0 +1,107 @@
+"""Solve single Einsums of a workload, each problem once, and let the model confirm the answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from math import inf
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening import flatten
+from tilewright.arch.tree import Arch
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.cascade import shared_tensors
+from tilewright.mapper.search.explain import explain_infeasible
+from tilewright.mapper.search.identical import renamed, signature
+from tilewright.mapper.search.judge import Judge
+from tilewright.mapper.search.metrics import Goal
+from tilewright.mapper.search.result import Candidate, SpaceResult, SpaceSearch, Statistics
+from tilewright.mapper.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The best mapping of one Einsum, on the space (the Compute) where it was found."""
+
+    space: Mapspace
+    best: Candidate
+    lower_bound: float
+    proven: bool
+
+
+class Solver:
+    """Solves Einsums of one workload on one architecture with one method."""
+
+    def __init__(
+        self,
+        arch: Arch,
+        workload: Workload,
+        conventions: str,
+        method: SpaceSearch,
+        deadline: float = inf,
+    ) -> None:
+        self.arch = arch
+        self.workload = workload
+        self.conventions = conventions
+        self.statistics = Statistics()
+        self._method = method
+        self._deadline = deadline
+        self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
+        self._known: dict[tuple[Hashable, Goal], tuple[Mapspace, SpaceResult]] = {}
+
+    def solve(self, einsum: Einsum, goal: Goal) -> Solved:
+        """Search `einsum` on each Compute that can do it; keep the best.
+
+        InfeasibleMapping, with the reason in numbers, if it fits on none.
+        """
+        results = [(space, self._find(key, space, goal)) for key, space in self._all(einsum)]
+        feasible = [(space, result.best) for space, result in results if result.best is not None]
+        proven = all(result.proven for _, result in results)
+        if not feasible:
+            raise explain_infeasible([space for space, _ in results], proven)
+        space, best = min(
+            feasible, key=lambda pair: (pair[1].value(goal), pair[1].value(goal.second))
+        )
+        return Solved(space, best, min(result.lower_bound for _, result in results), proven)
+
+    def _all(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
+        if einsum.name not in self._spaces:
+            backed = frozenset(einsum.tensors) & shared_tensors(self.workload)
+            flats = flatten(self.arch, self.workload.scope(einsum))
+            if not flats:
+                raise TilewrightError(
+                    f"no Compute of the architecture is enabled for {einsum.name}",
+                    instead="look at the `enabled` of its Computes",
+                )
+            spaces = [Mapspace(einsum, flat, self.conventions, backed) for flat in flats]
+            alone = len(self.workload.einsums) == 1
+            self._spaces[einsum.name] = [
+                (None if alone else signature(space), space) for space in spaces
+            ]
+        return self._spaces[einsum.name]
+
+    def _find(self, key: Hashable, space: Mapspace, goal: Goal) -> SpaceResult:
+        known = self._known.get((key, goal))
+        if known is not None:
+            return _carried(known, space, goal)
+        left = None if self._deadline == inf else max(self._deadline - time.monotonic(), 0.0)
+        result = self._method.find(space, goal, left)
+        self.statistics = self.statistics.plus(result.statistics)
+        if result.best is not None:
+            result = replace(result, best=Judge(space).confirm(result.best))
+        if key is not None:
+            self._known[key, goal] = (space, result)
+        return result
+
+
+def _carried(known: tuple[Mapspace, SpaceResult], space: Mapspace, goal: Goal) -> SpaceResult:
+    """Rename a solution; the model confirms it again."""
+    source, result = known
+    share = space.einsum.n_instances / source.einsum.n_instances
+    bound = result.lower_bound * (share * share if goal.objective == "edp" else share)
+    best = result.best
+    if best is not None and source is not space:
+        best = Judge(space).confirm(renamed(best, source, space))
+    return replace(result, best=best, lower_bound=bound, statistics=Statistics())
