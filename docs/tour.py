@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from tilewright.arch import flatten, load_arch
-from tilewright.dse import load_study, run_study
+from tilewright.dse import Execution, load_study, start_study
 from tilewright.mapper import evaluate, grid_candidate, load_mapping, load_workload, search
 from tilewright.mapper.grid_counts import predict
 from tilewright.simulator import SimulatedCostModel, lower
@@ -105,7 +105,9 @@ def analytical(folder: Path) -> None:
 
 def executed() -> None:
     """Lay a product out on a grid of elements, run the program, and compare every count."""
-    arch = load_arch(path_of("hardware", "wafer_grid")).with_values({"variables.GridX": 4, "variables.GridY": 2})
+    arch = load_arch(path_of("hardware", "wafer_grid")).with_values(
+        {"variables.GridX": 4, "variables.GridY": 2}
+    )
     workload = load_workload(path_of("workloads", "llama_projections"))
     flat = flatten(arch, workload.scope("key"))[0]
     choices = {
@@ -119,20 +121,30 @@ def executed() -> None:
     candidate = grid_candidate(flat, workload.einsum("key"), choices)
     print(candidate.mapping)
     lowered = lower(candidate)
-    print(f"{len(lowered.program.codes)} codes for {4 * 2} elements, "
-          f"{lowered.memory.used * 2} bytes each")
+    print(
+        f"{len(lowered.program.codes)} codes for {4 * 2} elements, "
+        f"{lowered.memory.used * 2} bytes each"
+    )
 
     score = SimulatedCostModel(machine="wse2-sdk-sim").score(candidate)
-    print(f"{score.metrics['cycles']:.0f} cycles, {score.metrics['energy']:.3g} J; "
-          f"result within {score.error_bound_used:.1%} of the rounding bound")
+    print(
+        f"{score.metrics['cycles']:.0f} cycles, {score.metrics['energy']:.3g} J; "
+        f"result within {score.error_bound_used:.1%} of the rounding bound"
+    )
     # Reads, writes, multiplications and hops of the run are those that the model predicts.
     assert score.counts == predict(candidate)
 
 
 def studied(folder: Path) -> None:
     """Let Optuna propose designs; every one is recorded, also those that cannot be built."""
-    run = run_study(load_study("wafer_matvec"), folder / "run", trials=8)
-    print(f"{len(run.front)} designs on the Pareto front, report: {run.report.name}")
+    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 16})
+    result = start_study(study, folder / "run", Execution(workers=1))
+    built = [trial for trial in result.trials if trial.status == "feasible"]
+    print(
+        f"{len(result.trials)} trials, {len(built)} could be built, "
+        f"{len(result.front['trials'])} designs on the Pareto front"
+    )
+    assert (folder / "run" / "report.html").exists()
 
 
 def main() -> None:

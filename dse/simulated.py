@@ -45,7 +45,7 @@ class SimulatedEvaluator:
 
     def runs(self, point: Point) -> list[Run]:
         """Execute all Einsums of the workload."""
-        from tilewright.arch.flatten import flatten
+        from tilewright.arch.flattening import flatten
         from tilewright.mapper.candidate import grid_candidate
         from tilewright.simulator.cost_model import SimulatedCostModel
 

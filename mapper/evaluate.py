@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
-from tilewright.arch.flatten import flatten
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch

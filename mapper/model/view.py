@@ -28,7 +28,7 @@ _RELEVANCE = {"irrelevant": IRRELEVANT, "relevant": RELEVANT, "partial": PARTIAL
 
 
 class Flat(Protocol):
-    """The part of tilewright.arch.flatten.FlatArch that the model reads."""
+    """The part of tilewright.arch.flat.FlatArch that the model reads."""
 
     @property
     def compute(self) -> Compute: ...
