@@ -13,12 +13,12 @@ from tilewright.dse.console import emit, json_option, parse_settings, say, setti
 if TYPE_CHECKING:
     from tilewright.arch.source import Document
 
-_KINDS = {
+_KINDS = {  # any of these top-level keys
     "study": ("objectives", "space"),
     "architecture": ("arch",),
     "workload": ("workload",),
     "mapping": ("mapping",),
-    "machine profile": ("profile",),
+    "machine profile": ("clock_hz", "sram_bytes"),
 }
 
 
@@ -84,20 +84,20 @@ def _verdict(file: str, variables: dict[str, Any]) -> Verdict:
 
 def _kinds_of(document: Document) -> list[str]:
     from tilewright.arch.errors import SpecError
-    from tilewright.arch.names import did_you_mean
+    from tilewright.arch.names import close_names
 
     keys = list(document.data) if isinstance(document.data, dict) else []
-    found = [kind for kind, wanted in _KINDS.items() if all(key in keys for key in wanted)]
+    found = [kind for kind, wanted in _KINDS.items() if any(key in keys for key in wanted)]
     if "study" in found:  # a study names an architecture and a workload under the same keys
         return ["study"]
     if not found:
         known = sorted({key for wanted in _KINDS.values() for key in wanted})
-        close = did_you_mean(str(keys[0]), known) if keys else ""
+        close = [name for key in keys for name in close_names(str(key), known, 1)]
         raise SpecError(
-            "this is no file of ours: no arch, workload, mapping, profile, or objectives and space",
+            "this is no file of ours: it has none of the top-level keys " + ", ".join(known),
             where=document.where(),
             value=[str(key) for key in keys],
-            instead=close or None,
+            instead=f"did you mean {close[0]}?" if close else None,
         )
     return found
 

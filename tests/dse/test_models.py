@@ -1,0 +1,185 @@
+"""The two models behind studies, on small designs: they give what their parts give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.dse.analytical import AnalyticalEvaluator, branches_of
+from tilewright.dse.command import cli
+from tilewright.dse.evaluators import METRICS
+from tilewright.dse.shipped import studies_folder
+from tilewright.dse.simulated import SimulatedEvaluator
+from tilewright.dse.study import Source
+
+ARCH = """\
+arch:
+  variables: {Lanes: 4}
+  nodes:
+  - !Memory
+    name: Main
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {keep: All}
+    actions:
+    - {name: read, energy: 20e-12, latency: 1e-9}
+    - {name: write, energy: 20e-12, latency: 1e-9}
+  - !Memory
+    name: Buffer
+    size: 64 * 8
+    leak_power: 0
+    area: 1e-6
+    tensors: {keep: input}
+    actions:
+    - {name: read, energy: 1e-12, latency: 0}
+    - {name: write, energy: 1e-12, latency: 0}
+  - !Container
+    name: Array
+    spatial:
+    - {name: X, fanout: Lanes, may_reuse: input}
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 1e-8
+    actions:
+    - {name: compute, energy: 0.1e-12, latency: 1e-9}
+"""
+WORKLOAD = """\
+workload:
+  rank_sizes: {T: 4, F: 8, G: 16}
+  bits_per_value: {All: 8}
+  einsums:
+  - einsum: "up[t, f] = tokens[t, g] * WU[g, f]"
+    renames: {input: tokens, weight: WU, output: up}
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    (tmp_path / "arch.yaml").write_text(ARCH)
+    (tmp_path / "work.yaml").write_text(WORKLOAD)
+    monkeypatch.chdir(tmp_path)
+    return Source(str(tmp_path / "arch.yaml"), {}), Source(str(tmp_path / "work.yaml"), {})
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def test_analytical_model_scores_the_best_mapping(files):
+    from tilewright.arch.load import load_arch
+    from tilewright.mapper.evaluate import evaluate
+    from tilewright.mapper.search.api import search
+
+    model = AnalyticalEvaluator(*files, "energy")
+    few = model.evaluate({"arch.variables.Lanes": 1})
+    many = model.evaluate({"arch.variables.Lanes": 8})
+    assert set(few.metrics) == set(METRICS["analytical"])
+    assert many.metrics["area"] > few.metrics["area"]
+    found = search(load_arch(files[0].file), files[1].file, objective="energy")
+    again = evaluate(files[0].file, files[1].file, found.best.mapping)
+    assert model.evaluate({}).metrics["energy"] == again.energy
+    section = model.evaluate({}).details["sections"][0]
+    assert section["einsum"] == "up"
+    assert sum(section["energy_by"].values()) == pytest.approx(again.energy)
+    assert "compute up" in section["loop_nest"]
+    json.dumps(many.details, allow_nan=False)
+
+
+def test_analytical_model_says_why_nothing_fits(files):
+    with pytest.raises(TilewrightError, match="Buffer"):
+        AnalyticalEvaluator(*files, "energy").evaluate({"arch.Buffer.size": 1})
+
+
+def test_map_and_evaluate_agree(files):
+    done = run(
+        "map", "--arch", "arch.yaml", "--workload", "work.yaml", "--objective", "edp", "--json"
+    )
+    assert done.exit_code == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert {"value", "energy", "latency", "edp", "certificate", "mapping", "seconds"} <= set(answer)
+    assert {"kind", "lower_bound", "gap"} <= set(answer["certificate"])
+    assert answer["value"] == answer["edp"]
+    Path("best.yaml").write_text(answer["mapping"])
+    score = json.loads(
+        run("evaluate", "--arch", "arch.yaml", "--workload", "work.yaml", "--mapping", "best.yaml",
+            "--json").stdout
+    )  # fmt: skip
+    assert {name: score[name] for name in ("energy", "latency", "edp")} == {
+        name: answer[name] for name in ("energy", "latency", "edp")
+    }
+    text = run(
+        "evaluate", "--arch", "arch.yaml", "--workload", "work.yaml", "--mapping", "best.yaml"
+    )
+    assert "energy by part:" in text.stdout
+    assert "compute up" in run("map", "--arch", "arch.yaml", "--workload", "work.yaml").stdout
+
+
+def test_set_reaches_architecture_and_workload(files):
+    def area(lanes):
+        done = run("map", "--arch", "arch.yaml", "--workload", "work.yaml", "--json",
+                   "--set", f"Lanes={lanes}")  # fmt: skip
+        return json.loads(done.stdout)["area"]
+
+    assert area(8) > area(1)
+
+
+def test_branches_of_a_sequential_share_what_is_above():
+    from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage, Temporal
+
+    above, loop = Storage(("A",), "Main"), Temporal("m", 1)
+    one, two = Compute("E1", "MAC"), Compute("E2", "MAC")
+    nested = Mapping((above, Sequential(((loop, one), (two,)))))
+    assert list(branches_of(nested)) == [
+        ("E1", Mapping((above, loop, one))),
+        ("E2", Mapping((above, two))),
+    ]
+
+
+GRID = {
+    "arch.variables.GridX": 2,
+    "arch.variables.GridY": 2,
+    "mapping.*.shard_x": "g",
+    "mapping.*.shard_y": "f",
+    "mapping.up.buffers": 2,
+}
+
+
+def grid_model(files):
+    hardware = studies_folder() / "hardware" / "wafer_grid.yaml"
+    return SimulatedEvaluator(Source(str(hardware), {}), files[1], "wse2-sdk-sim")
+
+
+def test_simulated_model_executes_and_describes(files):
+    Path(files[1].file).write_text(WORKLOAD.replace("All: 8", "All: 32"))
+    outcome = grid_model(files).evaluate(GRID)
+    assert set(outcome.metrics) == set(METRICS["simulated"])
+    assert outcome.metrics["elements"] == 4
+    # 4·8·16 multiply-accumulates on 4 engines cannot take less than 128 cycles.
+    assert outcome.metrics["cycles"] >= 128
+    assert 0 < outcome.metrics["utilization"] <= 1
+    (section,) = outcome.details["sections"]
+    assert section["facts"]["result equals numpy.einsum"] == "yes"
+    busy = section["maps"]["busy"]["values"]
+    assert (len(busy), len(busy[0])) == (2, 2)
+    assert section["timeline"]["lanes"]
+    assert sum(section["energy_by"].values()) == pytest.approx(outcome.metrics["energy"])
+    json.dumps(outcome.details, allow_nan=False)
+
+
+def test_a_knob_of_the_machine_changes_the_time(files):
+    Path(files[1].file).write_text(WORKLOAD.replace("All: 8", "All: 32"))
+    model = grid_model(files)
+    near = model.evaluate({**GRID, "machine.dispatch_to_link_cycles": 3}).metrics["cycles"]
+    far = model.evaluate({**GRID, "machine.dispatch_to_link_cycles": 9}).metrics["cycles"]
+    assert far > near
+
+
+def test_a_grid_that_does_not_divide_is_infeasible_with_its_reason(files):
+    with pytest.raises(TilewrightError, match="does not divide"):
+        grid_model(files).evaluate({**GRID, "arch.variables.GridX": 3})
