@@ -143,7 +143,8 @@ def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
     e = address(e)
     store[e + at.E_CYCLES + store[e + at.E_MOOD]] += now - store[e + at.E_SINCE]
     store[e + at.E_SINCE] = now
-    advance_main(store, memory, e, now)
+    if store[e + at.E_STATE] != at.M_SYNC:
+        advance_main(store, memory, e, now)
     mood = IDLE
     if store[e + at.E_RUNNING] > 0:
         mood = run_threads(store, memory, e, now)
