@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.details import section, timeline
+from tilewright.dse.details import Span, section, timeline
 from tilewright.dse.evaluator import Outcome
 from tilewright.dse.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.space import Point
@@ -136,10 +136,10 @@ def _maps(score: SimulatedScore) -> dict[str, Any]:
 
 
 def _timeline(score: SimulatedScore) -> dict[str, Any]:
-    lanes: dict[tuple[int, int, str], list[list[object]]] = {}
+    lanes: dict[tuple[int, int, str], list[Span]] = {}
     for entry in score.trace.timeline:
         what = f"{entry.operation} {entry.label} ({entry.task})"
-        span: list[object] = [entry.start, entry.end, what, entry.operation]
+        span = (float(entry.start), float(entry.end), what, entry.operation)
         lanes.setdefault((entry.row, entry.column, entry.thread), []).append(span)
     named = [(f"({row}, {column}) {thread}", lanes[row, column, thread])
              for row, column, thread in sorted(lanes)]  # fmt: skip

@@ -114,6 +114,6 @@ function makeScale(values, from, to) {
   if (!log && low >= 0 && start < 0) start = 0;
   const place = (value) => from + ((f(value) - start) / (end - start)) * (to - from);
   const back = log ? Math.exp : (value) => value;
-  const ticks = log ? logTicks(back(start), back(end)) : niceTicks(start, end, Math.abs(to - from) / 90);
+  const ticks = log ? logTicks(back(start), back(end)) : niceTicks(start, end, Math.abs(to - from) / 75);
   return { place, ticks, log };
 }

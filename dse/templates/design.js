@@ -133,7 +133,7 @@ function timelinePanel(timeline) {
   const draw = () => holder.replaceChildren(timelineSvg(timeline, Number(zoom.value), color));
   draw();
   const swatches = el("div", { class: "swatches" }, ...kinds.map((kind) => el("span", {}, el("b", { style: `background:${color(kind)}` }), kind)));
-  const rest = timeline.not_shown ? el("p", { class: "muted" }, `${digits(timeline.not_shown)} further operations are not shown; \`tilewright simulate … --out\` writes all of them.`) : null;
+  const rest = timeline.lanes_in_all > timeline.lanes.length ? el("p", { class: "muted", style: "font-size:13px;margin:8px 0 0" }, `${timeline.lanes.length} of ${digits(timeline.lanes_in_all)} threads, spread over the grid; \`tilewright simulate … --out\` writes all of them.`) : null;
   return panel("Timeline of operations", swatches, el("p", { class: "muted", style: "margin:0 0 8px;font-size:13px" }, "zoom ", zoom), holder, ...(rest ? [rest] : []));
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.dse.conclusion import compare
+from tilewright.dse.details import MAX_LANES, MAX_SPANS, timeline
 from tilewright.dse.reasons import group_reasons
 from tilewright.dse.record import Trial
 from tilewright.dse.units import quantity
@@ -68,3 +69,17 @@ def test_reasons_that_differ_in_numbers_only_are_one():
 def test_a_line_is_the_same_trial_again():
     before = trial(3, "Übergröße", same_as=1)
     assert Trial.from_line(before.to_line()) == before
+
+
+def test_a_long_timeline_keeps_its_whole_length():
+    spans = [(float(2 * at), 2.0 * at + 1, "one", "a" if at % 3 else "b") for at in range(1000)]
+    shown = timeline("cycles", 2000.0, [(f"lane {at}", spans) for at in range(50)])
+    assert len(shown["lanes"]) == MAX_LANES
+    assert (shown["lanes"][0]["name"], shown["lanes"][-1]["name"]) == ("lane 0", "lane 49")
+    found = shown["lanes"][3]["spans"]
+    assert len(found) <= MAX_SPANS
+    assert (found[0][0], found[-1][1]) == (0.0, 1999.0)
+    assert all(before[1] < after[0] for before, after in zip(found, found[1:], strict=False))
+    assert found[0][2].startswith("9 operations")
+    assert timeline("s", 0.0, [])["lanes"] == []
+    assert timeline("s", 1.0, [("only", spans[:2])])["lanes"][0]["spans"] == [*map(list, spans[:2])]

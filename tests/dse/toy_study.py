@@ -105,7 +105,7 @@ def toy_section(x, y, tile, energy, cycles):
             "busy": {"unit": "cycles", "values": busy},
             "words sent": {"unit": "words", "values": words},
         },
-        "timeline": {"unit": "cycles", "end": cycles, "lanes": lanes, "not_shown": 0},
+        "timeline": {"unit": "cycles", "end": cycles, "lanes": lanes, "lanes_in_all": 6},
     }
 
 
