@@ -1,0 +1,224 @@
+"""Each named difference between the conventions, worked by hand (docs/conventions.md)."""
+
+from __future__ import annotations
+
+from tilewright.arch.load import load_arch
+from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.mapping_file import load_mapping
+from tilewright.mapper.score import Score
+from tilewright.mapper.workload import load_workload
+
+ARCH = """\
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    area: 0
+    leak_power: 0
+    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
+  - !Memory
+    name: BUF
+    size: 10000
+    area: 1
+    leak_power: 1
+    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
+  - !Compute
+    name: MAC
+    area: 1
+    leak_power: 1
+    spatial: [{name: lane, fanout: 8, power_gateable: true}]
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
+
+
+def score(einsum: str, sizes: str, mapping: str, conventions: str, copy: bool = False) -> Score:
+    workload = (
+        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 1}}\n  einsums:\n"
+        f'  - {{einsum: "{einsum}", is_copy_operation: {str(copy).lower()}}}\n'
+    )
+    nodes = "".join(f"  - {line.strip()}\n" for line in mapping.strip().splitlines())
+    return evaluate(
+        load_arch(ARCH),
+        load_workload(workload),
+        load_mapping(f"mapping:\n  nodes:\n{nodes}"),
+        conventions,
+    )
+
+
+LANES = """
+    !Storage {tensors: [A, B, Z], component: DRAM}
+    !Temporal {rank_variable: n, tile_shape: 8}
+    !Spatial {rank_variable: n, tile_shape: 1, component: MAC, name: lane}
+    !Temporal {rank_variable: m, tile_shape: 1}
+    !Compute {einsum: Z, component: MAC}
+"""
+
+
+def test_leakage_is_gated_once() -> None:
+    """2 of 8 lanes in use, 1 W each: 8 W * 2/8 for 1 s; AccelForge: 1 W * 2/8/8."""
+    mapping = LANES.replace("tile_shape: 8", "tile_shape: 2")
+    default = score("Z[m, n] = A[m] * B[n]", "M: 1, N: 2", mapping, "default")
+    theirs = score("Z[m, n] = A[m] * B[n]", "M: 1, N: 2", mapping, "accelforge")
+    assert default.latency == theirs.latency == 1.0
+    assert default.energy_by["Z/MAC/leak"] == 2.0
+    assert theirs.energy_by["Z/MAC/leak"] == 1 / 32
+
+
+def test_own_fanout_counts_in_area_and_leakage() -> None:
+    """One buffer and eight lanes of 1 m² each."""
+    default = score("Z[m, n] = A[m] * B[n]", "M: 1, N: 8", LANES, "default")
+    theirs = score("Z[m, n] = A[m] * B[n]", "M: 1, N: 8", LANES, "accelforge")
+    assert (default.area, default.leak_power) == (9.0, 9.0)
+    assert (theirs.area, theirs.leak_power) == (2.0, 2.0)
+
+
+def test_uneven_factors_take_whole_steps_and_exact_counts() -> None:
+    """11 over 8 lanes: 8, then 3. Two steps, 11 reads of B, one read of A in each step."""
+    default = score("Z[m, n] = A[m] * B[n]", "M: 1, N: 11", LANES, "default")
+    theirs = score("Z[m, n] = A[m] * B[n]", "M: 1, N: 11", LANES, "accelforge")
+    assert (default.latency, theirs.latency) == (2.0, 11 / 8)
+    assert default.actions["Z/DRAM/B/read"] == theirs.actions["Z/DRAM/B/read"] == 11
+    assert default.actions["Z/DRAM/A/read"] == 2
+    assert default.actions["Z/MAC/None/compute"] == 11
+
+
+def test_uneven_tiles_above_an_irrelevant_loop_are_exact() -> None:
+    """k = 7 in tiles of 3, 3 and 1: seven operations, not three times three."""
+    mapping = """
+        !Storage {tensors: [A, B, Z], component: DRAM}
+        !Temporal {rank_variable: k, tile_shape: 3}
+        !Storage {tensors: [Z], component: BUF}
+        !Temporal {rank_variable: k, tile_shape: 1}
+        !Compute {einsum: Z, component: MAC}
+    """
+    default = score("Z[m] = A[m, k] * B[k]", "M: 1, K: 7", mapping, "default")
+    theirs = score("Z[m] = A[m, k] * B[k]", "M: 1, K: 7", mapping, "accelforge")
+    # 7 operations write; visits 2 and 3 fill: 7 + 2. Read: 6 by the operations, 3 to drain.
+    assert default.actions["Z/BUF/Z/write"] == 7 + 2
+    assert default.actions["Z/BUF/Z/read"] == 6 + 3
+    assert theirs.actions["Z/BUF/Z/write"] == 9 + 2
+    assert theirs.actions["Z/BUF/Z/read"] == 8 + 3
+
+
+def test_occupancy_does_not_depend_on_the_order_of_adjacent_holders() -> None:
+    """A is used row by row, so one row (6) of it is enough, wherever it is listed."""
+    mapping = """
+        !Storage {tensors: [A, B, Z], component: DRAM}
+        !Storage {tensors: [FIRST, SECOND], component: BUF}
+        !Temporal {rank_variable: m, tile_shape: 1}
+        !Temporal {rank_variable: n, tile_shape: 1}
+        !Temporal {rank_variable: k, tile_shape: 1}
+        !Compute {einsum: Z, component: MAC}
+    """
+    bits = {}
+    for order in ("AB", "BA"):
+        text = mapping.replace("FIRST", order[0]).replace("SECOND", order[1])
+        for conventions in ("default", "accelforge"):
+            one = score("Z[m, n] = A[m, k] * B[k, n]", "M: 4, N: 8, K: 6", text, conventions)
+            bits[order, conventions] = (one.memory_bits["Z/BUF/A"], one.memory_bits["Z/BUF/B"])
+    assert bits["AB", "default"] == bits["BA", "default"] == (6, 48)
+    assert bits["AB", "accelforge"] == (24, 48)
+    assert bits["BA", "accelforge"] == (6, 48)
+
+
+def test_copies_read_the_source_and_write_the_destination() -> None:
+    mapping = """
+        !Storage {tensors: [A], component: DRAM}
+        !Storage {tensors: [Y, A], component: BUF}
+        !Temporal {rank_variable: m, tile_shape: 1}
+        !Temporal {rank_variable: k, tile_shape: 1}
+        !Compute {einsum: Y, component: MAC}
+    """
+    default = score("Y[m, k] = A[m, k]", "M: 4, K: 6", mapping, "default", copy=True)
+    moved = {key: count for key, count in default.actions.items() if count}
+    assert moved == {"Y/DRAM/A/read": 24, "Y/BUF/Y/write": 24}
+    assert default.memory_bits == {"Y/DRAM/A": 24, "Y/BUF/Y": 24}
+    assert default.latency_by["Y/MAC"] == 0.0
+    theirs = score("Y[m, k] = A[m, k]", "M: 4, K: 6", mapping, "accelforge", copy=True)
+    moved = {key: count for key, count in theirs.actions.items() if count}
+    assert moved == {"Y/DRAM/A/write": 24, "Y/BUF/A/read": 24}
+
+
+def test_copy_in_place_moves_nothing() -> None:
+    mapping = """
+        !Storage {tensors: [A, Y], component: DRAM}
+        !Temporal {rank_variable: m, tile_shape: 1}
+        !Compute {einsum: Y, component: MAC}
+    """
+    default = score("Y[m] = A[m]", "M: 4", mapping, "default", copy=True)
+    assert not any(default.actions.values())
+
+
+def test_copy_through_a_buffer_writes_the_destination_back() -> None:
+    mapping = """
+        !Storage {tensors: [A, Y], component: DRAM}
+        !Storage {tensors: [Y, A], component: BUF}
+        !Temporal {rank_variable: m, tile_shape: 1}
+        !Compute {einsum: Y, component: MAC}
+    """
+    default = score("Y[m] = A[m]", "M: 4", mapping, "default", copy=True)
+    moved = {key: count for key, count in default.actions.items() if count}
+    assert moved == {
+        "Y/DRAM/A/read": 4,
+        "Y/BUF/Y/write": 4,
+        "Y/BUF/Y/read": 4,
+        "Y/DRAM/Y/write": 4,
+    }
+
+
+def test_initial_tile_shape_is_honoured() -> None:
+    """p = 7 as 3, 2, 2 with a window of 3: tiles of I of 5, 4 and 4; F comes three times."""
+    mapping = """
+        !Storage {tensors: [I, F, O], component: DRAM}
+        !Temporal {rank_variable: p, tile_shape: 2, initial_tile_shape: 3}
+        !Storage {tensors: [I, F, O], component: BUF}
+        !Temporal {rank_variable: p, tile_shape: 1}
+        !Temporal {rank_variable: r, tile_shape: 1}
+        !Compute {einsum: O, component: MAC}
+    """
+    default = score("O[p] = I[W: p + r] * F[r]", "P: 7, R: 3", mapping, "default")
+    theirs = score("O[p] = I[W: p + r] * F[r]", "P: 7, R: 3", mapping, "accelforge")
+    assert default.actions["O/DRAM/I/read"] == 5 + 4 + 4
+    assert default.actions["O/DRAM/F/read"] == 3 * 3
+    assert default.memory_bits["O/BUF/I"] == 3  # of a tile, only the sliding window stays
+    assert theirs.actions["O/DRAM/I/read"] == 14  # 3.5 tiles of 4
+    assert float(theirs.actions["O/DRAM/F/read"]) == 3 * 3.5
+
+
+def test_loops_of_the_mapping_keep_what_stands_above_them() -> None:
+    """Both Einsums run inside the loop over m, so all tensors stay in DRAM throughout.
+
+    AccelForge counts shared loops by the tensors that are exchanged: Y is backed above the loop.
+    """
+    workload = load_workload(
+        "workload:\n  rank_sizes: {M: 4, K: 3, N: 2, P: 5}\n  bits_per_value: {All: 1}\n"
+        "  einsums:\n"
+        '  - "Y[m, n] = A[m, k] * B[k, n]"\n'
+        '  - "Z[m, p] = Y[m, n] * W[n, p]"\n'
+    )
+    mapping = load_mapping(
+        """
+mapping:
+  nodes:
+  - !Storage {tensors: [A, B, W, Z, Y], component: DRAM}
+  - !Temporal {rank_variable: m, tile_shape: 1}
+  - !Sequential
+    nodes:
+    - !Nested
+      nodes:
+      - !Temporal {rank_variable: n, tile_shape: 1}
+      - !Temporal {rank_variable: k, tile_shape: 1}
+      - !Compute {einsum: Y, component: MAC}
+    - !Nested
+      nodes:
+      - !Temporal {rank_variable: n, tile_shape: 1}
+      - !Temporal {rank_variable: p, tile_shape: 1}
+      - !Compute {einsum: Z, component: MAC}
+"""
+    )
+    arch = load_arch(ARCH)
+    a, b, w, y, z = 12, 6, 10, 8, 20
+    assert evaluate(arch, workload, mapping).capacity == {"DRAM": a + b + w + y + z}
+    theirs = evaluate(arch, workload, mapping, "accelforge")
+    assert theirs.capacity == {"DRAM": max(a + b + y, y + w + z)}

@@ -1,0 +1,180 @@
+"""Reading, writing, printing and refusing mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.arch.load import load_arch
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.evaluate import AnalyticalCostModel, evaluate
+from tilewright.mapper.mapping import Compute, Mapping, Sequential, Spatial, Storage, Temporal
+from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.workload import load_workload
+
+NAMES = st.one_of(
+    st.sampled_from(
+        ["m", "n", "y", "no", "null", "GlobalBuffer", "1e3", "a: b", "x'\"", "é", "0x1"]
+    ),
+    st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=6),
+)
+TILES = st.integers(1, 2**40)
+LOOPS = st.one_of(
+    st.builds(Storage, st.lists(NAMES, min_size=1, max_size=3).map(tuple), NAMES, st.booleans()),
+    st.builds(Temporal, NAMES, TILES, st.none() | TILES),
+    st.builds(Spatial, NAMES, TILES, NAMES, NAMES),
+)
+ENDS = st.recursive(
+    st.builds(Compute, NAMES, NAMES),
+    lambda inner: st.builds(
+        Sequential,
+        st.lists(
+            st.tuples(st.lists(LOOPS, max_size=2), inner).map(lambda pair: (*pair[0], pair[1])),
+            min_size=1,
+            max_size=3,
+        ).map(tuple),
+    ),
+    max_leaves=4,
+)
+MAPPINGS = st.tuples(st.lists(LOOPS, max_size=4), ENDS).map(
+    lambda pair: Mapping((*pair[0], pair[1]))
+)
+
+
+@given(MAPPINGS)
+def test_what_is_written_reads_back_the_same(mapping: Mapping) -> None:
+    assert load_mapping(dump_mapping(mapping)) == mapping
+
+
+FUSED = """
+mapping:
+  nodes:
+  - !Storage {tensors: [A, B, D, Z], component: DRAM, persistent: true}
+  - !Temporal {rank_variable: m, tile_shape: 2, initial_tile_shape: 3}
+  - !Storage {tensors: [Y], component: BUF}
+  - !Sequential
+    nodes:
+    - !Nested
+      nodes:
+      - !Spatial {rank_variable: m, tile_shape: 1, name: x, component: PE}
+      - !Temporal {rank_variable: n, tile_shape: 1}
+      - !Compute {einsum: Y, component: MAC}
+    - !Nested
+      nodes:
+      - !Compute {einsum: Z, component: MAC}
+"""
+
+
+def test_loop_nest_of_a_fused_mapping(golden: Callable[[str], None]) -> None:
+    golden(str(load_mapping(FUSED)) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("!Temporal {rank_variable: n", "!Temporl {rank_variable: n", "is called !Temporl"),
+        ("tile_shape: 2", "tile_shape: 0", "at least 1"),
+        ("tile_shape: 2", "tile_shape: two", "whole number"),
+        ("rank_variable: n", "rank: n", "rank"),
+        ("mapping:", "maping:", "holds no mapping"),
+        ("- !Compute {einsum: Z, component: MAC}", "- !Temporal {rank_variable: m, tile_shape: 1}",
+         "one Compute or Sequential, at its end"),
+        ("!Storage {tensors: [Y], component: BUF}", "{tensors: [Y]}", "carries a tag"),
+    ],
+)  # fmt: skip
+def test_broken_files_are_refused_with_their_place(old: str, new: str, what: str) -> None:
+    assert old in FUSED
+    with pytest.raises(SpecError, match=what) as caught:
+        load_mapping(FUSED.replace(old, new))
+    assert caught.value.where is not None
+    assert caught.value.where.line is not None
+
+
+BOTH = (
+    "actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]"
+)
+FREE = "area: 0, leak_power: 0"
+ARCH = load_arch(
+    f"""
+arch:
+  nodes:
+  - !Memory {{name: DRAM, size: inf, {FREE}, {BOTH}}}
+  - !Toll {{name: LINK, direction: down, {FREE}, actions: [{{name: read, energy: 1, throughput: 1}}]}}
+  - !Memory {{name: BUF, size: 40, {FREE}, {BOTH}}}
+  - !Container {{name: PE, spatial: [{{name: x, fanout: 2}}]}}
+  - !Memory {{name: REG, size: inf, {FREE}, {BOTH}}}
+  - !Compute {{name: MAC, {FREE}, actions: [{{name: compute, energy: 1, throughput: 1}}]}}
+"""
+)
+WORKLOAD = load_workload(
+    "workload:\n  rank_sizes: {M: 4, K: 6}\n  bits_per_value: {All: 1}\n"
+    '  einsums: ["Z[m] = A[m, k] * B[k]"]\n'
+)
+GOOD = """
+Storage {tensors: [A, B, Z], component: DRAM}
+Temporal {rank_variable: m, tile_shape: 2}
+Storage {tensors: [A], component: BUF}
+Spatial {rank_variable: m, tile_shape: 1, name: x, component: PE}
+Temporal {rank_variable: k, tile_shape: 1}
+Compute {einsum: Z, component: MAC}
+"""
+
+
+def mapping(text: str) -> Mapping:
+    lines = "".join(f"  - !{line}\n" for line in text.strip().splitlines())
+    return load_mapping("mapping:\n  nodes:\n" + lines)
+
+
+def test_a_good_mapping_is_scored_alike_through_every_door() -> None:
+    score = evaluate(ARCH, WORKLOAD, mapping(GOOD))
+    assert AnalyticalCostModel(ARCH, WORKLOAD).score(mapping(GOOD)) == score
+    assert score.latency == 12.0
+    assert score.to_dict()["actions"]["Z/DRAM/A/read"] == 24  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("k, tile_shape: 1", "k, tile_shape: 2", "has to reach tile_shape 1"),
+        ("k, tile_shape: 1", "k, tile_shape: 7", "outside the tile above it"),
+        ("rank_variable: k", "rank_variable: q", "has no rank variable 'q'"),
+        ("name: x", "name: y", "dimension that is not on the way"),
+        ("einsum: Z", "einsum: Y", "no Einsum 'Y'"),
+        ("component: MAC", "component: VEC", "no Compute 'VEC'"),
+        ("[A], component: BUF", "[A], component: GLB", "'GLB' is not a Memory or Toll"),
+        ("[A], component: BUF", "[C], component: BUF", "no tensor 'C'"),
+        ("[A], component: BUF", "[A], component: DRAM", "held in DRAM again"),
+        ("[A, B, Z], component: DRAM", "[A, Z], component: DRAM", "B is held nowhere"),
+        ("[A, B, Z], component: DRAM", "[A, B, Z], component: LINK", "cannot be the outermost"),
+        ("Storage {tensors: [A], component: BUF}",
+         "Storage {tensors: [A], component: REG}\nStorage {tensors: [A], component: BUF}",
+         "against the order of the memory hierarchy"),
+    ],
+)  # fmt: skip
+def test_what_is_no_mapping_of_the_workload_is_refused(old: str, new: str, what: str) -> None:
+    assert old in GOOD
+    with pytest.raises(MappingError, match=what) as caught:
+        evaluate(ARCH, WORKLOAD, mapping(GOOD.replace(old, new)))
+    assert caught.value.instead
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("m, tile_shape: 2", "m, tile_shape: 4", "uses 4 instances of dimension x of PE"),
+        ("[A], component: BUF", "[A, Z, B], component: BUF", "the tiles in BUF need"),
+    ],
+)
+def test_what_does_not_fit_is_infeasible(old: str, new: str, what: str) -> None:
+    small = load_arch(ARCH.document).with_values({"BUF.size": 5})
+    with pytest.raises(InfeasibleMapping, match=what):
+        evaluate(small, WORKLOAD, mapping(GOOD.replace(old, new)))
+
+
+def test_unknown_conventions_are_refused() -> None:
+    with pytest.raises(TilewrightError, match="unknown conventions"):
+        evaluate(ARCH, WORKLOAD, mapping(GOOD), "timeloop")
