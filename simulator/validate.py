@@ -11,6 +11,7 @@ from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import check_bounds, describe, resolve
 from tilewright.simulator.program import (
     Activate,
+    Add,
     Block,
     DsdOperation,
     ElementCode,
@@ -18,6 +19,7 @@ from tilewright.simulator.program import (
     Instruction,
     Loop,
     Program,
+    Set,
     Task,
     Unblock,
 )
@@ -27,6 +29,8 @@ MAX_EXTENT = 65535
 """Extents are u16 in the descriptors' documentation."""
 MAX_FABRIC_EXTENT = 0x7FFE
 """0x7fff stands for an endless stream (wse.md §1.5)."""
+LARGEST = (1 << 31) - 1
+"""Greatest size of a count, counter or offset."""
 STRIDE_1D = (-128, 127)
 STRIDE_4D = (-32768, 32767)
 
@@ -157,7 +161,10 @@ def _check_body(
             _check_operation(code, task, instruction, counts)
         elif isinstance(instruction, Loop):
             _check_loop(code, task, instruction, counts)
+        elif isinstance(instruction, Set | Add):
+            _check_number(f"code {code.name}, task {task.name}", instruction.value)
         elif isinstance(instruction, If):
+            _check_number(f"code {code.name}, task {task.name}", instruction.below)
             _check_body(code, task, instruction.then, counts)
             _check_body(code, task, instruction.otherwise, counts)
         elif isinstance(instruction, Activate | Block | Unblock):
@@ -168,6 +175,7 @@ def _check_loop(code: ElementCode, task: Task, loop: Loop, counts: Mapping[str, 
     where = f"code {code.name}, task {task.name}, loop {loop.variable}"
     if loop.count < 1:
         raise ProgramError(f"{where}: the count is not positive", value=loop.count)
+    _check_number(where, loop.count)
     if loop.variable in counts:
         raise ProgramError(f"{where}: the variable belongs to a loop around it")
     _check_body(code, task, loop.body, {**counts, loop.variable: loop.count})
@@ -179,6 +187,9 @@ def _check_operation(
     where = describe(code, task.name, op)
     resolved = resolve(code, task.name, op)
     for operand in resolved.operands:
+        numbers = [operand.offset.constant, *(factor for _, factor in operand.offset.terms)]
+        for number in numbers:
+            _check_number(where, number)
         check_bounds(operand, counts, where)
     if op.activate is not None and op.unblock is not None:
         raise ProgramError(f"{where}: at most one of activate and unblock")
@@ -193,6 +204,13 @@ def _check_operation(
         raise ProgramError(f"{where}: a synchronous operation has no microthread")
 
 
+def _check_number(where: str, number: int) -> None:
+    if abs(number) > LARGEST:
+        raise ProgramError(
+            f"{where}: a number is too large", value=number, instead=f"at most {LARGEST}"
+        )
+
+
 def _known_task(code: ElementCode, where: str, name: str) -> None:
     if name not in {task.name for task in code.tasks}:
         raise _unknown(where, "task", name, (task.name for task in code.tasks))
@@ -205,6 +223,7 @@ def _check_ports(program: Program, colors: set[str]) -> None:
         _check_edge(program, sink, colors)
     for source in program.edge_inputs:
         _check_edge(program, source, colors)
+        _check_number(f"edge port {source.name}", source.interval * source.count + source.start)
         if source.interval < 1 or source.start < 0:
             raise ProgramError(
                 f"edge port {source.name}: interval at least 1, start at least 0",
@@ -239,3 +258,4 @@ def _check_edge(program: Program, port: EdgeInput | EdgeOutput, colors: set[str]
         raise ProgramError(f"{where} positions outside the side", value=length)
     if port.count < 1:
         raise ProgramError(f"{where} the count is not positive", value=port.count)
+    _check_number(where.rstrip(":"), port.count)

@@ -132,6 +132,10 @@ def integer_that_does_not_fit(b: ProgramBuilder, code: CodeBuilder, main: TaskBu
     main.op("mov16", "numbers", 70000)
 
 
+def huge_counter(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    main.set("k", 1 << 40)
+
+
 def odd_address(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
     code.buffer("odd", "f32", 4, address=17)
 
@@ -183,6 +187,7 @@ BREAKAGES: list[tuple[Breakage, str]] = [
     ),
     (big_stride, "code main, DSD far: a stride is outside -128..127"),
     (integer_that_does_not_fit, "code main, task main, @mov16: the number is not a i16"),
+    (huge_counter, "code main, task main: a number is too large"),
     (
         odd_address,
         "code main, buffer odd: the address must be a multiple of the value's words",
