@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
@@ -61,27 +65,99 @@ class FinalState:
 
 
 def find_waits(final: FinalState) -> tuple[str, ...]:
-    """Return one line per thing that waits; empty if the run is complete."""
-    lines = [*_operations(final), *_blocked_tasks(final), *_words(final), *_outputs(final)]
-    if len(lines) > MAX_LINES:
-        lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-    return tuple(lines)
+    """Return one line per thing that waits, at most `MAX_LINES`; empty if the run is complete."""
+    ways = Ways(final)
+    found = chain(_operations(ways), _blocked_tasks(final), _words(ways), _outputs(ways))
+    lines = list(islice(found, MAX_LINES + 1))
+    return tuple(lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], "and more"])
 
 
-def _operations(final: FinalState) -> list[str]:
-    lines = []
-    for element in range(final.program.placement.size):
+class Ways:
+    """The network's connections in both directions."""
+
+    def __init__(self, final: FinalState) -> None:
+        self.final = final
+        count = final.fifo[:, at.F_SUCCESSORS]
+        used = np.arange(5) < count[:, None]
+        targets = final.fifo[:, at.F_NEXT : at.F_NEXT + 5]
+        self._targets = (targets - final.parts.fifo.start) // at.F_WIDTH
+        sources = np.broadcast_to(np.arange(count.size)[:, None], used.shape)[used]
+        order = np.argsort(self._targets[used], kind="stable")
+        self._sources = sources[order]
+        self._sorted = self._targets[used][order]
+
+    def count(self, fifo: int) -> int:
+        """Return the words in a queue."""
+        return int(self.final.fifo[fifo, at.F_COUNT])
+
+    def is_full(self, fifo: int) -> bool:
+        """Return whether a queue has no space."""
+        return self.count(fifo) >= int(self.final.fifo[fifo, at.F_CAP])
+
+    def kind(self, fifo: int) -> int:
+        """Return what a queue is (network.OUTPUT and so on)."""
+        return int(self.final.network.kind[fifo])
+
+    def feeders(self, fifo: int) -> list[int]:
+        """Return the queues that push into a queue."""
+        low, high = np.searchsorted(self._sorted, [fifo, fifo + 1])
+        return [int(source) for source in self._sources[low:high]]
+
+    def fed(self, fifo: int) -> list[int]:
+        """Return the queues that a queue pushes into."""
+        count = int(self.final.fifo[fifo, at.F_SUCCESSORS])
+        return [int(target) for target in self._targets[fifo, :count]]
+
+    def owner(self, fifo: int) -> str:
+        """Name the element of a queue."""
+        return self.final.name(int(self.final.network.element[fifo]))
+
+    def place(self, fifo: int) -> str:
+        """Name a queue."""
+        return f"{KINDS[self.kind(fifo)]} of {self.owner(fifo)}"
+
+    def who_feeds(self, fifo: int, color: str) -> str:
+        """Follow an empty queue's ways back to where its words should come from."""
+        seen, todo, ends = {fifo}, [fifo], []
+        while todo:
+            for source in self.feeders(todo.pop()):
+                if source in seen:
+                    continue
+                seen.add(source)
+                if self.count(source):
+                    ends.append(f"words stand in {self.place(source)}, {self.who_holds(source)}")
+                elif self.kind(source) == EDGE_IN:
+                    ends.append(f"{self.place(source)} has no more words")
+                elif self.kind(source) == OUTPUT:
+                    ends.append(f"{self.owner(source)} does not send")
+                else:
+                    todo.append(source)
+        return "; ".join(sorted(ends)) if ends else f"nobody sends color {color}"
+
+    def who_holds(self, fifo: int) -> str:
+        """Follow a queue that cannot move to the full queue from which nobody takes."""
+        seen = {fifo}
+        here: int | None = fifo
+        last = fifo
+        while here is not None:
+            last = here
+            here = next((t for t in self.fed(here) if self.is_full(t) and t not in seen), None)
+            seen.add(last if here is None else here)
+        return f"nobody takes from {self.place(last)}"
+
+
+def _operations(ways: Ways) -> Iterator[str]:
+    final = ways.final
+    for element in np.flatnonzero(final.element[:, at.E_RUNNING]):
         row = final.element[element]
-        if row[at.E_RUNNING] == 0:
-            continue
         for i in range(int(row[at.E_THREAD_COUNT])):
             thread = int(row[at.E_THREADS]) + i * at.T_WIDTH
             if final.store[thread + at.T_STATE] == at.RUNNING:
-                lines.append(_operation(final, element, thread))
-    return lines
+                yield _operation(ways, int(element), thread)
 
 
-def _operation(final: FinalState, element: int, thread: int) -> str:
+def _operation(ways: Ways, element: int, thread: int) -> str:
+    final = ways.final
     op = int(final.store[thread + at.T_OP])
     left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
     queues = int(final.store[op + at.O_QUEUES])
@@ -93,93 +169,38 @@ def _operation(final: FinalState, element: int, thread: int) -> str:
             continue
         fifo = int(final.network.queue[element, slot])
         color = final.color(element, slot)
-        if slot < at.OUTPUT_SLOT and final.fifo[fifo, at.F_COUNT] == 0:
-            who = _who_feeds(final, fifo, color)
+        if slot < at.OUTPUT_SLOT and ways.count(fifo) == 0:
+            who = ways.who_feeds(fifo, color)
             text += f", waits for color {color} in input queue {slot}: {who}"
-        if slot >= at.OUTPUT_SLOT and final.fifo[fifo, at.F_COUNT] == final.fifo[fifo, at.F_CAP]:
-            who = _who_holds(final, fifo)
+        if slot >= at.OUTPUT_SLOT and ways.is_full(fifo):
+            who = ways.who_holds(fifo)
             text += f", output queue {slot - at.OUTPUT_SLOT} of color {color} is full: {who}"
     return text
 
 
-def _who_feeds(final: FinalState, fifo: int, color: str) -> str:
-    """Follow an empty queue's ways back to where its words come from."""
-    seen, ends = {fifo}, []
-    todo = [fifo]
-    while todo:
-        here = todo.pop()
-        for source in _feeders(final, here):
-            if source in seen:
-                continue
-            seen.add(source)
-            if final.fifo[source, at.F_COUNT]:
-                ends.append(f"words stand in {_place(final, source)}, {_who_holds(final, source)}")
-            elif final.network.kind[source] == EDGE_IN:
-                ends.append(f"{_place(final, source)} has no more words")
-            elif final.network.kind[source] == OUTPUT:
-                ends.append(f"{final.name(int(final.network.element[source]))} does not send")
-            else:
-                todo.append(source)
-    return "; ".join(sorted(ends)) if ends else f"nobody sends color {color}"
-
-
-def _feeders(final: FinalState, fifo: int) -> list[int]:
-    address = final.parts.fifo.start + fifo * at.F_WIDTH
-    columns = final.fifo[:, at.F_NEXT : at.F_NEXT + 5] == address
-    used = final.fifo[:, [at.F_SUCCESSORS]] > [[0, 1, 2, 3, 4]]
-    return [int(i) for i in (columns & used).any(axis=1).nonzero()[0]]
-
-
-def _who_holds(final: FinalState, fifo: int) -> str:
-    """Follow a queue that cannot move to the full queue that is not taken from."""
-    here = fifo
-    for _ in range(final.fifo.shape[0]):
-        last = at.F_NEXT + int(final.fifo[here, at.F_SUCCESSORS])
-        targets = [final.parts.fifo.number(t) for t in final.fifo[here, at.F_NEXT : last]]
-        full = [t for t in targets if final.fifo[t, at.F_COUNT] >= final.fifo[t, at.F_CAP]]
-        if not full:
-            break
-        here = full[0]
-    return f"nobody takes from {_place(final, here)}"
-
-
-def _place(final: FinalState, fifo: int) -> str:
-    kind = KINDS[int(final.network.kind[fifo])]
-    return f"{kind} of {final.name(int(final.network.element[fifo]))}"
-
-
-def _blocked_tasks(final: FinalState) -> list[str]:
-    lines = []
-    for element in range(final.program.placement.size):
+def _blocked_tasks(final: FinalState) -> Iterator[str]:
+    for element in np.flatnonzero(final.element[:, at.E_ACTIVE]):
         row = final.element[element]
-        for number, task in enumerate(final.layout(element).code.tasks):
+        for number, task in enumerate(final.layout(int(element)).code.tasks):
             if int(row[at.E_ACTIVE]) >> number & 1:
                 state = "is blocked" if int(row[at.E_BLOCKED]) >> number & 1 else "waits its turn"
-                lines.append(f"{final.name(element)}, task {task.name} is active but {state}")
-    return lines
+                yield f"{final.name(int(element))}, task {task.name} is active but {state}"
 
 
-def _words(final: FinalState) -> list[str]:
-    lines = []
-    for fifo in (final.fifo[:, at.F_COUNT] > 0).nonzero()[0]:
-        kind = int(final.network.kind[fifo])
-        if kind == EDGE_OUT:
-            continue
-        count = int(final.fifo[fifo, at.F_COUNT])
-        where = _place(final, int(fifo))
-        lines.append(f"{count} words stand in {where}, {_who_holds(final, int(fifo))}")
-    return lines
+def _words(ways: Ways) -> Iterator[str]:
+    for fifo in np.flatnonzero(ways.final.fifo[:, at.F_COUNT]).tolist():
+        if ways.kind(fifo) != EDGE_OUT:
+            held = ways.who_holds(fifo)
+            yield f"{ways.count(fifo)} words stand in {ways.place(fifo)}, {held}"
 
 
-def _outputs(final: FinalState) -> list[str]:
-    lines = []
+def _outputs(ways: Ways) -> Iterator[str]:
+    final = ways.final
     for port, fifos in zip(final.program.edge_outputs, final.network.edge_outputs, strict=True):
-        for position, fifo in enumerate(fifos):
-            count = int(final.fifo[fifo, at.F_COUNT])
-            if count < port.count:
-                who = _who_feeds(final, int(fifo), port.color)
-                lines.append(
-                    f"edge output {port.name}, position {port.first + position}, has {count} of "
-                    f"{port.count} words: {who}"
+        for position, fifo in enumerate(fifos.tolist()):
+            if not ways.is_full(fifo):
+                who = ways.who_feeds(fifo, port.color)
+                yield (
+                    f"edge output {port.name}, position {port.first + position}, has "
+                    f"{ways.count(fifo)} of {port.count} words: {who}"
                 )
-    return lines
