@@ -29,6 +29,10 @@ class Watcher(Protocol):
         """All trials so far; `seconds`: time of the last batch (0 for those found at a resume)."""
         ...
 
+    def evaluated(self, done: int, count: int) -> None:
+        """So many of the batch's new designs are done."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -37,17 +41,18 @@ class Setting:
     spec: StudySpec
     evaluator: Evaluator
     key_of: Callable[[Point], str]
+    watcher: Watcher
 
 
 def explore(
-    setting: Setting, run: RunDirectory, pool: Pool, watcher: Watcher, stop: Callable[[], bool]
+    setting: Setting, run: RunDirectory, pool: Pool, stop: Callable[[], bool]
 ) -> list[Trial]:
     """Run the batches that are missing and return all trials of the run.
 
     `stop` is asked after each batch. Raises SpecError if an objective or a constraint names a
     metric that the model does not give.
     """
-    spec = setting.spec
+    spec, watcher = setting.spec, setting.watcher
     sampler = make_sampler(_search(spec), spec.space)
     with TrialLog(run) as log:
         trials = run.repair(spec.batch_size)
@@ -99,7 +104,8 @@ def _batch(
     points = [spec.space.point(proposal.choice) for proposal in proposals]
     keys = [setting.key_of(point) for point in points]
     todo = {key: point for key, point in zip(keys, points, strict=True) if key not in known}
-    attempts = dict(zip(todo, pool.evaluate(list(todo.values())), strict=True))
+    answers = pool.evaluate(list(todo.values()), setting.watcher.evaluated)
+    attempts = dict(zip(todo, answers, strict=True))
     new: list[Trial] = []
     for offset, (key, point, proposal) in enumerate(zip(keys, points, proposals, strict=True)):
         baseline = dict(enumerate(spec.baseline_names)).get(first + offset)

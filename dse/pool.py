@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol
@@ -13,12 +13,15 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.dse.evaluator import Attempt, Evaluator, attempt
 from tilewright.dse.space import Point
 
+Note = Callable[[int, int], None]
+"""Is told how many evaluations of how many are done."""
+
 
 class Pool(Protocol):
     """Evaluates designs; the answers come in the order of the designs."""
 
-    def evaluate(self, points: Sequence[Point]) -> list[Attempt]:
-        """Evaluate all; raise WorkerLost if a worker process died."""
+    def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
+        """Evaluate all, noting how many are done; raise WorkerLost if a worker process died."""
         ...
 
 
@@ -32,9 +35,9 @@ class InProcess(AbstractContextManager["InProcess"]):
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
-    def evaluate(self, points: Sequence[Point]) -> list[Attempt]:
+    def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
         """Evaluate all, one after the other."""
-        return [attempt(self._evaluator, point) for point in points]
+        return _noted((attempt(self._evaluator, point) for point in points), len(points), note)
 
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
@@ -48,7 +51,9 @@ class Workers(AbstractContextManager["Workers"]):
 
         self._evaluator = evaluator
         # One design per task: a task takes milliseconds to seconds. No threads inside of workers.
-        self._parallel: Any = Parallel(n_jobs=count, batch_size=1, pre_dispatch="all")
+        self._parallel: Any = Parallel(
+            n_jobs=count, batch_size=1, pre_dispatch="all", return_as="generator"
+        )
 
     def __enter__(self) -> Workers:
         self._parallel.__enter__()
@@ -62,26 +67,34 @@ class Workers(AbstractContextManager["Workers"]):
     ) -> None:
         self._parallel.__exit__(kind, error, trace)
 
-    def evaluate(self, points: Sequence[Point]) -> list[Attempt]:
+    def evaluate(self, points: Sequence[Point], note: Note) -> list[Attempt]:
         """Evaluate all, side by side."""
         from joblib import delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         try:
-            answers: list[Attempt] = self._parallel(
+            answers = self._parallel(
                 delayed(_in_worker)(self._evaluator, point) for point in points
             )
+            return _noted(answers, len(points), note)
         except TerminatedWorkerError as error:
             raise WorkerLost(
                 "a worker process died, perhaps of too little memory",
                 instead="resume the run with fewer workers",
             ) from error
-        return answers
 
 
 def make_pool(evaluator: Evaluator, workers: int) -> InProcess | Workers:
     """Return the pool for a number of workers; one worker is this process."""
     return InProcess(evaluator) if workers <= 1 else Workers(evaluator, workers)
+
+
+def _noted(answers: Iterable[Attempt], count: int, note: Note) -> list[Attempt]:
+    found: list[Attempt] = []
+    for answer in answers:
+        found.append(answer)
+        note(len(found), count)
+    return found
 
 
 def _in_worker(evaluator: Evaluator, point: Point) -> Attempt:

@@ -54,6 +54,9 @@ class Lines:
         say(f"batch {trials[-1].batch + 1}: {done} trials ({time}) | "
             f"{describe_state(self._spec, trials)}")  # fmt: skip
 
+    def evaluated(self, done: int, count: int) -> None:
+        """Say nothing: a line per batch is enough."""
+
 
 class Bar:
     """A progress bar with the state behind it."""
@@ -69,6 +72,7 @@ class Bar:
         )
 
         self._spec = spec
+        self._done = 0
         self._progress: Progress = Progress(
             TextColumn("[bold]{task.fields[study]}"),
             BarColumn(),
@@ -96,8 +100,14 @@ class Bar:
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
         """Move the bar."""
         del seconds
+        self._done = len(trials)
         state = describe_state(self._spec, trials)
-        self._progress.update(self._task, completed=len(trials), state=state)
+        self._progress.update(self._task, completed=self._done, state=state)
+
+    def evaluated(self, done: int, count: int) -> None:
+        """Move the bar inside of a batch."""
+        del count
+        self._progress.update(self._task, completed=self._done + done)
 
 
 def watcher_for(spec: StudySpec) -> Bar | Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,10 +110,9 @@ def spec_text(spec: StudySpec) -> str:
 
 def _run(spec: StudySpec, run: RunDirectory, how: Execution) -> StudyResult:
     evaluator = how.evaluator or make_evaluator(spec)
-    setting = Setting(spec, evaluator, Keys(spec))
-    watcher = how.watcher or _Silent()
+    setting = Setting(spec, evaluator, Keys(spec), how.watcher or _Silent())
     with _stop_on_signals() as stop, make_pool(evaluator, how.workers) as pool:
-        trials = explore(setting, run, pool, watcher, stop.is_set)
+        trials = explore(setting, run, pool, stop.is_set)
         _complete_details(spec, run, pool, trials)
     return _finish(spec, run, trials)
 
@@ -123,7 +123,8 @@ def _complete_details(
     """Evaluate again what a killed process could not store the details of."""
     shown = shown_in_detail(trials, spec)
     missing = [t for t in shown if run.details(t.number) is None]
-    for trial, attempt in zip(missing, pool.evaluate([t.point for t in missing]), strict=True):
+    answers = pool.evaluate([trial.point for trial in missing], _Silent().evaluated)
+    for trial, attempt in zip(missing, answers, strict=True):
         run.write_details(trial.number, attempt.outcome.details)
 
 
@@ -143,6 +144,9 @@ class _Silent:
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
         """Show nothing."""
 
+    def evaluated(self, done: int, count: int) -> None:
+        """Show nothing."""
+
 
 @contextmanager
 def _stop_on_signals() -> Iterator[threading.Event]:
@@ -156,6 +160,8 @@ def _stop_on_signals() -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
+        # Not print(): a signal may come in the middle of one.
+        os.write(2, b"\nfinishing the batch; once more stops at once\n")
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, handle) for number in numbers]

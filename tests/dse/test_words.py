@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tilewright.dse.conclusion import compare
@@ -79,7 +81,7 @@ def test_a_long_timeline_keeps_its_whole_length():
     found = shown["lanes"][3]["spans"]
     assert len(found) <= MAX_SPANS
     assert (found[0][0], found[-1][1]) == (0.0, 1999.0)
-    assert all(before[1] < after[0] for before, after in zip(found, found[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in pairwise(found))
     assert found[0][2].startswith("9 operations")
     assert timeline("s", 0.0, [])["lanes"] == []
     assert timeline("s", 1.0, [("only", spans[:2])])["lanes"][0]["spans"] == [*map(list, spans[:2])]
