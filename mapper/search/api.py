@@ -42,9 +42,9 @@ def search(  # noqa: PLR0913 - the one entry point: two subjects, the rest by ke
 
     `einsum`: search this one only; else all, each on its own with the tensors they share kept in
     the outermost memory (the certificate says so). `budget`: seconds; when they are used up, the
-    best mapping so far comes back with a proven bound. `method`: another SpaceSearch than
-    DefaultSearch. InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when the method
-    cannot handle a feature of the files; SpecError for what the files get wrong.
+    best mapping so far comes back with a proven bound. `method`: instead of DefaultSearch.
+    InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when the method cannot
+    handle a feature of the files; SpecError for what the files get wrong.
     """
     began = time.monotonic()
     solver = Solver(

@@ -307,12 +307,15 @@ def lanes_used(space: Mapspace, mapping: Mapping) -> Lanes:
 
 def _breaks_fetch(space: Mapspace, template: Template, mapping: Mapping) -> bool:
     spatial_too = space.conventions != "accelforge"
+    passing = {toll.component for toll in template.tolls}
     for name, tensors in template.placement.kept:
         rules = template.placement.rules_of(name)
         for tensor in tensors:
             seen_first = between_up = below = False
             access = space.einsum.access(tensor)
             for node in mapping.nodes:
+                if isinstance(node, Storage) and node.component in passing:
+                    continue  # a Toll stores nothing: what it passes on still comes from above
                 if isinstance(node, Storage) and tensor in node.tensors:
                     if below:
                         below = False

@@ -1,0 +1,288 @@
+"""The mapspace: what it enumerates, counts, draws and refuses."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.lattice import Lattice, factorise
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.workload import Workload, load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {{keep: "~Intermediates", may_keep: All}}
+    actions: [{{name: read, energy: 100, throughput: 64}}, {{name: write, energy: 110, throughput: 32}}]
+  - !Memory
+    name: BUF
+    size: {size}
+    tensors: {{{rules}}}
+    actions: [{{name: read, energy: 5, throughput: 256}}, {{name: write, energy: 6, throughput: 128}}]
+  - !Container
+    name: PE
+    spatial: [{{name: x, {dim}}}]
+  - !Compute
+    name: MAC
+    actions: [{{name: compute, energy: 0.5, throughput: 1}}]
+"""
+
+
+def workload(m: int = 4, k: int = 6, n: int = 2) -> Workload:
+    return load_workload(
+        f"workload:\n  rank_sizes: {{M: {m}, K: {k}, N: {n}}}\n  bits_per_value: {{All: 8}}\n"
+        '  einsums:\n  - einsum: "Z[m, n] = A[m, k] * B[k, n]"\n'
+        "    renames: {input: A, weight: B, output: Z}\n"
+    )
+
+
+def space(
+    rules: str = "keep: All",
+    dim: str = "fanout: 2",
+    size: object = 4096,
+    conventions: str = "default",
+    work: Workload | None = None,
+) -> Mapspace:
+    work = work or workload()
+    arch = load_arch(ARCH.format(rules=rules, dim=dim, size=size))
+    (flat,) = flatten(arch, work.scope(work.einsums[0]))
+    return Mapspace(work.einsums[0], flat, conventions)
+
+
+def lanes(mapping: Mapping) -> dict[str, int]:
+    shape, found = {"m": 4, "k": 6, "n": 2}, {}
+    for node in mapping.nodes:
+        if isinstance(node, (Temporal, Spatial)):
+            if isinstance(node, Spatial):
+                found[node.rank_variable] = shape[node.rank_variable] // node.tile_shape
+            shape[node.rank_variable] = node.tile_shape
+    return found
+
+
+def buffer_order(mapping: Mapping) -> str:
+    return "".join(
+        t
+        for n in mapping.nodes
+        if isinstance(n, Storage) and n.component == "BUF"
+        for t in n.tensors
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "templates"),
+    [
+        ("keep: All", 6),  # 3! orders
+        ("keep: Nothing, may_keep: All", 16),  # 1 + 3 + 3·2 + 6
+        ("keep: weight", 1),
+        ("keep: input, may_keep: output", 3),  # A; A Z, Z A
+        ("keep: All, tensor_order_options: [[output, weight, input]]", 1),
+        ("keep: All, tensor_order_options: [[output, weight | input]]", 2),
+        ("keep: All, tensor_order_options: [[output, weight], [input, weight]]", 4),
+    ],
+)
+def test_templates(rules: str, templates: int) -> None:
+    assert len(space(rules).templates) == templates
+
+
+def test_back_excludes_the_memory_above() -> None:
+    text = ARCH.format(rules="back: weight, keep: Nothing", dim="fanout: 2", size=4096)
+    text = text.replace(
+        'keep: "~Intermediates", may_keep: All', "keep: input | output, may_keep: All"
+    )
+    work = workload()
+    (flat,) = flatten(load_arch(text), work.scope(work.einsums[0]))
+    for template in Mapspace(work.einsums[0], flat).templates:
+        holders = [(h.tensor, h.component) for h in template.holders]
+        assert ("B", "BUF") in holders
+        assert ("B", "DRAM") not in holders
+
+
+@pytest.mark.parametrize("rules", ["keep: All", "keep: weight", "keep: Nothing, may_keep: All"])
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_size_counts_what_iteration_yields(rules: str, conventions: str) -> None:
+    room = space(rules, conventions=conventions)
+    listed = list(room)
+    assert room.size.points == len(listed)  # nothing overflows: BUF is large
+    assert len({repr(mapping) for mapping in listed}) == len(listed)
+
+
+def test_capacity_removes_exactly_what_the_model_refuses() -> None:
+    large, small = space(size=4096), space(size=96)
+    work = workload()
+    arch = load_arch(ARCH.format(rules="keep: All", dim="fanout: 2", size=96))
+    kept = [repr(mapping) for mapping in small]
+    fits = []
+    for mapping in large:
+        try:
+            evaluate(arch, work, mapping)
+        except InfeasibleMapping:
+            continue
+        fits.append(repr(mapping))
+    assert 0 < len(fits) < large.size.points
+    assert set(kept) <= set(fits)
+
+
+@pytest.mark.parametrize(
+    ("dim", "allowed"),
+    [
+        ("fanout: 2", {(), ("m", 2), ("k", 2), ("n", 2)}),
+        ("fanout: 3", {(), ("m", 2), ("k", 2), ("n", 2), ("k", 3)}),
+        ("fanout: 3, reuse: input", {(), ("n", 2)}),
+        ("fanout: 3, min_usage: 1", {("k", 3)}),
+        ("fanout: 5, min_usage: 1", {("m", 4), ("m", 2, "k", 2), ("m", 2, "n", 2), ("k", 2, "n", 2)}),
+        ("fanout: 4, usage_scale: 2", {(), ("m", 2), ("k", 2), ("n", 2)}),
+        ("fanout: 3, loop_bounds: [{expression: k, operator: ==, value: 1}]",
+         {(), ("m", 2), ("n", 2)}),
+        ("fanout: 4, loop_bounds: [{expression: k, operator: '>=', value: 2}]",
+         {("k", 2), ("k", 3), ("m", 2, "k", 2), ("k", 2, "n", 2)}),
+        ("fanout: 4, loop_bounds: [{expression: m | k, operator: 'product==', value: 4}]",
+         {("m", 4), ("m", 2, "k", 2)}),
+        ("fanout: 4, loop_bounds: [{expression: m | k | n, operator: 'product<', value: 3}]",
+         {(), ("m", 2), ("k", 2), ("n", 2)}),
+        ("fanout: 4, loop_bounds: [{expression: m | k | n, operator: 'product>', value: 3}]",
+         {("m", 4), ("m", 2, "k", 2), ("m", 2, "n", 2), ("k", 2, "n", 2)}),
+    ],
+)  # fmt: skip
+def test_lanes(dim: str, allowed: set[tuple[object, ...]]) -> None:
+    found = set()
+    for mapping in space("keep: weight", dim):
+        used = lanes(mapping)
+        found.add(tuple(x for v in "mkn" if v in used for x in (v, used[v])))
+    assert found == allowed
+
+
+def test_no_refetch_keeps_loops_off() -> None:
+    for mapping in space("keep: All, no_refetch_from_above: weight"):
+        above = True
+        for node in mapping.nodes:
+            if isinstance(node, Storage) and node.component == "BUF" and "B" in node.tensors:
+                above = False
+            if isinstance(node, Temporal) and node.rank_variable == "m":
+                assert not above
+
+
+def test_no_resend_keeps_loops_off() -> None:
+    found = list(space("keep: All, no_resend_to_below: weight"))
+    assert found
+    for mapping in found:
+        below = False
+        for node in mapping.nodes:
+            below |= isinstance(node, Storage) and node.component == "BUF" and "B" in node.tensors
+            assert not (below and isinstance(node, Temporal) and node.rank_variable == "m")
+
+
+@pytest.mark.parametrize(("conventions", "binds"), [("default", True), ("accelforge", False)])
+def test_tile_shape(conventions: str, binds: bool) -> None:
+    rules = "keep: weight, tile_shape: [{expression: k, operator: ==, value: 3}]"
+    tiles = set()
+    for mapping in space(rules, conventions=conventions):
+        k = 6
+        for node in mapping.nodes:
+            if isinstance(node, Storage) and node.component == "BUF":
+                tiles.add(k)
+            if isinstance(node, (Temporal, Spatial)) and node.rank_variable == "k":
+                k = node.tile_shape
+    assert (tiles == {3}) is binds
+
+
+def test_samples_are_uniform_members() -> None:
+    room = space("keep: weight", work=workload(2, 2, 2))
+    listed = [repr(mapping) for mapping in room]
+    rng = random.Random(1)
+    draws = [room.sample(rng) for _ in range(200 * len(listed))]
+    assert all(room.contains(mapping) is None for mapping in draws[:50])
+    counts = [sum(repr(draw) == one for draw in draws) for one in listed]
+    assert sum(counts) == len(draws)
+    chi_squared = sum((count - 200) ** 2 / 200 for count in counts)
+    assert chi_squared < 2.5 * len(listed)
+    again = random.Random(1)
+    assert [room.sample(again) for _ in range(5)] == draws[:5]
+
+
+def test_neighbours_are_members_and_go_both_ways() -> None:
+    room = space(size=96)
+    some = list(room)[::17]
+    assert some
+    for mapping in some:
+        near = list(room.neighbours(mapping))
+        assert near
+        for other in near[:5]:
+            assert room.contains(other) is None
+            assert other != mapping
+            assert mapping in list(room.neighbours(other))
+
+
+def test_every_member_is_found_again() -> None:
+    room = space("keep: Nothing, may_keep: All", size=200)
+    for mapping in room:
+        assert room.contains(mapping) is None
+
+
+def nodes(*more: object) -> Mapping:
+    return Mapping((Storage(("A", "B", "Z"), "DRAM"), *more, Compute("Z", "MAC")))  # type: ignore[arg-type]
+
+
+LOOPS = (Temporal("m", 1), Temporal("n", 1), Temporal("k", 1))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "reason"),
+    [
+        (nodes(*LOOPS), "keep and may_keep do not allow this placement: A in DRAM"),
+        (nodes(Temporal("k", 1), Temporal("n", 1), Storage(("B",), "BUF")), "do not reach tile"),
+        (nodes(Temporal("k", 4), Storage(("B",), "BUF"), *LOOPS), "tiles of 4 do not divide 6"),
+        (nodes(*LOOPS[1:], Storage(("B",), "BUF"), Spatial("m", 1, "x", "PE")), "PE.x: fanout"),
+        (nodes(Temporal("m", 1), Storage(("B",), "BUF"), *LOOPS[1:]), "same counts"),
+        (Mapping((*nodes(*LOOPS).nodes[:-1], Compute("Y", "MAC"))), "does not compute Z"),
+    ],
+)  # fmt: skip
+def test_reasons(mapping: Mapping, reason: str) -> None:
+    found = space("keep: weight", size=64).contains(mapping)
+    assert found is not None
+    assert reason in found
+
+
+def test_overflow_is_a_reason_with_numbers() -> None:
+    mapping = nodes(
+        Storage(("B",), "BUF"), LOOPS[0], Storage(("A",), "BUF"), LOOPS[1], Storage(("Z",), "BUF"),
+        LOOPS[2],
+    )  # fmt: skip
+    assert space(size=200).contains(mapping) is None
+    found = space(size=64).contains(mapping)
+    assert found == "BUF needs 152 bits (B 96, A 48, Z 8), its size is 64"
+
+
+def test_sampling_says_when_nothing_is_left() -> None:
+    room = space(dim="fanout: 3, loop_bounds: [{expression: k, operator: ==, value: 5}]")
+    assert room.size.points == 0
+    with pytest.raises(InfeasibleMapping, match="leave no mapping"):
+        room.sample(random.Random(0))
+
+
+def test_lattice_axes() -> None:
+    assert factorise(360) == [(2, 3), (3, 2), (5, 1)]
+    lattice = Lattice({"m": 12, "n": 1, "k": 5})
+    assert lattice.size == 3 * 2 * 2
+    assert lattice.tiles[0].tolist() == [1, 1, 1]
+    assert lattice.tiles[-1].tolist() == [12, 1, 5]
+    assert len({tuple(tile) for tile in lattice.tiles.tolist()}) == lattice.size
+    for axis in lattice.axes:
+        steps = lattice.tiles[:: axis.stride, axis.variable][: axis.radix].tolist()
+        assert all(b == a * axis.prime for a, b in pairwise(steps))
+    reach = lattice.reach(("m", "k"), (4, 5))
+    for state, below in enumerate(reach.tolist()):
+        m, n, k = lattice.tiles[state].tolist()
+        divides = m % 4 == 0 and k % 5 == 0
+        assert (below >= 0) is divides
+        if divides:
+            assert lattice.tiles[below].tolist() == [m // 4, n, k // 5]

@@ -1,0 +1,174 @@
+"""The compiled kernels against slow twins that say what they mean."""
+
+from __future__ import annotations
+
+import random
+from math import inf
+
+import numpy as np
+import pytest
+
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.search import kernels
+
+Label = tuple[float, ...]
+Twin = list[list[Label]]  # per state, its labels
+FREE = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0])  # no limit
+LATTICE = Lattice({"m": 12, "k": 6})
+
+
+def pareto(labels: list[Label], nd: int) -> list[Label]:
+    """Keep, per distinct leading fields, one label that no other dominates."""
+    kept: list[Label] = []
+    for one in sorted(labels, key=lambda label: label[:nd]):
+        if not any(all(a <= b for a, b in zip(k[:nd], one[:nd], strict=True)) for k in kept):
+            kept.append(one)
+    return kept
+
+
+def random_twin(rng: random.Random, nd: int) -> Twin:
+    """Draw 0 to 4 labels per state: energy, room, minus lanes, and a payload field."""
+    return [
+        pareto(
+            [
+                (float(rng.randrange(9)), float(rng.randrange(9)), -float(rng.randrange(1, 4)), 1.0)
+                for _ in range(rng.randrange(5))
+            ],
+            nd,
+        )
+        for _ in range(LATTICE.size)
+    ]
+
+
+def packed(twin: Twin) -> tuple[kernels.Ints, kernels.Floats]:
+    start = np.cumsum([0, *map(len, twin)]).astype(np.int64)
+    flat = [label for labels in twin for label in labels]
+    return start, np.array(flat, float).reshape(len(flat), 4)
+
+
+def unpacked(start: kernels.Ints, label: kernels.Floats) -> Twin:
+    rows = [tuple(row) for row in label.tolist()]
+    return [rows[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]
+
+
+def leading(twin: Twin, nd: int) -> list[list[Label]]:
+    return [[label[:nd] for label in labels] for labels in twin]
+
+
+def open_view() -> tuple[kernels.Floats, kernels.Floats]:
+    return np.zeros(LATTICE.size), np.ones(LATTICE.size)
+
+
+@pytest.mark.parametrize("nd", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_closure(nd: int, seed: int) -> None:
+    twin = random_twin(random.Random(seed), nd)
+    start, label = packed(twin)
+    for axis in LATTICE.axes:
+        begin, out, origin = kernels.closure(
+            start, label, nd, axis.stride, axis.radix, *open_view(), FREE
+        )
+        slow: Twin = []
+        for state in range(LATTICE.size):
+            digit = state // axis.stride % axis.radix
+            reached = [twin[state - step * axis.stride] for step in range(digit + 1)]
+            slow.append(pareto([one for labels in reached for one in labels], nd))
+        assert leading(unpacked(begin, out), nd) == leading(slow, nd)
+        assert np.array_equal(label[origin[:, 0]], out)
+
+
+@pytest.mark.parametrize("nd", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_deal(nd: int, seed: int) -> None:
+    rng = random.Random(seed)
+    twin = random_twin(rng, nd)
+    start, label = packed(twin)
+    choices = [(1, 1), (2, 1), (2, 3), (4, 1), (1, 2)]
+    reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
+    times = np.ones((len(choices), 4))
+    times[:, 2] = [m * k for m, k in choices]
+    plus = np.zeros((len(choices), 4))
+    plus[:, 0] = [rng.randrange(3) for _ in choices]
+    begin, out, origin = kernels.deal(start, label, nd, reach, times, plus, *open_view(), FREE)
+    slow: Twin = []
+    for state in range(LATTICE.size):
+        found = [
+            tuple(x * t + p for x, t, p in zip(one, times[c], plus[c], strict=True))
+            for c in range(len(choices))
+            if reach[c, state] >= 0
+            for one in twin[reach[c, state]]
+        ]
+        slow.append(pareto(found, nd))
+    assert leading(unpacked(begin, out), nd) == leading(slow, nd)
+    made = label[origin[:, 0]] * times[origin[:, 1]] + plus[origin[:, 1]]
+    assert np.array_equal(made, out)
+
+
+@pytest.mark.parametrize("last", [0.0, 1.0])
+@pytest.mark.parametrize("nd", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_charge(nd: int, last: float, seed: int) -> None:
+    rng = random.Random(seed)
+    twin = random_twin(rng, nd)
+    start, label = packed(twin)
+    plus = np.array([[float(rng.randrange(5)) for _ in range(LATTICE.size)] for _ in range(2)])
+    fields = np.array([0, 1], np.int64)
+    begin, out, _ = kernels.charge(
+        start, label, nd, fields, plus, np.array([1.0, 8.0, last]), *open_view(), FREE
+    )
+    slow: Twin = []
+    for state, labels in enumerate(twin):
+        paid = [(e + plus[0, state], r + plus[1, state], n, p) for e, r, n, p in labels]
+        fits = [(e, 0.0 if last else r, n, p) for e, r, n, p in paid if r <= 8]
+        slow.append(pareto(fits, nd))
+    assert leading(unpacked(begin, out), nd) == leading(slow, nd)
+
+
+@pytest.mark.parametrize("nd", [1, 2, 3])
+def test_union(nd: int) -> None:
+    one, two = random_twin(random.Random(1), nd), random_twin(random.Random(2), nd)
+    sources = [np.stack([np.arange(n), np.zeros(n)], axis=1).astype(np.int64)
+               for n in (sum(map(len, one)), sum(map(len, two)))]  # fmt: skip
+    begin, out, _ = kernels.union(*packed(one), sources[0], *packed(two), sources[1], nd)
+    slow = [pareto(a + b, nd) for a, b in zip(one, two, strict=True)]
+    assert leading(unpacked(begin, out), nd) == leading(slow, nd)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "kept"),
+    [(0.0, 7.0, [1.0, 2.0]), (1.0, 5.0, [1.0, 2.0, 3.0, 4.0]), (1.0, 4.9, []), (2.0, 35.0, [1.0, 2.0])],
+)  # fmt: skip
+def test_limit_drops_what_cannot_come_below_it(
+    kind: float, limit: float, kept: list[float]
+) -> None:
+    """Rest 5 J, one lane, steps take 5 s: energy e + 5, latency 5."""
+    start, label = np.array([0, 4], np.int64), np.array([[e, 0, -1.0, 0] for e in (1.0, 2, 3, 4)])
+    label[:, 1] = [4, 3, 2, 1]
+    bound = np.array([kind, limit, 0.0, 0.0, 5.0, 0.0, 2.0])
+    _, out, _ = kernels.charge(
+        start, label, 2, np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]),
+        np.array([5.0]), np.array([1.0]), bound,
+    )  # fmt: skip
+    assert out[:, 0].tolist() == kept
+
+
+def test_least_above_and_deal_above_undo() -> None:
+    rng = np.random.default_rng(3)
+    value = rng.integers(0, 50, LATTICE.size).astype(float)
+    axis = LATTICE.axes[0]
+    least = value.copy()
+    kernels.least_above(least, axis.stride, axis.radix, 1.0)
+    for state in range(LATTICE.size):
+        digit = state // axis.stride % axis.radix
+        above = [value[state + step * axis.stride] for step in range(axis.radix - digit)]
+        assert least[state] == min(above)
+    choices = [(1, 1), (2, 3)]
+    reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
+    rest, gain = kernels.deal_above(
+        value, np.ones(LATTICE.size), reach, np.array([0.0, 2.0]), np.array([1.0, 6.0])
+    )
+    for state in range(LATTICE.size):
+        ways = [(value[s] + 2.0 * c, 6.0**c) for c in range(2)
+                for s in range(LATTICE.size) if reach[c, s] == state]  # fmt: skip
+        assert rest[state] == min(way[0] for way in ways)
+        assert gain[state] == max(way[1] for way in ways)
