@@ -113,27 +113,32 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
         if path.einsum not in names:
             raise MappingError(
                 f"the workload has no Einsum {path.einsum!r}",
+                where=path.where(),
                 value=path.einsum,
                 instead=did_you_mean(path.einsum, names),
             )
         if path.einsum in seen:
-            raise MappingError(f"Einsum {path.einsum} is computed twice", value=path.einsum)
+            raise MappingError(
+                f"Einsum {path.einsum} is computed twice", where=path.where(), value=path.einsum
+            )
         seen.add(path.einsum)
         einsum = workload.einsum(path.einsum)
         early = [t.tensor for t in einsum.inputs if t.tensor in produced - written]
         if early:
             raise MappingError(
                 f"Einsum {path.einsum} runs before the Einsum that writes {early[0]}",
+                where=path.where(),
                 value=early[0],
                 instead="put the branch that writes it first",
             )
         written |= {access.tensor for access in einsum.outputs}
     tensors = set(workload.tensors)
     for path in paths:
-        for step in path.steps:
+        for place, step in enumerate(path.steps):
             if isinstance(step, Hold) and step.tensor not in tensors:
                 raise MappingError(
                     f"the workload has no tensor {step.tensor!r}",
+                    where=path.where(place),
                     value=step.tensor,
                     instead=did_you_mean(step.tensor, tensors),
                 )
@@ -141,6 +146,7 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
     if missing:
         raise MappingError(
             f"the mapping leaves out Einsum {missing[0]}",
+            where=paths[0].where(),
             value=", ".join(missing),
             instead="a branch of a Sequential for each Einsum of the workload",
         )
@@ -178,6 +184,7 @@ def _make_view(
     names = [flat.compute.name for flat in flats]
     raise MappingError(
         f"Einsum {path.einsum}: the architecture has no Compute {path.component!r} for it",
+        where=path.where(),
         value=path.component,
         instead=did_you_mean(path.component, names) or f"one of: {', '.join(names)}",
     )

@@ -6,7 +6,9 @@ tile shape of one iteration, not by its bound (accelforge.md §1.5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from tilewright.arch.errors import Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,13 @@ Node = Storage | Temporal | Spatial | Compute | Sequential
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Nodes from the outermost to the innermost; the last is a Compute or a Sequential."""
+    """Nodes from the outermost to the innermost; the last is a Compute or a Sequential.
+
+    `places`: where each node was written, in the order in which a reader meets them (for messages).
+    """
 
     nodes: tuple[Node, ...]
+    places: tuple[Where, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         from tilewright.mapper.render import loop_nest

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.names import close_names, did_you_mean
 from tilewright.arch.schema import SpecModel, parse
 from tilewright.arch.source import DocPath, Document, Tagged, load_document
@@ -89,19 +89,23 @@ def load_mapping(
                 instead=f"did you mean {close[0]}?",
             )
     spec = parse(_Nodes, document, ("mapping",))
-    return Mapping(_list(document, ("mapping", "nodes"), spec.nodes))
+    places: list[Where] = []
+    nodes = _list(document, ("mapping", "nodes"), spec.nodes, places)
+    return Mapping(nodes, tuple(places))
 
 
-def _list(document: Document, path: DocPath, items: tuple[Any, ...]) -> tuple[Node, ...]:
+def _list(
+    document: Document, path: DocPath, items: tuple[Any, ...], places: list[Where]
+) -> tuple[Node, ...]:
     nodes: list[Node] = []
     for number, item in enumerate(items):
         place = (*path, number)
         tag = _tag(document, place, item)
         if tag == "Nested":
             spec = parse(_Nodes, document, place)
-            nodes += _list(document, (*place, "nodes"), spec.nodes)
+            nodes += _list(document, (*place, "nodes"), spec.nodes, places)
         elif tag not in _IGNORED:
-            nodes.append(_node(document, place, tag))
+            nodes.append(_node(document, place, tag, places))
     _check_end(document, path, nodes)
     return tuple(nodes)
 
@@ -133,7 +137,8 @@ def _tag(document: Document, place: DocPath, item: Any) -> str:
     )
 
 
-def _node(document: Document, place: DocPath, tag: str) -> Node:
+def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> Node:
+    places.append(document.where(place))
     if tag in ("Storage", "Toll"):
         held = parse(_Storage, document, place)
         return Storage(held.tensors, held.component, held.persistent)
@@ -152,9 +157,9 @@ def _node(document: Document, place: DocPath, tag: str) -> Node:
         inner = (*place, "nodes", number)
         if _tag(document, inner, item) == "Nested":
             nested = parse(_Nodes, document, inner)
-            branches.append(_list(document, (*inner, "nodes"), nested.nodes))
+            branches.append(_list(document, (*inner, "nodes"), nested.nodes, places))
         else:  # a branch of one node needs no Nested around it
-            branches.append((_node(document, inner, item.tag),))
+            branches.append((_node(document, inner, item.tag, places),))
     return Sequential(tuple(branches))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from tilewright.arch.errors import Where
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Spatial, Temporal
 from tilewright.mapper.model.occupancy import Body, Occupancy
@@ -83,18 +84,25 @@ def check_capacity(bodies: list[Body], peaks: dict[str, Count], sizes: dict[str,
     for name, bits in peaks.items():
         size = sizes[name]
         if bits > size:
+            tiles = _largest(bodies, name)
             raise InfeasibleMapping(
                 f"the tiles in {name} need {float(bits):g} bits, but its size is {size:g} bits",
+                where=tiles[0][1],
                 value=float(bits),
                 instead=f"smaller tile_shapes in loops above the Storage nodes of {name}: "
-                f"{_largest(bodies, name)}",
+                + ", ".join(f"{held.tensor} takes {float(held.bits):g}" for held, _ in tiles[:3]),
             )
 
 
-def _largest(bodies: list[Body], name: str) -> str:
-    tiles = [held for body in bodies for held in body.held if held.component == name]
-    tiles.sort(key=lambda held: (-held.bits, held.key))
-    return ", ".join(f"{held.tensor} takes {float(held.bits):g}" for held in tiles[:3])
+def _largest(bodies: list[Body], name: str) -> list[tuple[Occupancy, Where | None]]:
+    """Return the tiles in memory `name` and where they are placed, the largest first."""
+    tiles = [
+        (held, body.path.where(body.path.origins.index(held.origin)))
+        for body in bodies
+        for held in body.held
+        if held.component == name
+    ]
+    return sorted(tiles, key=lambda tile: (-tile[0].bits, tile[0].key))
 
 
 def _key(held: Occupancy) -> Key:

@@ -49,7 +49,7 @@ def loops_of(path: Path, view: View) -> dict[int, Loop]:
     for place, step in enumerate(path.steps):
         if isinstance(step, Hold):
             continue
-        loop = _loop(step, shape, seen, path, view)
+        loop = _loop(place, shape, seen, path, view)
         loops[place] = loop
         seen.add(loop.variable)
         shape[loop.variable] = loop.largest
@@ -57,20 +57,22 @@ def loops_of(path: Path, view: View) -> dict[int, Loop]:
     if left:
         raise MappingError(
             f"Einsum {path.einsum}: a loop has to reach tile_shape 1 for every rank variable",
+            where=path.where(),
             value=", ".join(left),
             instead="add loops with tile_shape 1 for these rank variables above the Compute",
         )
     return loops
 
 
-def _loop(
-    step: Temporal | Spatial, shape: dict[str, int], seen: set[str], path: Path, view: View
-) -> Loop:
+def _loop(place: int, shape: dict[str, int], seen: set[str], path: Path, view: View) -> Loop:
+    step = path.steps[place]
+    assert not isinstance(step, Hold)
     name, tile = step.rank_variable, step.tile_shape
     outer = shape.get(name)
     if outer is None:
         raise MappingError(
             f"Einsum {path.einsum} has no rank variable {name!r}, but a loop above it does",
+            where=path.where(place),
             value=name,
             instead=f"one of: {', '.join(view.einsum.bounds)}",
         )
@@ -79,16 +81,18 @@ def _loop(
         if size is not None and not 1 <= size <= outer:
             raise MappingError(
                 f"Einsum {path.einsum}: {what} of a loop over {name} is outside the tile above it",
+                where=path.where(place),
                 value=size,
                 instead=f"from 1 to {outer}",
             )
-    spatial, dim = _fanout(step, path, view)
+    spatial, dim = _fanout(place, path, view)
     even = initial in (None, tile) and outer % tile == 0
     return Loop(name, outer, tile, initial, spatial, dim, even, name not in seen)
 
 
-def _fanout(step: Temporal | Spatial, path: Path, view: View) -> tuple[str | None, str]:
-    if isinstance(step, Temporal):
+def _fanout(place: int, path: Path, view: View) -> tuple[str | None, str]:
+    step = path.steps[place]
+    if not isinstance(step, Spatial):
         return None, ""
     if (step.component, step.name) in view.dims:
         return step.component, step.name
@@ -96,6 +100,7 @@ def _fanout(step: Temporal | Spatial, path: Path, view: View) -> tuple[str | Non
     raise MappingError(
         f"Einsum {path.einsum}: a spatial loop over {step.rank_variable} names a dimension that "
         f"is not on the way to {view.compute.name}",
+        where=path.where(place),
         value=f"{step.component}.{step.name}",
         instead=f"one of: {', '.join(known)}" if known else "there is no spatial dimension there",
     )

@@ -153,6 +153,7 @@ def _check_order(nest: list[Item], loops: dict[int, Loop], tensor: TensorView, p
                 f"Einsum {path.einsum}, tensor {tensor.name}: a spatial and a temporal loop over "
                 f"{loop.variable} would have to change places, because a holder of {tensor.name} "
                 "stands below the spatial loop, but above its fanout",
+                where=path.where(place),
                 value=loop.variable,
                 instead="move the spatial loop down, or that holder up",
             )

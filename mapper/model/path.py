@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tilewright.arch.errors import Where
 from tilewright.mapper.errors import MappingError
 from tilewright.mapper.mapping import (
     Compute,
@@ -41,20 +42,31 @@ Step = Hold | Temporal | Spatial
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Steps that one Einsum passes. `origins[i]`: number of step i in the whole mapping."""
+    """Steps that one Einsum passes. `origins[i]`: number of step i in the whole mapping.
+
+    `places`: where the nodes of the mapping were written, by number; empty if nobody wrote them.
+    """
 
     einsum: str
     component: str
     steps: tuple[Step, ...]
     origins: tuple[int, ...]
     splits: tuple[Split, ...] = ()
+    places: tuple[Where, ...] = ()
+    end: int = -1  # number of the Compute
+
+    def where(self, step: int | None = None) -> Where | None:
+        """Return where a step (or the Compute) was written."""
+        number = self.end if step is None else self.origins[step]
+        return self.places[number] if 0 <= number < len(self.places) else None
 
 
 class _Walker:
     """Depth first; numbers every node once, so that shared nodes keep one number."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: tuple[Where, ...]) -> None:
         self._numbers = 0
+        self._places = places
 
     def walk(
         self,
@@ -68,7 +80,8 @@ class _Walker:
             self._numbers += 1
             if isinstance(node, Compute):
                 _nothing_after(nodes, place, "Compute")
-                yield _path(node, taken, splits)
+                path = _path(node, taken, splits)
+                yield replace(path, places=self._places, end=number)
                 return
             if isinstance(node, Sequential):
                 _nothing_after(nodes, place, "Sequential")
@@ -98,7 +111,7 @@ def paths_of(mapping: Mapping) -> tuple[Path, ...]:
 
     MappingError if a list of nodes does not end in a Compute or a Sequential.
     """
-    return tuple(_Walker().walk(mapping.nodes, (), ()))
+    return tuple(_Walker(mapping.places).walk(mapping.nodes, (), ()))
 
 
 def _nothing_after(nodes: tuple[Node, ...], place: int, what: str) -> None:

@@ -48,7 +48,7 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
     _check_holders(path, view)
     path = conventions.first_tiles(path)
     loops = loops_of(path, view)
-    used = _used_instances(loops, view, conventions)
+    used = _used_instances(path, loops, view, conventions)
     is_copy = view.einsum.is_copy
     shorter, tensors = (conventions.copy if is_copy else no_copy)(path, view)
     if shorter is not path:
@@ -89,7 +89,7 @@ def _lanes(loops: dict[int, Loop]) -> int:
 
 
 def _used_instances(
-    loops: dict[int, Loop], view: View, conventions: Conventions
+    path: Path, loops: dict[int, Loop], view: View, conventions: Conventions
 ) -> dict[tuple[str, str], Count]:
     used: dict[tuple[str, str], Count] = dict.fromkeys(view.dims, 1)
     for loop in loops.values():
@@ -102,6 +102,11 @@ def _used_instances(
             raise InfeasibleMapping(
                 f"Einsum {view.einsum.name}: the mapping uses {float(count):g} instances{scale} of "
                 f"dimension {name} of {component}, but its fanout is {dim.fanout}",
+                where=next(
+                    path.where(p)
+                    for p, x in loops.items()
+                    if (x.spatial, x.dim) == (component, name)
+                ),
                 value=float(count),
                 instead="a larger tile_shape in the spatial loop, or a smaller one in a loop above",
             )
@@ -111,26 +116,30 @@ def _used_instances(
 def _check_holders(path: Path, view: View) -> None:
     """Every tensor has holders: known ones, no Toll on top, none twice, in hierarchy order."""
     seen: dict[str, list[str]] = {name: [] for name in view.tensors}
-    for step in path.steps:
+    for place, step in enumerate(path.steps):
         if not isinstance(step, Hold):
             continue
-        _check_holder(step, seen[step.tensor], path, view)
+        _check_holder(place, seen[step.tensor], path, view)
         seen[step.tensor].append(step.component)
     for name, components in seen.items():
         if not components:
             raise MappingError(
                 f"Einsum {path.einsum}: tensor {name} is held nowhere",
+                where=path.where(),
                 value=name,
                 instead=f"a Storage of {name} in a Memory above the Compute of {path.einsum}",
             )
 
 
-def _check_holder(step: Hold, above: list[str], path: Path, view: View) -> None:
+def _check_holder(place: int, above: list[str], path: Path, view: View) -> None:
+    step, where = path.steps[place], path.where(place)
+    assert isinstance(step, Hold)
     known = [c.name for c in view.flat.components if isinstance(c, Memory | Toll)]
     if step.component not in known:
         raise MappingError(
             f"Einsum {path.einsum}: {step.component!r} is not a Memory or Toll on the way to "
             f"{view.compute.name}",
+            where=where,
             value=step.component,
             instead=f"one of: {', '.join(known)}",
         )
@@ -138,6 +147,7 @@ def _check_holder(step: Hold, above: list[str], path: Path, view: View) -> None:
         raise MappingError(
             f"Einsum {path.einsum}: Toll {step.component} cannot be the outermost holder of "
             f"{step.tensor}, because it stores nothing",
+            where=where,
             instead=f"a Storage of {step.tensor} in a Memory above it",
         )
     if above and view.index[step.component] <= view.index[above[-1]]:
@@ -145,5 +155,6 @@ def _check_holder(step: Hold, above: list[str], path: Path, view: View) -> None:
         raise MappingError(
             f"Einsum {path.einsum}: tensor {step.tensor} is held in {step.component} {again}, "
             "against the order of the memory hierarchy",
+            where=where,
             instead=f"each holder of {step.tensor} once, from the outermost memory inward",
         )

@@ -103,7 +103,7 @@ ARCH = load_arch(
 arch:
   nodes:
   - !Memory {{name: DRAM, size: inf, {FREE}, {BOTH}}}
-  - !Toll {{name: LINK, direction: down, {FREE}, actions: [{{name: read, energy: 1, throughput: 1}}]}}
+  - !Toll {{name: LINK, direction: down, {FREE}, actions: [{{name: read, energy: 1}}]}}
   - !Memory {{name: BUF, size: 40, {FREE}, {BOTH}}}
   - !Container {{name: PE, spatial: [{{name: x, fanout: 2}}]}}
   - !Memory {{name: REG, size: inf, {FREE}, {BOTH}}}
@@ -160,6 +160,8 @@ def test_what_is_no_mapping_of_the_workload_is_refused(old: str, new: str, what:
     with pytest.raises(MappingError, match=what) as caught:
         evaluate(ARCH, WORKLOAD, mapping(GOOD.replace(old, new)))
     assert caught.value.instead
+    assert caught.value.where is not None
+    assert caught.value.where.line is not None
 
 
 @pytest.mark.parametrize(
@@ -171,8 +173,10 @@ def test_what_is_no_mapping_of_the_workload_is_refused(old: str, new: str, what:
 )
 def test_what_does_not_fit_is_infeasible(old: str, new: str, what: str) -> None:
     small = load_arch(ARCH.document).with_values({"BUF.size": 5})
-    with pytest.raises(InfeasibleMapping, match=what):
+    with pytest.raises(InfeasibleMapping, match=what) as caught:
         evaluate(small, WORKLOAD, mapping(GOOD.replace(old, new)))
+    assert caught.value.where is not None
+    assert caught.value.where.line in (5, 6)  # the Storage in BUF; the loop over x
 
 
 def test_unknown_conventions_are_refused() -> None:
