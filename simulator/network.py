@@ -68,6 +68,8 @@ class _NetworkCompiler:
         self.links = self.elements * LINKS
         self.successors: list[tuple[Ids, Ids, Ids]] = []
         self.words: list[Ids] = []
+        self.border_links: dict[tuple[int, str], int] = {}
+        self.entered: set[tuple[int, str, str]] = set()
         codes = program.placement.ravel()
         self.places_of = {
             layout.code.name: np.flatnonzero(codes == number).astype(np.int64)
@@ -123,7 +125,10 @@ class _NetworkCompiler:
         return self._add(EDGE_OUT, self._border(port), port.count, self.profile.hop_cycles)
 
     def _edge_input(self, port: EdgeInput) -> Ids:
-        return self._add(EDGE_IN, self._border(port), port.count, 1)
+        numbers = self._add(EDGE_IN, self._border(port), port.count, 1)
+        color = next(color.id for color in self.program.colors if color.name == port.color)
+        self.rows[-1][:, at.F_COLOR] = color
+        return numbers
 
     def _color(self, name: str, number: int, outputs: list[Ids], inputs: list[Ids]) -> None:
         """Add the router buffers and queues of one color and note how they feed each other."""
@@ -258,9 +263,22 @@ class _NetworkCompiler:
                 f"{self._at(deaf[0])}: edge input {port.name} brings color {port.color} from "
                 f"{port.side}, but its router does not take it from there"
             )
-        links = np.arange(self.links, self.links + fifos.size, dtype=np.int64)
-        self.links += fifos.size
-        self._feed(fifos, routers[places], links)
+        links = [self._border_link(place, port) for place in places.tolist()]
+        self._feed(fifos, routers[places], np.array(links, dtype=np.int64))
+
+    def _border_link(self, place: int, port: EdgeInput) -> int:
+        """Return the link by which edge inputs enter at a place; all colors share it."""
+        if (place, port.side, port.color) in self.entered:
+            raise ProgramError(
+                f"{self._at(place)}: two edge inputs bring color {port.color} from {port.side}",
+                value=port.name,
+            )
+        self.entered.add((place, port.side, port.color))
+        key = (place, port.side)
+        if key not in self.border_links:
+            self.border_links[key] = self.links
+            self.links += 1
+        return self.border_links[key]
 
     def _feed(self, sources: Ids, targets: Ids, links: Ids) -> None:
         self.successors.append((sources, targets, links))

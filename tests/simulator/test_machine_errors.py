@@ -307,8 +307,8 @@ def test_deadlock_says_who_waits_for_whom() -> None:
     assert isinstance(error, DeadlockError)
     assert error.waits == (
         (
-            "element (0, 0), code main, task main, @fmovs (too long), 8 of 9 done, waits for color x "
-            "in input queue 2: an edge input of element (0, 0) has no more words"
+            "element (0, 0), code main, task main, @fmovs (too long), 8 of 9 done, waits for "
+            "color x in input queue 2: an edge input of element (0, 0) has no more words"
         ),
         "edge output ys, position 0, has 0 of 8 words: element (0, 0) does not send",
     )

@@ -206,3 +206,22 @@ def test_buffers_of_several_shapes_are_read_flat() -> None:
     given_memory = {"a": {(0, 0): [1, 2], (0, 1): [3, 4, 5]}}
     result = Machine(b.build(), WSE3).run(memory=given_memory)
     assert result.memory["a"].tolist() == [[[2, 3, 0], [4, 5, 6]]]
+
+
+def test_edge_streams_share_the_border_link() -> None:
+    """Two colors over one border link: one wavelet per cycle, in turns."""
+    b = ProgramBuilder("border", 1, 2)
+    b.code("main").task("main")
+    b.place("main", Area(0, 0, 1, 2))
+    streams = {}
+    for name, side in (("p", "N"), ("q", "S")):
+        color = b.color(name)
+        b.route(color, Area(0, 0), rx="W", tx="E")
+        b.route(color, Area(0, 1), rx="W", tx=side)
+        b.edge_input(EdgeInput(name, "W", 0, 1, color, "u32", 20))
+        b.edge_output(EdgeOutput(f"{name}_out", side, 1, 1, color, "u32", 20))
+        streams[name] = np.arange(20, dtype=np.uint32)[None]
+    result = Machine(b.build(), WSE3).run(edges=streams)
+    arrivals = [result.edges[f"{name}_out"].cycles[0] for name in "pq"]
+    assert sorted(np.concatenate(arrivals)) == list(range(arrivals[0][0], arrivals[0][0] + 40))
+    assert (np.diff(arrivals[0]) == 2).all()
