@@ -23,12 +23,16 @@ arch:
     name: DRAM
     size: inf
     tensors: {{keep: "~Intermediates", may_keep: All}}
-    actions: [{{name: read, energy: 100, throughput: 64}}, {{name: write, energy: 110, throughput: 32}}]
+    actions:
+    - {{name: read, energy: 100, throughput: 64}}
+    - {{name: write, energy: 110, throughput: 32}}
   - !Memory
     name: BUF
     size: {size}
     tensors: {{{rules}}}
-    actions: [{{name: read, energy: 5, throughput: 256}}, {{name: write, energy: 6, throughput: 128}}]
+    actions:
+    - {{name: read, energy: 5, throughput: 256}}
+    - {{name: write, energy: 6, throughput: 128}}
   - !Container
     name: PE
     spatial: [{{name: x, {dim}}}]
@@ -139,7 +143,8 @@ def test_capacity_removes_exactly_what_the_model_refuses() -> None:
         ("fanout: 3", {(), ("m", 2), ("k", 2), ("n", 2), ("k", 3)}),
         ("fanout: 3, reuse: input", {(), ("n", 2)}),
         ("fanout: 3, min_usage: 1", {("k", 3)}),
-        ("fanout: 5, min_usage: 1", {("m", 4), ("m", 2, "k", 2), ("m", 2, "n", 2), ("k", 2, "n", 2)}),
+        ("fanout: 5, min_usage: 1",
+         {("m", 4), ("m", 2, "k", 2), ("m", 2, "n", 2), ("k", 2, "n", 2)}),
         ("fanout: 4, usage_scale: 2", {(), ("m", 2), ("k", 2), ("n", 2)}),
         ("fanout: 3, loop_bounds: [{expression: k, operator: ==, value: 1}]",
          {(), ("m", 2), ("n", 2)}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -48,7 +49,7 @@ def packed(twin: Twin) -> tuple[kernels.Ints, kernels.Floats]:
 
 def unpacked(start: kernels.Ints, label: kernels.Floats) -> Twin:
     rows = [tuple(row) for row in label.tolist()]
-    return [rows[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]
+    return [rows[a:b] for a, b in pairwise(start.tolist())]
 
 
 def leading(twin: Twin, nd: int) -> list[list[Label]]:
@@ -136,7 +137,12 @@ def test_union(nd: int) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "limit", "kept"),
-    [(0.0, 7.0, [1.0, 2.0]), (1.0, 5.0, [1.0, 2.0, 3.0, 4.0]), (1.0, 4.9, []), (2.0, 35.0, [1.0, 2.0])],
+    [
+        (0.0, 7.0, [1.0, 2.0]),
+        (1.0, 5.0, [1.0, 2.0, 3.0, 4.0]),
+        (1.0, 4.9, []),
+        (2.0, 35.0, [1.0, 2.0]),
+    ],
 )  # fmt: skip
 def test_limit_drops_what_cannot_come_below_it(
     kind: float, limit: float, kept: list[float]

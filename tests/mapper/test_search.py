@@ -1,0 +1,257 @@
+"""The public search: results, certificates, and errors that say why."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.api import search
+from tilewright.mapper.search.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.search.exact import ExactSearch
+from tilewright.mapper.search.exhaustive import ExhaustiveSearch
+from tilewright.mapper.search.metrics import Goal
+from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
+from tilewright.mapper.search.sampling import RandomSearch
+from tilewright.mapper.workload import Workload, load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {keep: "~Intermediates", may_keep: All}
+    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
+  - !Memory
+    name: BUF
+    size: 1024
+    tensors: {keep: "~DRAM", may_keep: All}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
+  - !Container
+    name: PE
+    spatial: [{name: x, fanout: 8}]
+  - !Memory
+    name: REG
+    size: 16
+    tensors: {keep: weight}
+    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+
+
+def arch(**values: object) -> Arch:
+    return load_arch(ARCH).with_values({k.replace("__", "."): v for k, v in values.items()})
+
+
+def chain(*sizes: int, m: int = 8) -> Workload:
+    """Multiply a matrix of `m` rows through weights of the given sizes."""
+    ranks = ", ".join(f"N{i}: {size}" for i, size in enumerate(sizes))
+    lines = [f"workload:\n  rank_sizes: {{M: {m}, {ranks}}}\n  bits_per_value: {{All: 8}}"]
+    lines.append("  einsums:")
+    for i in range(len(sizes) - 1):
+        text = f"T{i + 1}[m, n{i + 1}] = T{i}[m, n{i}] * W{i}[n{i}, n{i + 1}]"
+        lines.append(f'  - einsum: "{text}"')
+        lines.append(f"    renames: {{input: T{i}, weight: W{i}, output: T{i + 1}}}")
+    return load_workload("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_result_is_what_the_model_says(objective: str, conventions: str) -> None:
+    result = search(arch(), chain(12, 16), objective=objective, conventions=conventions)
+    score = evaluate(arch(), chain(12, 16), result.best.mapping, conventions)
+    assert result.best.score == score
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.gap == 0
+    assert result.certificate.value == getattr(score, objective)
+    assert result.certificate.lower_bound == pytest.approx(result.certificate.value, rel=1e-9)
+    assert result.statistics.templates > 1
+    assert result.statistics.states == 4 * 6 * 5
+
+
+def test_metrics_bound_each_other() -> None:
+    found = {
+        o: search(arch(), chain(12, 16), objective=o).best.score for o in ("energy", "latency")
+    }
+    product = search(arch(), chain(12, 16), objective="edp").best.score
+    assert found["energy"].energy <= product.energy
+    assert found["latency"].latency <= product.latency
+    assert product.edp <= min(score.edp for score in found.values())
+
+
+def test_more_room_never_hurts_and_constraints_never_help() -> None:
+    values = [
+        search(arch(BUF__size=size), chain(12, 16)).certificate.value
+        for size in (64, 128, 256, 512, 1024, 4096)
+    ]
+    assert values == sorted(values, reverse=True)
+    free = search(arch(), chain(12, 16), objective="edp").certificate.value
+    tight = load_arch(ARCH.replace("fanout: 8", "fanout: 8, reuse: input"))
+    assert search(tight, chain(12, 16), objective="edp").certificate.value >= free
+
+
+def test_scaled_energies_scale_the_optimum() -> None:
+    base = search(arch(), chain(12, 16)).certificate.value
+    scaled = load_arch(ARCH.replace("name: DRAM", "name: DRAM\n    energy_scale: 4")
+                       .replace("name: BUF", "name: BUF\n    energy_scale: 4")
+                       .replace("name: REG", "name: REG\n    energy_scale: 4")
+                       .replace("name: MAC", "name: MAC\n    energy_scale: 4"))  # fmt: skip
+    assert search(scaled, chain(12, 16)).certificate.value == pytest.approx(4 * base, rel=1e-12)
+
+
+def test_equal_latency_costs_no_needless_energy() -> None:
+    fast = arch(MAC__actions__compute__throughput=0.001)  # every mapping with 8 lanes ties
+    result = search(fast, chain(4, 4, m=4), objective="latency")
+    listed = search(fast, chain(4, 4, m=4), objective="latency", method=ExhaustiveSearch())
+    assert result.certificate.value == listed.certificate.value
+    assert result.best.score.energy == pytest.approx(listed.best.score.energy, rel=1e-12)
+
+
+def test_workload_is_joined_unfused_and_says_so() -> None:
+    work = chain(8, 8, 8, 4)
+    result = search(arch(), work)
+    alone = [search(arch(), work, einsum=e.name).certificate.value for e in work.einsums]
+    assert result.certificate.value == pytest.approx(sum(alone), rel=1e-12)
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.scope.startswith("unfused mappings")
+    assert result.statistics.solved == 2  # T1 and T2 pose the same problem
+    assert evaluate(arch(), work, result.best.mapping) == result.best.score
+
+
+def test_product_of_sums_is_the_least_over_all_pairs() -> None:
+    work, slow = chain(6, 4, 9), arch(DRAM__actions__read__throughput=2)
+    result = search(slow, work, objective="edp")
+    spaces = [front_of(slow, work, einsum.name) for einsum in work.einsums]
+    least = min((a + c) * (b + d) for a, b in spaces[0] for c, d in spaces[1])
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == pytest.approx(least, rel=1e-9)
+    energies = [one.score.energy for one in result.front]
+    latencies = [one.score.latency for one in result.front]
+    assert energies == sorted(energies)
+    assert latencies == sorted(latencies, reverse=True)
+
+
+def front_of(design: Arch, work: Workload, name: str) -> list[tuple[float, float]]:
+    """Return (energy, latency) at many prices of a second: more than the hull of the front."""
+    from tilewright.mapper.search.solver import Solver
+
+    solver = Solver(design, work, "default", ExactSearch())
+    einsum = work.einsum(name)
+    prices = [0.0, *(10.0**n for n in range(-3, 6)), *(3 * 10.0**n for n in range(-3, 6))]
+    found = [solver.solve(einsum, Goal("energy", price)).best for price in prices]
+    found.append(solver.solve(einsum, Goal("latency")).best)
+    return sorted({(one.energy, one.latency) for one in found})
+
+
+def test_infeasible_says_which_memory_by_how_much() -> None:
+    with pytest.raises(InfeasibleMapping) as caught:
+        search(arch(REG__size=7), chain(12, 16))
+    assert str(caught.value) == (
+        "no mapping of T1 fits: REG needs at least 8 bit for W0, together 8 bit; its size is 7,"
+        " 1 too little\n  value:   1.0\n  instead: REG.size: 8, or keep less there"
+    )
+
+
+def test_infeasible_lanes_and_placements() -> None:
+    bounds = "fanout: 8, loop_bounds: [{expression: m, operator: ==, value: 5}]"
+    with pytest.raises(InfeasibleMapping, match=r"no lanes of PE\.x satisfy its loop_bounds"):
+        search(load_arch(ARCH.replace("fanout: 8", bounds)), chain(12, 16))
+    nowhere = ARCH.replace('keep: "~Intermediates", may_keep: All', "keep: input")
+    nowhere = nowhere.replace('keep: "~DRAM", may_keep: All', "keep: weight")
+    with pytest.raises(InfeasibleMapping, match="leave no place for every tensor of T1"):
+        search(load_arch(nowhere), chain(12, 16))
+
+
+def test_shared_tensors_that_may_not_leave_the_chip_are_refused() -> None:
+    fused_only = load_arch(ARCH.replace('"~Intermediates", may_keep: All', '"~Intermediates"'))
+    with pytest.raises(InfeasibleMapping, match="T1 in the outermost memory") as caught:
+        search(fused_only, chain(8, 8, 8))
+    assert "not searched yet" in str(caught.value)
+
+
+def test_budget_that_is_used_up_gives_no_false_proof() -> None:
+    with pytest.raises(InfeasibleMapping, match="within the budget"):
+        search(arch(), chain(12, 16), budget=0.0)
+
+
+def test_other_methods_follow_the_same_protocol() -> None:
+    exact = search(arch(), chain(4, 6))
+    listed = search(arch(), chain(4, 6), method=ExhaustiveSearch())
+    drawn = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
+    again = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
+    assert listed.certificate.kind == "optimal"
+    assert listed.certificate.value == pytest.approx(exact.certificate.value, rel=1e-12)
+    assert drawn.certificate.kind == "bounded"
+    assert drawn.certificate.gap == inf
+    assert drawn.certificate.value >= exact.certificate.value * (1 - 1e-12)
+    assert drawn.best == again.best
+    assert drawn.statistics.evaluations == 300
+
+
+class Liar:
+    """Claims half the energy of what it returns."""
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        honest = ExactSearch().find(space, goal, budget).best
+        assert honest is not None
+        claim = Candidate(honest.mapping, honest.energy / 2, honest.latency)
+        return SpaceResult(claim, claim.energy, True, Statistics())
+
+
+def test_disagreement_with_the_model_is_never_a_result() -> None:
+    with pytest.raises(InternalError, match="the search computed energy"):
+        search(arch(), chain(4, 6), method=Liar())
+
+
+NETWORK = ARCH.replace(
+    "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
+    "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n"
+    "  - !Network\n    name: NOC\n    topology: mesh\n    total_latency: 0\n"
+    "    actions: [{name: hop, energy: 1, throughput: inf}]\n",
+)
+
+
+def test_network_is_enumerated_when_small_and_refused_when_not() -> None:
+    result = search(load_arch(NETWORK), chain(2, 2, m=2))
+    assert result.statistics.evaluations > 0
+    assert result.certificate.kind == "optimal"
+    with pytest.raises(UnsupportedFeature, match="NOC is a Network"):
+        search(load_arch(NETWORK), chain(64, 64, m=64))
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize("kept", ["output", "input", "All", "Nothing, may_keep: All"])
+def test_copies_cost_the_least_of_all_mappings(kept: str, conventions: str) -> None:
+    work = load_workload(
+        "workload:\n  rank_sizes: {M: 4, N: 6}\n  bits_per_value: {All: 8}\n  einsums:\n"
+        '  - {einsum: "B[m, n] = A[m, n]", is_copy_operation: true,'
+        " renames: {input: A, output: B}}\n"
+    )
+    design = load_arch(ARCH.replace('keep: "~DRAM", may_keep: All', f"keep: {kept}"))
+    result = search(design, work, conventions=conventions)
+    listed = search(design, work, conventions=conventions, method=ExhaustiveSearch())
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == listed.certificate.value
+
+
+def test_unknown_words() -> None:
+    with pytest.raises(TilewrightError, match="unknown objective"):
+        search(arch(), chain(4, 4), objective="speed")
+    with pytest.raises(TilewrightError, match="no Einsum 'Q'"):
+        search(arch(), chain(4, 4), einsum="Q")
+
+
+def test_one_einsum_of_several() -> None:
+    result = search(arch(), chain(8, 8, 4), einsum="T2")
+    assert isinstance(result.best.mapping, Mapping)
+    assert "keep T1 in DRAM, unfused" in result.certificate.scope
