@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.dse.knobs import knob_labels, knob_text
 from tilewright.dse.pareto import Goal, oriented
 from tilewright.dse.record import Objective, Trial, front_of
 from tilewright.dse.study import StudySpec
@@ -112,16 +114,29 @@ def census(trials: Sequence[Trial], front: int) -> str:
 def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
     """Return the answer as plain text for the terminal."""
     front = front_of(trials, spec.objectives)
-    lines = [spec.question, "", census(trials, len(front))]
+    lines = [*textwrap.wrap(spec.question, 96), "", census(trials, len(front))]
     for best in highlights(spec, trials):
         words = f" ({best.comparison} than the reference)" if best.comparison else ""
         if best.comparison == "the same" or best.title == "Balanced":
             words = f" (against the reference: {best.comparison})" if best.comparison else ""
         lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")
-        lines.append("    " + ", ".join(f"{k}={v}" for k, v in best.trial.point.items()))
+        lines.append(f"    {_knobs(spec, best.trial, reference_of(trials))}")
     if not front:
         lines += ["No design is feasible. The reasons:", *_reasons(trials)]
     return "\n".join(lines)
+
+
+def _knobs(spec: StudySpec, trial: Trial, reference: Trial | None) -> str:
+    """List the knobs of a design; with a reference design, those in which it differs."""
+    names = dict(zip(spec.space.paths, knob_labels(spec.space.paths), strict=True))
+    if reference is None:
+        return ", ".join(f"{names[p]} {knob_text(p, trial.point[p])}" for p in names)
+    changed = [p for p in names if trial.point[p] != reference.point[p]]
+    if not changed:
+        return "this is the reference design"
+    parts = [f"{names[p]} {knob_text(p, trial.point[p])}" for p in changed]
+    same = ", the rest as the reference" if len(changed) < len(names) else ""
+    return ", ".join(parts) + same
 
 
 def _reasons(trials: Sequence[Trial], limit: int = 8) -> list[str]:

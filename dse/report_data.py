@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.dse.conclusion import reference_of
 from tilewright.dse.front import hypervolume_by_batch
+from tilewright.dse.knobs import knob_labels, knob_text
 from tilewright.dse.loop import shown_in_detail
 from tilewright.dse.reasons import reason_of
 from tilewright.dse.record import Trial, front_of
 from tilewright.dse.rundir import RunDirectory
-from tilewright.dse.space import Value
 from tilewright.dse.study import StudySpec
-from tilewright.dse.units import UNITS, label, with_unit
+from tilewright.dse.units import UNITS, label
 
 
 def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
             {"name": name, "label": label(name), "unit": UNITS.get(name, "")}
             for name in metric_names(spec, trials)
         ],
-        "knobs": knob_labels(spec),
+        "knobs": knob_labels(spec.space.paths),
         "trials": [_row(trial, spec) for trial in trials],
         "front": [trial.number for trial in front],
         "reference": None if reference is None else reference.number,
@@ -42,34 +41,6 @@ def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
     first = [objective.metric for objective in spec.objectives]
     others = {name for trial in trials for name, value in trial.metrics.items() if value != 0}
     return first + sorted(others - set(first))
-
-
-def knob_labels(spec: StudySpec) -> list[str]:
-    """Return the shortest endings of the knobs' paths that tell them apart."""
-    parts = [path.split(".")[1:] for path in spec.space.paths]
-    labels: list[str] = []
-    for mine in parts:
-        length = 1
-        while length < len(mine) and _endings(parts, length)[".".join(mine[-length:])] > 1:
-            length += 1
-        # `size` alone says nothing: name the component, too
-        if mine[-1] in ("size", "fanout", "energy") and length < 2:
-            length = min(2, len(mine))
-        labels.append(".".join(mine[-length:]))
-    return labels
-
-
-def knob_text(path: str, value: Value) -> str:
-    """Return a knob's value as people write it; sizes of memories are bits."""
-    if isinstance(value, bool | str):
-        return str(value)
-    if path.endswith(".size"):
-        return with_unit(value, "bit")
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-
-
-def _endings(parts: Sequence[Sequence[str]], length: int) -> Counter[str]:
-    return Counter(".".join(part[-length:]) for part in parts)
 
 
 def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:

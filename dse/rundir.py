@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,14 @@ class RunDirectory:
             )
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} exists and is not empty", instead="choose another --out")
-        path.mkdir(parents=True, exist_ok=True)
-        write_atomically(path / SPEC, spec)
-        write_atomically(path / ENVIRONMENT, pretty_json(environment))
-        (path / TRIALS).touch()
+        # All at once, by a rename: a kill leaves a whole run or none.
+        draft = path.with_name(f".{path.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        write_atomically(draft / SPEC, spec)
+        write_atomically(draft / ENVIRONMENT, pretty_json(environment))
+        (draft / TRIALS).touch()
+        draft.replace(path)
         _sync_directory(path)
         return run
 
