@@ -97,13 +97,14 @@ def test_broken_files_are_refused_with_their_place(old: str, new: str, what: str
 BOTH = (
     "actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]"
 )
+ONE = "actions: [{name: read, energy: 1, throughput: 1}]"
 FREE = "area: 0, leak_power: 0"
 ARCH = load_arch(
     f"""
 arch:
   nodes:
   - !Memory {{name: DRAM, size: inf, {FREE}, {BOTH}}}
-  - !Toll {{name: LINK, direction: down, {FREE}, actions: [{{name: read, energy: 1}}]}}
+  - !Toll {{name: LINK, direction: down, {FREE}, {ONE}}}
   - !Memory {{name: BUF, size: 40, {FREE}, {BOTH}}}
   - !Container {{name: PE, spatial: [{{name: x, fanout: 2}}]}}
   - !Memory {{name: REG, size: inf, {FREE}, {BOTH}}}
