@@ -183,3 +183,22 @@ def test_a_knob_of_the_machine_changes_the_time(files):
 def test_a_grid_that_does_not_divide_is_infeasible_with_its_reason(files):
     with pytest.raises(TilewrightError, match="does not divide"):
         grid_model(files).evaluate({**GRID, "arch.variables.GridX": 3})
+
+
+def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
+    """Any number of workers, the same bytes; `simulate` gives the metrics of the trial again."""
+    monkeypatch.chdir(tmp_path)
+    small = ["--trials", "10", "--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=5"]
+    for workers in ("1", "2"):
+        done = run("study", "run", "wafer_matvec", *small, "--workers", workers, "--out", workers)
+        assert done.exit_code == 0, done.output
+    logs = [(tmp_path / workers / "trials.jsonl").read_bytes() for workers in ("1", "2")]
+    assert logs[0] == logs[1]
+    assert b'"status": "error"' not in logs[0]
+    best = json.loads((tmp_path / "1" / "front.json").read_text())["front"][0]
+    again = json.loads(run("simulate", "1", "--json", "--out", "timeline.json").stdout)
+    assert (again["trial"], again["metrics"]) == (best["number"], best["metrics"])
+    assert all(einsum["checked"] for einsum in again["einsums"])
+    events = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X"}
+    assert run("simulate", "1", "--trial", "99").exit_code == 2
