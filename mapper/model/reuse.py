@@ -59,6 +59,8 @@ def even_traffic(nest: Nest, turns: Mapping[int, Count]) -> list[Traffic]:
         level = levels[number]
         reads, writes, skips = asked
         below = (reads * gap, writes * gap, skips * gap_first)
+        if level.holder.is_toll and not tensor.streams and number == len(levels) - 1:
+            below = (0, level.tile, 0)  # a tensor that only rises: its tile passes here
         asked = _own_requests(level, tensor, top=number == 0, below=below)
         traffic.append(_traffic(level, below, asked, tensor.name))
         gap, gap_first = level.gap, level.gap_first

@@ -42,7 +42,7 @@ class TensorView:
 
     `leaf`: (reads, writes, skipped reads) of one operation; `accumulates`: the output's old values
     are read before they are written; `streams`: lower holders may keep only what the loops below
-    use at a time.
+    use at a time (not where a copy is taken as a tensor that rises from holder to holder).
     """
 
     name: str
