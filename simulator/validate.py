@@ -31,6 +31,8 @@ MAX_FABRIC_EXTENT = 0x7FFE
 """0x7fff stands for an endless stream (wse.md §1.5)."""
 LARGEST = (1 << 31) - 1
 """Greatest size of a count, counter or offset."""
+MAX_STREAM = 1 << 26
+"""Wavelets of one edge port; the engine holds them all, 16 bytes each."""
 STRIDE_1D = (-128, 127)
 STRIDE_4D = (-32768, 32767)
 
@@ -132,6 +134,7 @@ def _check_dsd(code: ElementCode, dsd: Dsd) -> None:
         raise ProgramError(f"{where}: between one and four dimensions", value=extents)
     if min(extents) < 1 or max(extents) > MAX_EXTENT:
         raise ProgramError(f"{where}: an extent is outside 1..{MAX_EXTENT}", value=extents)
+    _check_number(where, dsd.extent)
     if min(strides) < low or max(strides) > high:
         raise ProgramError(
             f"{where}: a stride is outside {low}..{high}",
@@ -258,4 +261,5 @@ def _check_edge(program: Program, port: EdgeInput | EdgeOutput, colors: set[str]
         raise ProgramError(f"{where} positions outside the side", value=length)
     if port.count < 1:
         raise ProgramError(f"{where} the count is not positive", value=port.count)
-    _check_number(where.rstrip(":"), port.count)
+    if port.count * port.positions > MAX_STREAM:
+        raise ProgramError(f"{where} more than {MAX_STREAM} wavelets", value=port.count)

@@ -136,6 +136,14 @@ def huge_counter(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> Non
     main.set("k", 1 << 40)
 
 
+def endless_vector(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    code.mem4d("endless", "a", [(65535, 0), (65535, 0), (65535, 0)])
+
+
+def endless_stream(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
+    b.edge_input(EdgeInput("endless", "N", 0, 1, "x", "f32", 1 << 30))
+
+
 def odd_address(b: ProgramBuilder, code: CodeBuilder, main: TaskBuilder) -> None:
     code.buffer("odd", "f32", 4, address=17)
 
@@ -187,6 +195,8 @@ BREAKAGES: list[tuple[Breakage, str]] = [
     ),
     (big_stride, "code main, DSD far: a stride is outside -128..127"),
     (integer_that_does_not_fit, "code main, task main, @mov16: the number is not a i16"),
+    (endless_vector, "code main, DSD endless: a number is too large"),
+    (endless_stream, "edge port endless: more than 67108864 wavelets"),
     (huge_counter, "code main, task main: a number is too large"),
     (
         odd_address,

@@ -9,7 +9,9 @@ import pytest
 
 
 def test_the_example_runs(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (root / "docs" / "machine.md").read_text(), re.S)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (root / "docs" / "machine.md").read_text(), re.DOTALL
+    )
     assert len(blocks) == 1
     exec(compile(blocks[0], "docs/machine.md", "exec"), {})
     assert capsys.readouterr().out.endswith("48 multiply-accumulates\n")
