@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.dse.conclusion import census, highlights, reference_of
+from tilewright.dse.knobs import knob_text
 from tilewright.dse.reasons import group_reasons, reason_of
 from tilewright.dse.record import Trial, front_of
 from tilewright.dse.report_data import metric_names, report_data
@@ -36,6 +37,7 @@ def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
     )
     templates.filters["quantity"] = quantity
     templates.filters["label"] = label
+    templates.filters["knob"] = knob_text
     templates.filters["reason"] = reason_of
     return templates.get_template("report.html").render(_context(run, spec, trials))
 

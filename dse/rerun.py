@@ -94,7 +94,7 @@ def perfetto_events(runs: list[Run]) -> dict[str, Any]:
                 events.append({"ph": "M", "pid": process, "tid": threads[lane],
                                "name": "thread_name", "args": {"name": name}})  # fmt: skip
             events.append({"ph": "X", "pid": process, "tid": threads[lane],
-                           "name": f"{entry.operation} {entry.label}", "cat": entry.task,
+                           "name": f"{entry.operation} {entry.label}".strip(), "cat": entry.task,
                            "ts": offset + entry.start, "dur": entry.end - entry.start})  # fmt: skip
         offset += run.score.metrics["cycles"]
     return {"traceEvents": events, "displayTimeUnit": "ms"}

@@ -138,7 +138,7 @@ def _maps(score: SimulatedScore) -> dict[str, Any]:
 def _timeline(score: SimulatedScore) -> dict[str, Any]:
     lanes: dict[tuple[int, int, str], list[Span]] = {}
     for entry in score.trace.timeline:
-        what = f"{entry.operation} {entry.label} ({entry.task})"
+        what = " ".join(filter(None, (entry.operation, entry.label, f"({entry.task})")))
         span = (float(entry.start), float(entry.end), what, entry.operation)
         lanes.setdefault((entry.row, entry.column, entry.thread), []).append(span)
     named = [(f"({row}, {column}) {thread}", lanes[row, column, thread])
