@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from math import inf, prod
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Points:
             return used
         memory = self.frame.holder(slot.component)
         assert isinstance(memory, Memory)
-        bits = used.get(memory.name, 0.0) + reserved_bits(self.frame, slot.tensor, memory, named)
+        bits = used.get(memory.name, 0.0) + reserved_bits(self.frame, slot, named)
         return None if bits > memory.size else {**used, memory.name: bits}
 
     def _below(self, index: int, tile: Tile) -> Iterator[Tile]:
@@ -186,21 +186,16 @@ def _states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     return sorted(set(found))
 
 
-def reserved_bits(frame: Frame, tensor: str, memory: Memory, tile: Mapping[str, int]) -> float:
-    """Return the bits that `memory` reserves for a tile of `tensor` (accelforge.md §2.4)."""
-    return frame.einsum.access(tensor).tile_size(tile) * value_bits(frame, tensor, memory)
+def reserved_bits(frame: Frame, slot: Reserve, tile: Mapping[str, int]) -> float:
+    """Return the bits that a tile of a tensor needs in its memory (accelforge.md §2.4)."""
+    return frame.einsum.access(slot.tensor).tile_size(tile) * value_bits(frame, slot)
 
 
-def value_bits(frame: Frame, tensor: str, memory: Memory) -> float:
+def value_bits(frame: Frame, slot: Reserve) -> float:
     """Return the bits of one value; a persistent tensor is there once per instance."""
-    access = frame.einsum.access(tensor)
-    bits = memory.bits_per_value.get(tensor, access.bits_per_value)
-    return float(bits * (frame.einsum.n_instances if access.persistent else 1))
-
-
-def lanes_of(fan: Fan) -> int:
-    """Return the most lanes a dimension can use."""
-    return max((prod(choice) for choice in fan.choices), default=0)
+    memory = frame.holder(slot.component)
+    bits = memory.bits_per_value.get(slot.tensor, frame.einsum.access(slot.tensor).bits_per_value)
+    return float(bits * (frame.einsum.n_instances if slot.persistent else 1))
 
 
 def overflow(
@@ -211,11 +206,9 @@ def overflow(
     used: dict[str, dict[str, float]] = {}
     for slot, tile in zip(slots, tiles, strict=True):
         if isinstance(slot, Reserve):
-            memory = frame.holder(slot.component)
-            assert isinstance(memory, Memory)
             named = dict(zip(frame.einsum.bounds, above, strict=True))
-            bits = reserved_bits(frame, slot.tensor, memory, named)
-            used.setdefault(memory.name, {})[slot.tensor] = bits
+            bits = reserved_bits(frame, slot, named)
+            used.setdefault(slot.component, {})[slot.tensor] = bits
         above = tile
     for name, parts in used.items():
         memory = frame.holder(name)

@@ -41,10 +41,14 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """The tile that `component` must have room for: the one that the loops above leave."""
+    """The tile that `component` must have room for: the one that the loops above leave.
+
+    `persistent`: it stays there for every instance of the Einsum (accelforge.md §2.4).
+    """
 
     tensor: str
     component: str
+    persistent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,8 @@ def _gap(
     """Lay out the loops between holder `index` and the next one, with the reservation."""
     holder = template.holders[index]
     below = template.holders[index + 1] if index + 1 < len(template.holders) else None
-    reserve = Reserve(holder.tensor, holder.component)
+    persistent = holder.backing and frame.einsum.access(holder.tensor).persistent
+    reserve = Reserve(holder.tensor, holder.component, persistent)
     if below is not None and below.backing:
         return [reserve]
     access = frame.einsum.access(holder.tensor)

@@ -73,7 +73,7 @@ def _objective(name: str) -> Objective:
 
 def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
-    scope = f"mappings of {einsum.name} with even tiles"
+    scope = f"mappings of {einsum.name} with even tiles{_sliding(solved.space)}"
     if solved.space.backed:
         names = ", ".join(sorted(solved.space.backed))
         scope += f" that keep {names} in {_outermost(solved.space)}, unfused with other Einsums"
@@ -82,6 +82,18 @@ def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
         goal, solved.best.value(goal), (solved.lower_bound, solved.proven), scope
     )
     return SearchResult(best, (best,), certificate, solver.statistics)
+
+
+def _sliding(space: Mapspace) -> str:
+    """Say what the search leaves out where the model lets neighbouring holders slide together."""
+    partial = [
+        access.tensor
+        for access in space.einsum.accesses
+        if any(access.relevance(v) == "partial" for v in space.einsum.bounds)
+    ]
+    if len(partial) < 2 or space.conventions == "accelforge":
+        return ""
+    return f" in which no two of {', '.join(partial)} slide over the same loop"
 
 
 def _certificate(goal: Goal, value: float, bound: tuple[float, bool], scope: str) -> Certificate:
@@ -110,9 +122,10 @@ def _many(solver: Solver, goal: Goal) -> SearchResult:
         proven = all(solved.proven for solved in chosen)
     best = _joined(solver, chosen)
     front = _front([best, *(_joined(solver, parts) for parts in corners if parts is not chosen)])
+    slides = "".join(dict.fromkeys(_sliding(solved.space) for solved in chosen))
     scope = (
-        "unfused mappings with even tiles: every tensor that Einsums share is kept whole in the"
-        f" outermost memory, {_outermost(chosen[0].space)}; fused mappings are not in it"
+        f"unfused mappings with even tiles{slides}: every tensor that Einsums share is kept whole"
+        f" in the outermost memory, {_outermost(chosen[0].space)}; fused mappings are not in it"
     )
     value = goal.value(best.score.energy, best.score.latency)
     return SearchResult(

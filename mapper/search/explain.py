@@ -49,7 +49,7 @@ def _reason(frame: Frame, template: Template) -> tuple[float, str, str]:
         if not isinstance(memory, Memory) or memory.size == inf:
             continue
         needs = {
-            slot.tensor: _least_bits(frame, template, slot, memory)
+            slot.tensor: _least_bits(frame, template, slot)
             for slot in slots
             if isinstance(slot, Reserve) and slot.component == memory.name
         }
@@ -76,7 +76,7 @@ def _reason(frame: Frame, template: Template) -> tuple[float, str, str]:
     )
 
 
-def _least_bits(frame: Frame, template: Template, slot: Reserve, memory: Memory) -> float:
+def _least_bits(frame: Frame, template: Template, slot: Reserve) -> float:
     """Return the bits of the smallest tile: one value; all of the tensor in its first holder."""
     access = frame.einsum.access(slot.tensor)
     backing = any(
@@ -84,7 +84,7 @@ def _least_bits(frame: Frame, template: Template, slot: Reserve, memory: Memory)
         for h in template.holders
     )
     tile = frame.einsum.bounds if backing else dict.fromkeys(frame.einsum.bounds, 1)
-    return access.tile_size(tile) * value_bits(frame, slot.tensor, memory)
+    return access.tile_size(tile) * value_bits(frame, slot)
 
 
 def _no_placement(space: Mapspace) -> str:

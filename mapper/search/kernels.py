@@ -244,11 +244,13 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @njit(cache=True)
 def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
     """Replace value[t] by the least (sign 1) or greatest (sign -1) value further along an axis."""
-    for state in range(value.shape[0] - 1, -1, -1):
-        if state // stride % radix < radix - 1:
-            above = value[state + stride]
-            if sign * above < sign * value[state]:
-                value[state] = above
+    span = stride * radix
+    for block in range(0, value.shape[0], span):
+        for digit in range(radix - 2, -1, -1):
+            first = block + digit * stride
+            for state in range(first, first + stride):
+                if sign * value[state + stride] < sign * value[state]:
+                    value[state] = value[state + stride]
 
 
 @njit(cache=True)

@@ -52,13 +52,10 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Occupy:
-    """Room for the tile of `tensor` in `memory`.
+    """Room for a tile. `shared`: others reserve in the same memory too, so the bits are summed in
+    a field; `last`: none above does."""
 
-    `shared`: others reserve there too, so the bits are summed in a field; `last`: none above does.
-    """
-
-    tensor: str
-    memory: str
+    reserve: Reserve
     shared: bool
     last: bool
 
@@ -192,9 +189,9 @@ def _occupy(frame: Frame, slots: tuple[Slot, ...], index: int) -> Iterator[Opera
         for i, s in enumerate(slots)
         if isinstance(s, Reserve) and s.component == slot.component
     ]
-    most = sum(reserved_bits(frame, s.tensor, memory, frame.einsum.bounds) for _, s in same)
+    most = sum(reserved_bits(frame, s, frame.einsum.bounds) for _, s in same)
     if memory.size < inf and most > memory.size:
-        yield Occupy(slot.tensor, memory.name, len(same) > 1, index == same[0][0])
+        yield Occupy(slot, len(same) > 1, index == same[0][0])
 
 
 def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:

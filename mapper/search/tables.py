@@ -213,14 +213,15 @@ class Engine:
         )
 
     def _occupy_arrays(self, operation: Occupy) -> Arrays:
-        memory = self.frame.holder(operation.memory)
+        slot = operation.reserve
+        memory = self.frame.holder(slot.component)
         assert isinstance(memory, Memory)
-        access = self.frame.einsum.access(operation.tensor)
-        bits = self.lattice.occupancy(access) * value_bits(self.frame, operation.tensor, memory)
+        access = self.frame.einsum.access(slot.tensor)
+        bits = self.lattice.occupancy(access) * value_bits(self.frame, slot)
         fits = np.where(bits > memory.size, inf, 0.0)
         if not operation.shared:
             return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
-        field = self.fields.room[operation.memory]
+        field = self.fields.room[slot.component]
         room = (float(field), float(memory.size), float(operation.last))
         return _charge([0, field], np.stack([fits, bits]), room)
 

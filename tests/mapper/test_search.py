@@ -153,6 +153,27 @@ def front_of(design: Arch, work: Workload, name: str) -> list[tuple[float, float
     return sorted({(one.energy, one.latency) for one in found})
 
 
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_instances_multiply_costs_and_persistent_room(objective: str) -> None:
+    text = (
+        "workload:\n  rank_sizes: {M: 4, K: 6, N: 2}\n  bits_per_value: {All: 8}\n"
+        "  persistent_tensors: weight\n  einsums:\n"
+        '  - {einsum: "Z[m, n] = A[m, k] * B[k, n]", n_instances: TIMES,'
+        " renames: {input: A, weight: B, output: Z}}\n"
+    )
+    one, three = (load_workload(text.replace("TIMES", str(n))) for n in (1, 3))
+    power = 2 if objective == "edp" else 1
+    result = search(arch(), three, objective=objective)
+    assert result.certificate.kind == "optimal"
+    least = search(arch(), one, objective=objective).certificate.value
+    assert result.certificate.value == pytest.approx(3**power * least, rel=1e-12)
+    need = 8 * (4 * 6 + 3 * 6 * 2 + 4 * 2)  # the weight of all three instances stays in DRAM
+    tight = search(arch(DRAM__size=need), three, objective=objective)
+    assert tight.best.mapping == result.best.mapping
+    with pytest.raises(InfeasibleMapping, match="288 bit for B"):
+        search(arch(DRAM__size=need - 1), three, objective=objective)
+
+
 def test_infeasible_says_which_memory_by_how_much() -> None:
     with pytest.raises(InfeasibleMapping) as caught:
         search(arch(REG__size=7), chain(12, 16))
