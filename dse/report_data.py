@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.dse.conclusion import reference_of
+from tilewright.dse.conclusion import highlights, reference_of
 from tilewright.dse.front import hypervolume_by_batch
 from tilewright.dse.knobs import knob_labels, knob_text
 from tilewright.dse.loop import shown_in_detail
@@ -14,6 +14,9 @@ from tilewright.dse.record import Trial, front_of
 from tilewright.dse.rundir import RunDirectory
 from tilewright.dse.study import StudySpec
 from tilewright.dse.units import UNITS, label
+
+MAX_DETAILS = 16_000_000
+"""Bytes of details in a page; a large front would make it slow to open."""
 
 
 def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -60,9 +63,17 @@ def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:
 def _details(
     run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]
 ) -> Mapping[str, Mapping[str, Any]]:
+    """Return the details of the designs shown, the outstanding ones first, up to MAX_DETAILS."""
+    outstanding = {best.trial.number for best in highlights(spec, trials)}
+    ranked = sorted(
+        shown_in_detail(trials, spec),
+        key=lambda t: t.number not in outstanding and t.baseline is None,
+    )
     found: dict[str, Mapping[str, Any]] = {}
-    for trial in shown_in_detail(trials, spec):
-        details = run.details(trial.number)
+    left = MAX_DETAILS
+    for trial in ranked:
+        left -= run.size_of_details(trial.number)
+        details = run.details(trial.number) if left >= 0 else None
         if details is not None:
             found[str(trial.number)] = details
     return found

@@ -81,6 +81,11 @@ class RunDirectory:
         path = self.path / DETAILS / f"{number:06d}.json"
         return _read_json(path) if path.exists() else None
 
+    def size_of_details(self, number: int) -> int:
+        """Return the size of the stored details of a trial in bytes, 0 if there are none."""
+        path = self.path / DETAILS / f"{number:06d}.json"
+        return path.stat().st_size if path.exists() else 0
+
     def write_details(self, number: int, details: Mapping[str, object]) -> None:
         """Store the details of a trial."""
         (self.path / DETAILS).mkdir(exist_ok=True)

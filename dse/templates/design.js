@@ -43,7 +43,8 @@ function drawDesign(trial) {
   const body = byId("design-body"), details = DATA.details[trial.n];
   const sections = (details && details.sections) || [];
   if (!sections.length) {
-    const words = ["infeasible", "error"].includes(trial.status) ? trial.reason : "The report holds the inside of the designs on the front and of the baselines only; choose one of these.";
+    const absent = FRONT.has(trial.n) ? "Left out to keep this page small; the run directory has it under details/." : "The report holds the inside of the designs on the front and of the baselines only; choose one of these.";
+    const words = ["infeasible", "error"].includes(trial.status) ? trial.reason : absent;
     return body.replaceChildren(el("p", { class: "panel muted", style: "margin:0" }, words));
   }
   section = Math.min(section, sections.length - 1);

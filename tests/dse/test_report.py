@@ -122,3 +122,15 @@ def test_a_run_without_any_trial_has_a_report_too(toy, tmp_path):
     (tmp_path / "run" / "trials.jsonl").write_text("")
     page = write_report(found.run, found.spec, [])
     assert "0 of 8 trials" in page.read_text()
+
+
+def test_a_page_of_a_large_front_stays_small(toy, tmp_path, monkeypatch):
+    result = start_study(
+        load_study(toy.write_study(tmp_path)), tmp_path / "run", Execution(evaluator=toy.ToyModel())
+    )
+    sizes = [path.stat().st_size for path in (tmp_path / "run" / "details").iterdir()]
+    monkeypatch.setattr("tilewright.dse.report_data.MAX_DETAILS", sum(sizes) // 2)
+    page = write_report(result.run, result.spec, result.trials).read_text()
+    shown = json.loads(Page(page).scripts[0][1])["details"]
+    assert 0 < len(shown) < len(sizes)
+    assert len(json.dumps(shown)) < sum(sizes) / 2
