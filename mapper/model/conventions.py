@@ -20,6 +20,7 @@ from tilewright.mapper.model.capacity import (
     loops_above_the_split,
 )
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
+from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_proportion
 from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
 from tilewright.mapper.model.nest import (
     Nest,
@@ -41,9 +42,9 @@ class Conventions:
 
     `first_tiles`: what becomes of initial_tile_shape; `traffic`, `turns`, `steps`, `used`: how
     uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `copy`:
-    what a copy Einsum moves; `shared`: which loops two Einsums run in together; `gate`: the part
-    of a gateable fanout that leaks; `instances`: how many instances of a component have area and
-    leak.
+    what a copy Einsum moves; `shared`: which loops two Einsums run in together; `places`: places
+    of a distributed memory at work; `gate`: the part of a gateable fanout that leaks;
+    `instances`: how many instances of a component have area and leak.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Conventions:
     stops: StopRule
     copy: Callable[[Path, View], Plan]
     shared: SharedLoops
+    places: PlacesAtWork
     gate: Callable[[SpatialDim, Count], float]
     instances: Callable[[Component], int]
 
@@ -146,6 +148,7 @@ DEFAULT = Conventions(
     stops=stop_unless_adjacent,
     copy=source_to_destination,
     shared=loops_above_the_split,
+    places=at_least_one,
     gate=_used_part,
     instances=instances,
 )
@@ -159,6 +162,7 @@ ACCELFORGE = Conventions(
     stops=stop_at_any_holder,
     copy=source_moves_up,
     shared=loops_above_exchanged,
+    places=in_proportion,
     gate=_used_part_twice,
     instances=instances_accelforge,
 )

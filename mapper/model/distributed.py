@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,28 +10,47 @@ from tilewright.arch.components import Component
 from tilewright.mapper.model.occupancy import Occupancy
 from tilewright.mapper.model.view import Count, View, lowest_terms
 
+# instances in use of a dimension / instances that one place serves -> places at work
+PlacesAtWork = Callable[[Fraction], Fraction]
 
-def active_places(view: View, used: Mapping[tuple[str, str], Count]) -> dict[str, Count]:
+
+def at_least_one(places: Fraction) -> Fraction:
+    """A place that serves fewer instances than it could is still one place."""
+    return max(Fraction(1), places)
+
+
+def in_proportion(places: Fraction) -> Fraction:
+    """Count half a place where half of its instances work, as accelforge 1.0.467 does."""
+    return places
+
+
+def active_places(
+    view: View, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
+) -> dict[str, Count]:
     """Return, for each distributed memory, how many of its places share its work.
 
     A place serves `grid fanout / places` instances of each dimension of the grid below it.
     """
     return {
-        component.name: _active(component, view, used)
+        component.name: _active(component, view, used, rule)
         for component in view.flat.components
         if component.physical_spatial
     }
 
 
-def _active(component: Component, view: View, used: Mapping[tuple[str, str], Count]) -> Count:
+def _active(
+    component: Component, view: View, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
+) -> Count:
     below = view.flat.components[view.index[component.name] + 1 :]
     grid = next((other for other in below if other.spatial), None)
     active = Fraction(1)
     for dim in component.physical_spatial:
+        if dim.fanout == 1:  # not distributed along this dimension
+            continue
         for other in grid.spatial if grid is not None else ():
             if other.name == dim.name and grid is not None:
                 served = Fraction(other.fanout, dim.fanout)
-                active *= max(Fraction(1), used[grid.name, dim.name] / served)
+                active *= rule(used[grid.name, dim.name] / served)
     return lowest_terms(active)
 
 

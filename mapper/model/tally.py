@@ -65,7 +65,7 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
             hops += hops_of(nest, conventions.turns(nest))
     operations = 0 if is_copy else view.einsum.operations
     steps = 0 if is_copy else conventions.steps(loops, view)
-    places = active_places(view, used)
+    places = active_places(view, used, conventions.places)
     return Tally(
         shorter,
         view,

@@ -222,3 +222,54 @@ mapping:
     assert evaluate(arch, workload, mapping).capacity == {"DRAM": a + b + w + y + z}
     theirs = evaluate(arch, workload, mapping, "accelforge")
     assert theirs.capacity == {"DRAM": max(a + b + y, y + w + z)}
+
+
+def test_a_distributed_memory_works_in_whole_places() -> None:
+    """2 places for 4 lanes, one lane in use: one place holds the 4 values, not half a place."""
+    arch = load_arch(
+        """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    area: 0
+    leak_power: 0
+    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
+  - !Array
+    name: GRID
+    spatial: [{name: x, fanout: 4}]
+    nodes:
+    - !Memory
+      name: BUF
+      size: 100
+      area: 0
+      leak_power: 0
+      spatial: [{name: x, fanout: 2}]
+      actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
+  - !Compute
+    name: MAC
+    area: 0
+    leak_power: 0
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
+    )
+    workload = load_workload(
+        "workload: {rank_sizes: {M: 4}, bits_per_value: {All: 1}, einsums: ['Z[m] = A[m]']}\n"
+    )
+    text = """
+mapping:
+  nodes:
+  - !Storage {tensors: [A, Z], component: DRAM}
+  - !Storage {tensors: [Z], component: BUF}
+  - !Spatial {rank_variable: m, tile_shape: TILE, component: GRID, name: x}
+  - !Temporal {rank_variable: m, tile_shape: 1}
+  - !Compute {einsum: Z, component: MAC}
+"""
+    bits = {}
+    for tile in ("4", "1"):
+        for conventions in ("default", "accelforge"):
+            one = evaluate(arch, workload, load_mapping(text.replace("TILE", tile)), conventions)
+            bits[tile, conventions] = one.memory_bits["Z/BUF/Z"]
+    assert (bits["4", "default"], bits["4", "accelforge"]) == (4, 8)
+    assert bits["1", "default"] == bits["1", "accelforge"] == 2
