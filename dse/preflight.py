@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.inputs import architecture, workload
@@ -22,10 +24,24 @@ def preflight(spec: StudySpec) -> None:
                     instead=error.instead,
                 ) from None
     architecture(spec.arch, {})
+    if spec.model == "simulated":
+        _check_machine(spec)
     _check_mapping_knobs(spec, [e.name for e in workload(spec.workload, first).einsums])
 
 
+def _check_machine(spec: StudySpec) -> None:
+    from tilewright.simulator.profile import load_profile
+
+    profile = load_profile(spec.machine)
+    for dimension in spec.space.dimensions:
+        if dimension.path.startswith("machine."):
+            profile.with_values({dimension.path.removeprefix("machine."): dimension.values[0]})
+
+
 def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
+    from tilewright.mapper.candidate import GridChoices
+
+    choices = [field.name for field in fields(GridChoices)]
     for path in spec.space.paths:
         if not path.startswith("mapping."):
             continue
@@ -35,7 +51,13 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
                 " the mapping",
                 instead="leave it out, or use model: simulated",
             )
-        einsum = path.split(".")[1]
+        _, einsum, choice = path.split(".", 2)
+        if choice not in choices:
+            raise SpecError(
+                f"the knob {path} names no choice of a mapping",
+                value=choice,
+                instead=did_you_mean(choice, choices) or None,
+            )
         if einsum not in ("*", *einsums):
             raise SpecError(
                 f"the knob {path} names no Einsum of the workload",
