@@ -67,8 +67,8 @@ class SimulatedCostModel:
     def score(self, candidate: Candidate) -> SimulatedScore:
         """Execute the candidate; raises InfeasibleMapping if it cannot be built."""
         operands = random_operands(candidate.einsum, self.seed)
-        lowered = lower(candidate)
         profile = self.profile(candidate)
+        lowered = lower(candidate, profile.sram_reserved_bytes)
         result = execute(lowered, profile, operands, timeline=self.timeline)
         streams = {name: stream.values for name, stream in result.edges.items()}
         found = output_of(candidate, result.memory, streams)

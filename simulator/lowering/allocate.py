@@ -11,13 +11,14 @@ F32_WORDS = 2
 ALIGN_WORDS = 4  # 64 bits, the width of a read port (wse.md §1.2)
 
 
-def allocate(candidate: Candidate) -> MemoryMap:
+def allocate(candidate: Candidate, reserved_bytes: int = 0) -> MemoryMap:
     """Place each tensor's tiles, resident tensors first; sizes in 16-bit words.
 
-    Raises InfeasibleMapping with the numbers when the element's memory is too small.
+    `reserved_bytes` of the memory belong to the machine's own code. Raises InfeasibleMapping with
+    the numbers when the rest is too small.
     """
     memory = candidate.grid.memory
-    capacity = int(memory.size) // WORD_BITS
+    capacity = (int(memory.size) // 8 - reserved_bytes) // 2
     placed = MemoryMap(capacity)
     for tensor in sorted(candidate.tensors, key=lambda tensor: not tensor.resident):
         _check_width(candidate, tensor.name)
@@ -26,7 +27,7 @@ def allocate(candidate: Candidate) -> MemoryMap:
             placed = placed.place(tensor.name, size, tensor.copies, ALIGN_WORDS)
         except InfeasibleMapping as error:
             raise InfeasibleMapping(
-                f"{memory.name} of {capacity} words is too small: {error.what}",
+                f"{memory.name} with {capacity} free words is too small: {error.what}",
                 instead=error.instead,
             ) from error
     return placed

@@ -26,9 +26,12 @@ class Lowered:
     program: Program
 
 
-def lower(candidate: Candidate) -> Lowered:
-    """Lower a candidate to a program; raises InfeasibleMapping when it does not fit an element."""
-    memory = allocate(candidate)
+def lower(candidate: Candidate, reserved_bytes: int = 0) -> Lowered:
+    """Lower a candidate to a program; raises InfeasibleMapping when it does not fit an element.
+
+    `reserved_bytes`: what the machine keeps of each element's memory.
+    """
+    memory = allocate(candidate, reserved_bytes)
     placed = roles(candidate)
     classes = list(dict.fromkeys(role for row in placed for role in row))
     grid = candidate.grid
