@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator as op
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.arch.components import Comparison, SpatialDim
@@ -79,31 +79,84 @@ def lane_choices(
     return tuple(chosen for chosen in extend((), 1) if admitted(chosen))
 
 
-def apply_min_usage(dims: list[tuple[SpatialDim, Fan]], einsum: Einsum) -> tuple[Fan, ...]:
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A dimension with its choices before min_usage; `level`: its component's place on the path."""
+
+    level: int
+    dim: SpatialDim
+    fan: Fan
+
+
+Room = Callable[[int, Mapping[str, int]], bool]  # (level, tile of the lanes below it) -> it fits
+
+
+def apply_min_usage(dims: Sequence[Dim], einsum: Einsum, room: Room) -> tuple[Fan, ...]:
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 
     `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
     others choose from what it left of each rank variable (accelforge.md §2.7, lattice-dp.md §5).
+    `room` tells whether the memory of a level can hold the tiles that the lanes below it work on:
+    lanes that no tile can feed do not count as reachable.
     """
-    if einsum.is_copy or all(dim.min_usage <= 0 for dim, _ in dims):
-        return tuple(fan for _, fan in dims)
+    plain = tuple(dim.fan for dim in dims)
+    floors = [0.0] * len(dims)
+    if einsum.is_copy or all(dim.dim.min_usage <= 0 for dim in dims):
+        return plain
+    if _alive(dims, einsum, room, floors) is None:
+        return plain  # nothing fits whatever the lanes
+    for index in range(len(dims) - 1, -1, -1):
+        for floor in _floors(dims[index]):
+            floors[index] = floor
+            if _alive(dims, einsum, room, floors) is not None:
+                break
+    alive = _alive(dims, einsum, room, floors)
+    assert alive is not None
+    return tuple(
+        replace(fan, choices=tuple(c for c in fan.choices if c in kept))
+        for fan, kept in zip(plain, alive, strict=True)
+    )
+
+
+def _floors(one: Dim) -> list[float]:
+    """Return the usages to ask for in turn: min_usage, then what lies below it."""
+    if one.dim.min_usage <= 0:
+        return [0.0]
+    used = {usage(one.dim, prod(choice)) for choice in one.fan.choices}
+    below = sorted((u for u in used if u < one.dim.min_usage - _ROUNDING), reverse=True)
+    return [one.dim.min_usage, *below]
+
+
+def _alive(
+    dims: Sequence[Dim], einsum: Einsum, room: Room, floors: Sequence[float]
+) -> list[set[tuple[int, ...]]] | None:
+    """Return the choices of each dimension that the inner ones leave; None if one has none."""
     reached: set[tuple[int, ...]] = {(1,) * len(einsum.bounds)}
-    kept: list[Fan] = []
-    for dim, fan in reversed(dims):
+    alive: list[set[tuple[int, ...]]] = []
+    depth = max((one.level for one in dims), default=0) + 1
+    for index in range(len(dims) - 1, -1, -1):
+        one = dims[index]
+        reached = _fitting(einsum, room, reached, range(one.level, depth))
+        depth = min(depth, one.level)
         steps = [
-            (lanes, spent, usage(dim, prod(lanes)))
-            for lanes in fan.choices
+            (lanes, spent)
+            for lanes in one.fan.choices
+            if usage(one.dim, prod(lanes)) >= floors[index] - _ROUNDING
             for spent in reached
-            if _fits(fan, lanes, spent, einsum)
+            if _fits(one.fan, lanes, spent, einsum)
         ]
-        best = max((used for _, _, used in steps), default=0.0)
-        floor = min(dim.min_usage, best) - _ROUNDING
-        steps = [step for step in steps if step[2] >= floor]
-        reached = {_spend(fan, lanes, spent, einsum) for lanes, spent, _ in steps}
-        alive = {lanes for lanes, _, _ in steps}
-        choices = tuple(lanes for lanes in fan.choices if lanes in alive)
-        kept.append(Fan(fan.component, fan.name, fan.variables, choices))
-    return tuple(reversed(kept))
+        reached = {_spend(one.fan, lanes, spent, einsum) for lanes, spent in steps}
+        alive.append({lanes for lanes, _ in steps})
+    if not _fitting(einsum, room, reached, range(depth)):
+        return None
+    return alive[::-1]
+
+
+def _fitting(
+    einsum: Einsum, room: Room, reached: set[tuple[int, ...]], levels: range
+) -> set[tuple[int, ...]]:
+    named = {spent: dict(zip(einsum.bounds, spent, strict=True)) for spent in reached}
+    return {s for s in reached if all(room(level, named[s]) for level in levels)}
 
 
 def _spend(

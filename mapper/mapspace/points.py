@@ -15,7 +15,7 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, value_bits
 
 Tiles = tuple[Tile, ...]
 
@@ -189,13 +189,6 @@ def _states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
 def reserved_bits(frame: Frame, slot: Reserve, tile: Mapping[str, int]) -> float:
     """Return the bits that a tile of a tensor needs in its memory (accelforge.md §2.4)."""
     return frame.einsum.access(slot.tensor).tile_size(tile) * value_bits(frame, slot)
-
-
-def value_bits(frame: Frame, slot: Reserve) -> float:
-    """Return the bits of one value; a persistent tensor is there once per instance."""
-    memory = frame.holder(slot.component)
-    bits = memory.bits_per_value.get(slot.tensor, frame.einsum.access(slot.tensor).bits_per_value)
-    return float(bits * (frame.einsum.n_instances if slot.persistent else 1))
 
 
 def overflow(

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
-from tilewright.arch.components import Component, TensorHolder
+from tilewright.arch.components import Component, Memory, TensorHolder
 from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.mapspace.fanout import (
+    Dim,
     Fan,
     apply_min_usage,
     free_variables,
@@ -90,14 +92,18 @@ class Frame:
             self._levels.update({c.name: i for i, c in enumerate(self.components)})
         return self._levels[component]
 
-    def fans(self, banned: Mapping[str, frozenset[str]]) -> tuple[Fan, ...]:
+    def fans(self, template: Template) -> tuple[Fan, ...]:
         """Return the spatial dimensions of the path with their choices, outermost first.
 
-        `banned`: component -> rank variables that may not be dealt there.
+        They depend on the placement only, not on the order of the holders.
         """
-        key = tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items()))
+        banned = _spatial_bans(self, template) if self.rules.refetch_spatial else {}
+        key = (
+            tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items())),
+            template.placement.kept,
+        )
         if key not in self._fans:
-            self._fans[key] = _make_fans(self, banned)
+            self._fans[key] = _make_fans(self, banned, template)
         return self._fans[key]
 
     def holder(self, component: str) -> TensorHolder:
@@ -110,7 +116,7 @@ class Frame:
 def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
     """Lay out the slots of `template`, outermost first."""
     bans = _bans(frame, template)
-    fans = frame.fans(_spatial_bans(frame, template) if frame.rules.refetch_spatial else {})
+    fans = frame.fans(template)
     tolls = sorted(template.tolls, key=lambda t: (frame.level(t.component), t.tensor))
     slots: list[Slot] = []
     last = len(frame.components) - 1
@@ -152,8 +158,7 @@ def _gap(
     """Lay out the loops between holder `index` and the next one, with the reservation."""
     holder = template.holders[index]
     below = template.holders[index + 1] if index + 1 < len(template.holders) else None
-    persistent = holder.backing and frame.einsum.access(holder.tensor).persistent
-    reserve = Reserve(holder.tensor, holder.component, persistent)
+    reserve = reserve_of(frame, holder)
     if below is not None and below.backing:
         return [reserve]
     access = frame.einsum.access(holder.tensor)
@@ -216,16 +221,50 @@ def _bans(frame: Frame, template: Template) -> list[frozenset[str]]:
     return [frozenset(names) for names in banned]
 
 
-def _make_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> tuple[Fan, ...]:
+def _make_fans(
+    frame: Frame, banned: Mapping[str, frozenset[str]], template: Template
+) -> tuple[Fan, ...]:
     dims = []
-    for component in frame.components:
+    for level, component in enumerate(frame.components):
         for dim in component.spatial:
             taken = banned.get(component.name, frozenset())
             variables = free_variables(dim, frame.einsum, taken)
             bounds = [b for b in dim.loop_bounds if frame.rules.tensor_bounds or not b.of_tensors]
             choices = lane_choices(dim, frame.einsum, variables, bounds)
-            dims.append((dim, Fan(component.name, dim.name, variables, choices)))
-    return apply_min_usage(dims, frame.einsum)
+            dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
+
+    def room(level: int, tile: Mapping[str, int]) -> bool:
+        return _has_room(frame, template, level, tile)
+
+    return apply_min_usage(dims, frame.einsum, room)
+
+
+def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, int]) -> bool:
+    """Tell whether the memory of a level holds the smallest tiles that feed the lanes below it."""
+    memory = frame.components[level]
+    if not isinstance(memory, Memory) or memory.size == inf:
+        return True
+    bits = 0.0
+    for holder in template.holders:
+        if holder.component == memory.name:
+            least = frame.einsum.bounds if holder.backing else tile
+            bits += frame.einsum.access(holder.tensor).tile_size(least) * value_bits(
+                frame, reserve_of(frame, holder)
+            )
+    return bits <= memory.size
+
+
+def reserve_of(frame: Frame, holder: Holder) -> Reserve:
+    """Return the reservation of a holder."""
+    persistent = holder.backing and frame.einsum.access(holder.tensor).persistent
+    return Reserve(holder.tensor, holder.component, persistent)
+
+
+def value_bits(frame: Frame, slot: Reserve) -> float:
+    """Return the bits of one value; a persistent tensor is there once per instance."""
+    memory = frame.holder(slot.component)
+    bits = memory.bits_per_value.get(slot.tensor, frame.einsum.access(slot.tensor).bits_per_value)
+    return float(bits * (frame.einsum.n_instances if slot.persistent else 1))
 
 
 def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[str]]:

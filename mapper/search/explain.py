@@ -9,8 +9,7 @@ from tilewright.arch.components import Memory
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.points import value_bits
-from tilewright.mapper.mapspace.skeleton import Frame, Reserve, skeleton
+from tilewright.mapper.mapspace.skeleton import Frame, Reserve, skeleton, value_bits
 from tilewright.mapper.mapspace.space import Mapspace
 
 

@@ -17,6 +17,7 @@ from tilewright.mapper.search.explain import explain_infeasible
 from tilewright.mapper.search.identical import renamed, signature
 from tilewright.mapper.search.judge import Judge
 from tilewright.mapper.search.metrics import Goal
+from tilewright.mapper.search.relax import with_highest_usage
 from tilewright.mapper.search.result import Candidate, SpaceResult, SpaceSearch, Statistics
 from tilewright.mapper.workload import Workload
 
@@ -88,6 +89,9 @@ class Solver:
             return _carried(known, space, goal)
         left = None if self._deadline == inf else max(self._deadline - time.monotonic(), 0.0)
         result = self._method.find(space, goal, left)
+        if result.best is None and result.proven:
+            lower = with_highest_usage(self._method, space, goal, left)
+            result = result if lower is None else lower
         self.statistics = self.statistics.plus(result.statistics)
         if result.best is not None:
             result = replace(result, best=Judge(space).confirm(result.best))

@@ -11,8 +11,7 @@ import numpy as np
 from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.mapspace.fanout import holds
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
-from tilewright.mapper.mapspace.points import value_bits
-from tilewright.mapper.mapspace.skeleton import Frame
+from tilewright.mapper.mapspace.skeleton import Frame, value_bits
 from tilewright.mapper.search import kernels
 from tilewright.mapper.search.fields import Fields
 from tilewright.mapper.search.kernels import Floats, Ints

@@ -174,6 +174,17 @@ def test_instances_multiply_costs_and_persistent_room(objective: str) -> None:
         search(arch(DRAM__size=need - 1), three, objective=objective)
 
 
+def test_min_usage_gives_way_to_capacity() -> None:
+    """Eight lanes need eight weights or eight sums in a buffer that holds three values."""
+    crowded = ARCH.replace("size: 1024", "size: 24").replace('keep: "~DRAM"', "keep: All")
+    crowded = crowded.replace("fanout: 8", "fanout: 8, min_usage: 1, reuse: input")
+    result = search(load_arch(crowded), chain(4, 8, m=4))
+    used = result.best.score.spatial_usage["T1/PE/x"]
+    assert used == 1 / 8
+    roomy = search(load_arch(crowded.replace("size: 24", "size: 240")), chain(4, 8, m=4))
+    assert roomy.best.score.spatial_usage["T1/PE/x"] == 1
+
+
 def test_infeasible_says_which_memory_by_how_much() -> None:
     with pytest.raises(InfeasibleMapping) as caught:
         search(arch(REG__size=7), chain(12, 16))
