@@ -14,7 +14,7 @@ from tilewright.dse.study import Source
 
 if TYPE_CHECKING:
     from tilewright.mapper.candidate import Candidate
-    from tilewright.simulator.cost_model import SimulatedScore
+    from tilewright.simulator.cost_model import SimulatedCostModel, SimulatedScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,21 @@ class SimulatedEvaluator:
             )
             for einsum in work.einsums
         ]
-        return [Run(candidate, model.score(candidate)) for candidate in candidates]
+        return [Run(candidate, _executed(model, candidate)) for candidate in candidates]
+
+
+class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
+    """A program of ours does not run, or computes something else: not the design's fault."""
+
+
+def _executed(model: SimulatedCostModel, candidate: Candidate) -> SimulatedScore:
+    from tilewright.simulator.cost_model import WrongResult
+    from tilewright.simulator.errors import MachineError
+
+    try:
+        return model.score(candidate)
+    except (MachineError, WrongResult) as error:
+        raise LoweringDefect(f"{candidate.einsum.name}: {error}") from error
 
 
 def total_metrics(runs: Sequence[Run]) -> dict[str, float]:

@@ -223,3 +223,17 @@ def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, n
     assert done.exit_code == 2, done.output
     assert words in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_program_that_does_not_run_is_our_defect_not_an_infeasible_design(files, monkeypatch):
+    from tilewright.dse.evaluator import attempt
+    from tilewright.simulator.errors import DeadlockError
+
+    def stuck(self, candidate):
+        raise DeadlockError("deadlock", cycle=3, waits=("a waits for b",))
+
+    Path(files[1].file).write_text(WORKLOAD.replace("All: 8", "All: 32"))
+    monkeypatch.setattr("tilewright.simulator.cost_model.SimulatedCostModel.score", stuck)
+    outcome = attempt(grid_model(files), GRID).outcome
+    assert outcome.status == "error"
+    assert outcome.reason.startswith("internal error: LoweringDefect: up: deadlock")
