@@ -45,7 +45,7 @@ class Score:
         return self.energy * self.latency
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain data for JSON: whole counts as integers, other fractions as "a/b"."""
+        """Return plain data for JSON; `exact` holds the fractions that no JSON number can."""
         return {
             "conventions": self.conventions,
             "energy": _finite(self.energy),
@@ -55,31 +55,34 @@ class Score:
             "leak_power": _finite(self.leak_power),
             "dynamic_energy": _finite(self.dynamic_energy),
             "leak_energy": _finite(self.leak_energy),
-            "actions": {key: exact(count) for key, count in self.actions.items()},
+            "actions": {key: number(count) for key, count in self.actions.items()},
             "energy_by": _floats(self.energy_by),
             "latency_by": _floats(self.latency_by),
             "latency_of": _floats(self.latency_of),
             "memory_usage": _floats(self.memory_usage),
-            "memory_bits": {key: exact(bits) for key, bits in self.memory_bits.items()},
-            "capacity": {key: exact(bits) for key, bits in self.capacity.items()},
+            "memory_bits": {key: number(bits) for key, bits in self.memory_bits.items()},
+            "capacity": {key: number(bits) for key, bits in self.capacity.items()},
             "spatial_usage": _floats(self.spatial_usage),
             "area_by": _floats(self.area_by),
             "leak_power_by": _floats(self.leak_power_by),
+            "exact": _fractions({**self.actions, **self.memory_bits, **self.capacity}),
         }
 
 
-def exact(count: Count) -> int | float | str:
-    """Write a count for JSON without losing anything.
-
-    Whole counts are integers; a fraction that a float holds exactly (all of binary denominators)
-    is that float; any other is the text "numerator/denominator".
-    """
+def number(count: Count) -> int | float:
+    """Write a count as a JSON number: whole counts as integers, fractions as the nearest float."""
     if isinstance(count, int):
         return count
-    if count.denominator == 1:
-        return count.numerator
-    number = float(count)
-    return number if Fraction(number) == count else f"{count.numerator}/{count.denominator}"
+    return count.numerator if count.denominator == 1 else float(count)
+
+
+def _fractions(counts: Mapping[str, Count]) -> dict[str, str]:
+    """Write as "numerator/denominator" what no float holds exactly."""
+    return {
+        key: f"{count.numerator}/{count.denominator}"
+        for key, count in counts.items()
+        if isinstance(count, Fraction) and Fraction(float(count)) != count
+    }
 
 
 def _floats(values: Mapping[str, float]) -> dict[str, float | None]:

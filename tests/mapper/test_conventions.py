@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from tilewright.arch.load import load_arch
 from tilewright.mapper.evaluate import evaluate
 from tilewright.mapper.mapping_file import load_mapping
@@ -273,3 +275,12 @@ mapping:
             bits[tile, conventions] = one.memory_bits["Z/BUF/Z"]
     assert (bits["4", "default"], bits["4", "accelforge"]) == (4, 8)
     assert bits["1", "default"] == bits["1", "accelforge"] == 2
+
+
+def test_json_numbers_lose_nothing() -> None:
+    """No JSON number holds a third, so its exact value stands beside it."""
+    counts = {"whole": 2**70, "third": Fraction(1, 3), "half": Fraction(1, 2), "two": Fraction(2)}
+    plain = Score(0.0, 1.0, 0.0, 0.0, 0.0, float("inf"), actions=counts).to_dict()
+    assert plain["actions"] == {"whole": 2**70, "third": 1 / 3, "half": 0.5, "two": 2}
+    assert plain["exact"] == {"third": "1/3"}
+    assert plain["leak_energy"] is None
