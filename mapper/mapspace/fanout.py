@@ -91,6 +91,23 @@ class Dim:
 Room = Callable[[int, Mapping[str, int]], bool]  # (level, tile of the lanes below it) -> it fits
 
 
+class Unlimited:
+    """Room without a limit that notes the largest extents asked for at each level."""
+
+    def __init__(self) -> None:
+        self.widest: dict[int, dict[str, int]] = {}
+
+    def __call__(self, level: int, tile: Mapping[str, int]) -> bool:
+        seen = self.widest.setdefault(level, dict(tile))
+        for variable, extent in tile.items():
+            seen[variable] = max(seen[variable], extent)
+        return True
+
+    def within(self, room: Room) -> bool:
+        """Tell whether `room` would have let pass everything that was asked for."""
+        return all(room(level, tile) for level, tile in self.widest.items())
+
+
 def apply_min_usage(dims: Sequence[Dim], einsum: Einsum, room: Room) -> tuple[Fan, ...]:
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 from tilewright.arch.components import Component, Memory, TensorHolder
@@ -17,6 +18,7 @@ from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.mapspace.fanout import (
     Dim,
     Fan,
+    Unlimited,
     apply_min_usage,
     free_variables,
     lane_choices,
@@ -84,6 +86,7 @@ class Frame:
     components: tuple[Component, ...]
     rules: Rules
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def level(self, component: str) -> int:
@@ -98,12 +101,16 @@ class Frame:
         They depend on the placement only, not on the order of the holders.
         """
         banned = _spatial_bans(self, template) if self.rules.refetch_spatial else {}
-        key = (
-            tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items())),
-            template.placement.kept,
-        )
+        bans = tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items()))
+        if bans not in self._roomy:
+            self._roomy[bans] = _roomy_fans(self, banned)
+        dims, fans, needs = self._roomy[bans]
+        room = partial(_has_room, self, template)
+        if needs.within(room):
+            return fans
+        key = (bans, template.placement.kept)
         if key not in self._fans:
-            self._fans[key] = _make_fans(self, banned, template)
+            self._fans[key] = apply_min_usage(dims, self.einsum, room)
         return self._fans[key]
 
     def holder(self, component: str) -> TensorHolder:
@@ -221,9 +228,11 @@ def _bans(frame: Frame, template: Template) -> list[frozenset[str]]:
     return [frozenset(names) for names in banned]
 
 
-def _make_fans(
-    frame: Frame, banned: Mapping[str, frozenset[str]], template: Template
-) -> tuple[Fan, ...]:
+_Roomy = tuple[tuple[Dim, ...], tuple[Fan, ...], Unlimited]
+
+
+def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
+    """Return the dimensions, their choices if capacity were no limit, and what these need."""
     dims = []
     for level, component in enumerate(frame.components):
         for dim in component.spatial:
@@ -232,11 +241,8 @@ def _make_fans(
             bounds = [b for b in dim.loop_bounds if frame.rules.tensor_bounds or not b.of_tensors]
             choices = lane_choices(dim, frame.einsum, variables, bounds)
             dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
-
-    def room(level: int, tile: Mapping[str, int]) -> bool:
-        return _has_room(frame, template, level, tile)
-
-    return apply_min_usage(dims, frame.einsum, room)
+    needs = Unlimited()
+    return tuple(dims), apply_min_usage(dims, frame.einsum, needs), needs
 
 
 def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, int]) -> bool:
