@@ -51,7 +51,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
       tilewright evaluate --arch tpu_v4i --workload matmul.yaml --mapping m.yaml
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
     """
-    from tilewright.mapper.evaluate import evaluate
+    from tilewright.mapper.evaluation import evaluate
     from tilewright.mapper.mapping_file import load_mapping
 
     machine, work = _load(arch, workload, parse_settings(settings))

@@ -9,7 +9,7 @@ from tilewright.arch.lazy import lazily
 if TYPE_CHECKING:
     from tilewright.mapper.candidate import Candidate, grid_candidate
     from tilewright.mapper.einsum import Einsum
-    from tilewright.mapper.evaluate import evaluate
+    from tilewright.mapper.evaluation import evaluate
     from tilewright.mapper.mapping import Mapping
     from tilewright.mapper.mapping_file import load_mapping
     from tilewright.mapper.score import Score
@@ -37,7 +37,7 @@ __getattr__ = lazily(
         "Mapping": "tilewright.mapper.mapping",
         "Score": "tilewright.mapper.score",
         "Workload": "tilewright.mapper.workload",
-        "evaluate": "tilewright.mapper.evaluate",
+        "evaluate": "tilewright.mapper.evaluation",
         "grid_candidate": "tilewright.mapper.candidate",
         "load_mapping": "tilewright.mapper.mapping_file",
         "load_workload": "tilewright.mapper.workload",

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tilewright.mapper.candidate import Candidate
 from tilewright.mapper.collectives import CollectiveCounts, count_grid, count_line
-from tilewright.mapper.evaluate import evaluate_flat, view_of
+from tilewright.mapper.evaluation import evaluate_flat, view_of
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
 

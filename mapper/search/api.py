@@ -13,7 +13,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.cascade import join, unfused
 from tilewright.mapper.search.default import DefaultSearch

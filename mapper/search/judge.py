@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.evaluate import evaluate_flat
+from tilewright.mapper.evaluation import evaluate_flat
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.search.api import search
 from tilewright.mapper.workload import Workload, load_workload
 

@@ -15,7 +15,7 @@ import pytest
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.workload import load_workload

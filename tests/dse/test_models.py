@@ -73,7 +73,7 @@ def run(*arguments):
 
 def test_analytical_model_scores_the_best_mapping(files):
     from tilewright.arch.load import load_arch
-    from tilewright.mapper.evaluate import evaluate
+    from tilewright.mapper.evaluation import evaluate
     from tilewright.mapper.search.api import search
 
     model = AnalyticalEvaluator(*files, "energy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping_file import load_mapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.workload import load_workload

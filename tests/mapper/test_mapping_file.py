@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.load import load_arch
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
-from tilewright.mapper.evaluate import AnalyticalCostModel, evaluate
+from tilewright.mapper.evaluation import AnalyticalCostModel, evaluate
 from tilewright.mapper.mapping import Compute, Mapping, Sequential, Spatial, Storage, Temporal
 from tilewright.mapper.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.workload import load_workload

@@ -10,7 +10,7 @@ import pytest
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.lattice import Lattice, factorise
 from tilewright.mapper.mapspace.space import Mapspace

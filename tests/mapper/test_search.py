@@ -10,7 +10,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.api import search

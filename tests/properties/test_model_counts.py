@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluate import evaluate
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.workload import load_workload
 
