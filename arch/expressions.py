@@ -311,5 +311,6 @@ def _lookup(frame: _Frame, name: str) -> object:
         raise EvaluationError(f"{name} is a function", f"write {name}(...)")
     close = close_names(name, frame.names)
     raise _NoSuchNameError(
-        f"nothing is called {name} here", f"did you mean {' or '.join(close)}?" if close else None
+        f"nothing is called {name} here",
+        f"did you mean {' or '.join(close)}?" if close else "a number, or an expression of names",
     )
