@@ -101,3 +101,54 @@ def test_free_lanes_beat_the_reference(
     arch = load_arch(text.replace(", min_usage: 1", ""))
     result = search(arch, matmul(*shape), conventions="accelforge")
     assert result.best.score.energy == pytest.approx(energy, rel=1e-6)
+
+
+def buffers(*sizes: int) -> str:
+    """Write one memory per size under an endless DRAM; unit energies of lattice-dp.md §9.3."""
+    levels = [
+        ("DRAM", "inf", 100, 110),
+        *zip(("BUF", "REG"), sizes, (5, 1), (6, 1.5), strict=False),
+    ]
+    lines = ["arch:", "  nodes:"]
+    for name, size, read, write in levels:
+        lines += [
+            f"  - !Memory\n    name: {name}\n    size: {size}",
+            "    tensors: {keep: All}\n    actions:",
+            f"    - {{name: read, energy: {read}, throughput: inf}}",
+            f"    - {{name: write, energy: {write}, throughput: inf}}",
+        ]
+    lines.append("  - !Compute\n    name: MAC\n    actions:")
+    lines.append("    - {name: compute, energy: 0.5, throughput: 1}")
+    return "\n".join(lines) + "\n"
+
+
+def convolution(sizes: tuple[int, ...], stride: int) -> Workload:
+    p, q, r, s, c, m = sizes
+    step = f"{stride} * " if stride > 1 else ""
+    return load_workload(
+        f"workload:\n  rank_sizes: {{P: {p}, Q: {q}, R: {r}, S: {s}, C: {c}, M: {m},"
+        f" H: {stride * (p - 1) + r}, W: {stride * (q - 1) + s}}}\n"
+        "  bits_per_value: {All: 8}\n  einsums:\n"
+        f'  - einsum: "O[m, p, q] = I[c, H: {step}p + r, W: {step}q + s] * F[c, m, r, s]"\n'
+        "    renames: {input: I, weight: F, output: O}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "stride", "memories", "energy"),
+    [
+        ((56, 56, 3, 3, 64, 64), 1, (262144,), 20052549632),  # the other tool: 0.86 % more
+        ((56, 56, 3, 3, 64, 64), 1, (32768,), 21005565952),  # 2.39 % more
+        ((28, 28, 3, 3, 64, 128), 2, (65536,), 10655504384),  # 1.22 % more
+        ((14, 14, 3, 3, 16, 16), 1, (65536, 512), 29558272),
+        ((56, 56, 3, 3, 64, 64), 1, (1048576, 2048), 5110779904),
+    ],
+)
+def test_convolutions(
+    sizes: tuple[int, ...], stride: int, memories: tuple[int, ...], energy: int
+) -> None:
+    """Optima of lattice-dp.md §9.3 and §9.4, found there by another program."""
+    arch = load_arch(buffers(*memories))
+    result = search(arch, convolution(sizes, stride), conventions="accelforge")
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == pytest.approx(energy, rel=1e-9)
