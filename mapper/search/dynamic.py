@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.search.kernels import ENERGY
+from tilewright.mapper.search.kernels import ENERGY, LATENCY
 from tilewright.mapper.search.metrics import KINDS, Metrics, Objective, objective_value
 from tilewright.mapper.search.program import Program
 from tilewright.mapper.search.tables import Engine, Table
@@ -64,6 +64,8 @@ class DynamicSearch:
         self._kind = ENERGY
         self._limit = inf
         self._floor = inf
+        self._lower = -inf
+        self._most_energy = inf
         self._found: Found | None = None
         self.labels = 0
         self.passes = 0
@@ -78,16 +80,28 @@ class DynamicSearch:
         lower = float(self._metrics.floor(start, self._kind)[0])
         if not start[0, 0] < inf:
             return Outcome(None, inf, False, 0, 0)
+        self._lower = lower
         try:
-            if self._kind != ENERGY and self._seed(lower):
-                return Outcome(self._found, lower, False, self.labels, self.passes)
-            lower = self._deepen(lower)
-            self._break_ties()
+            if self._deadline is not None:
+                self._beam()
+            if self._kind == ENERGY or not self._seed():
+                self._deepen()
+                self._break_ties()
         except _Stop:
-            return Outcome(self._found, lower, True, self.labels, self.passes)
-        return Outcome(self._found, lower, False, self.labels, self.passes)
+            if self._found is None:
+                self._deadline = None  # an answer, late, is better than none
+                self._beam()
+            return self._outcome(exhausted=True)
+        return self._outcome(exhausted=False)
 
-    def _seed(self, lower: float) -> bool:
+    def _outcome(self, exhausted: bool) -> Outcome:
+        return Outcome(self._found, self._lower, exhausted, self.labels, self.passes)
+
+    def _beam(self) -> None:
+        """Find some mapping fast: keep the one label of least energy at each tile shape."""
+        self._sweep(1, inf)
+
+    def _seed(self) -> bool:
         """Start from the mapping of least energy; tell whether it is already proven best.
 
         It is when its objective meets the bound: then no other metric of it can improve either.
@@ -99,37 +113,41 @@ class DynamicSearch:
         if found is None:
             return False
         value = self._value(found.energy, found.latency)
-        self._found = replace(found, value=value, second=found.energy)
-        return self._found.value <= lower * (1 + TIE)
+        if self._improves(value, found.energy):
+            self._found = replace(found, value=value, second=found.energy)
+        return value <= self._lower * (1 + TIE)
 
-    def _deepen(self, lower: float) -> float:
-        """Raise the limit until a solution at or below it is proven best; return its bound."""
+    def _deepen(self) -> None:
+        """Raise the limit until a solution at or below it is proven best."""
         fields = self._engine.fields
         scalar = self._kind == ENERGY and self._metrics.steady_watts == 0 and not fields.gates
+        least = self._lower
         for slack in DEEPENING:
-            limit = lower * (1 + slack) if lower > 0 else inf
-            if self._found is not None:
-                limit = min(limit, self._found.value)
+            limit = least * (1 + slack) if least > 0 else inf
+            limit = min(limit, self._best())
             self._sweep(fields.n_energy if scalar else fields.n_classes, limit)
-            proven = min(limit, self._floor)
-            best = inf if self._found is None else self._found.value
-            if best <= proven * (1 + TIE):
-                return best
-            if best <= limit:  # only a slow memory stands between the label and its class
-                self._sweep(fields.width, best)
-                return self._found.value if self._found is not None else inf
-            if limit == inf:
-                return inf
-        return inf
+            self._lower = max(self._lower, min(limit, self._floor, self._best()))
+            if self._best() <= self._lower * (1 + TIE):
+                return
+            if self._best() <= limit:  # only a slow memory is between the label and its class
+                self._sweep(fields.width, self._best())
+            if self._best() <= limit or limit == inf:
+                self._lower = self._best()
+                return
+
+    def _best(self) -> float:
+        return inf if self._found is None else self._found.value
 
     def _break_ties(self) -> None:
         """Among mappings of equal value take the least second metric."""
         if self._found is None:
             return
         fields = self._engine.fields
-        limit = self._found.value * (1 + TIE)
         if self._kind == ENERGY:
-            self._sweep(fields.n_classes, limit)
+            self._sweep(fields.n_classes, self._found.value)
+        elif self._kind == LATENCY:
+            self._most_energy = self._found.energy
+            self._sweep(fields.width, self._found.value)
 
     def _sweep(self, nd: int, limit: float) -> None:
         self.passes += 1
@@ -153,10 +171,12 @@ class DynamicSearch:
         assert child.operation is not None
         assert child.before is not None
         assert child.after is not None
-        bound = self._metrics.bound(self._kind, self._limit * (1 + TIE))
+        bound = self._metrics.bound(
+            self._kind, self._limit * (1 + TIE), self._most_energy * (1 + TIE)
+        )
         result = self._engine.apply(child.operation, table, nd, (child.before, child.after, bound))
         self.labels += result.label.shape[0]
-        if result.label.shape[0] > MAX_LABELS:
+        if nd > 1 and result.label.shape[0] > MAX_LABELS:
             raise _Stop
         return result
 

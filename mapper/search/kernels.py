@@ -6,8 +6,9 @@ Field 0 is the dynamic energy; field `Bound.lanes` minus the number of busy comp
 returns the new table with, per label, the index of the label it came from.
 
 `bound` = (kind, limit, leak, latency at no step, latency of all steps on one lane, latency floor,
-lane field): a label is dropped when the objective cannot come out at or below `limit`, given the
-least energy `rest[s]` still to be paid and the most lanes `gain[s]` still to be multiplied.
+lane field, most energy): a label is dropped when the objective cannot come out at or below the
+limit, or the energy at or below the most that is of interest, given the least energy `rest[s]`
+still to be paid and the most lanes `gain[s]` still to be multiplied.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def _hopeless(label: Floats, rest: float, gain: float, bound: Floats) -> Any:
         return True
     latency = max(bound[3] + bound[4] / lanes, bound[5])
     energy += bound[2] * latency
+    if energy > bound[7]:
+        return True
     if bound[0] == 0.0:
         return energy > bound[1]
     if bound[0] == 1.0:

@@ -124,11 +124,11 @@ class Metrics:
         energy = labels[:, 0] + self.steady_watts * latency
         return objective_value(kind, energy, latency)
 
-    def bound(self, kind: float, limit: float) -> Floats:
+    def bound(self, kind: float, limit: float, most_energy: float) -> Floats:
         """Return the numbers that the kernels prune with (see kernels.py)."""
         return np.array(
             [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory,
-             float(self._fields.lanes)]
+             float(self._fields.lanes), most_energy]
         )  # fmt: skip
 
     @property

@@ -211,9 +211,22 @@ def test_shared_tensors_that_may_not_leave_the_chip_are_refused() -> None:
     assert "not searched yet" in str(caught.value)
 
 
-def test_budget_that_is_used_up_gives_no_false_proof() -> None:
-    with pytest.raises(InfeasibleMapping, match="within the budget"):
-        search(arch(), chain(12, 16), budget=0.0)
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_budget_that_is_used_up_gives_an_answer_and_no_false_proof(objective: str) -> None:
+    best = search(arch(), chain(12, 16), objective=objective).certificate.value
+    hasty = search(arch(), chain(12, 16), objective=objective, budget=0.0).certificate
+    assert hasty.kind == "bounded"
+    assert 0 < hasty.lower_bound <= best * (1 + 1e-9)
+    assert hasty.value >= best * (1 - 1e-9)
+    assert hasty.gap == pytest.approx(hasty.value / hasty.lower_bound - 1)
+
+
+def test_bounded_memory_gives_up_the_proof_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = search(arch(BUF__size=96), chain(12, 16)).certificate.value
+    monkeypatch.setattr("tilewright.mapper.search.dynamic.MAX_LABELS", 4)
+    small = search(arch(BUF__size=96), chain(12, 16)).certificate
+    assert small.kind == "bounded"
+    assert small.lower_bound <= best * (1 + 1e-9) <= small.value * (1 + 2e-9)
 
 
 def test_other_methods_follow_the_same_protocol() -> None:

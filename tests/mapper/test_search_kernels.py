@@ -14,7 +14,7 @@ from tilewright.mapper.search import kernels
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels
-FREE = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0])  # no limit
+FREE = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0, inf])  # no limit
 LATTICE = Lattice({"m": 12, "k": 6})
 
 
@@ -136,21 +136,22 @@ def test_union(nd: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "limit", "kept"),
+    ("kind", "limit", "most", "kept"),
     [
-        (0.0, 7.0, [1.0, 2.0]),
-        (1.0, 5.0, [1.0, 2.0, 3.0, 4.0]),
-        (1.0, 4.9, []),
-        (2.0, 35.0, [1.0, 2.0]),
+        (0.0, 7.0, inf, [1.0, 2.0]),
+        (1.0, 5.0, inf, [1.0, 2.0, 3.0, 4.0]),
+        (1.0, 4.9, inf, []),
+        (1.0, 5.0, 8.0, [1.0, 2.0, 3.0]),
+        (2.0, 35.0, inf, [1.0, 2.0]),
     ],
 )  # fmt: skip
-def test_limit_drops_what_cannot_come_below_it(
-    kind: float, limit: float, kept: list[float]
+def test_limit_drops_what_cannot_meet_it(
+    kind: float, limit: float, most: float, kept: list[float]
 ) -> None:
     """Rest 5 J, one lane, steps take 5 s: energy e + 5, latency 5."""
     start, label = np.array([0, 4], np.int64), np.array([[e, 0, -1.0, 0] for e in (1.0, 2, 3, 4)])
     label[:, 1] = [4, 3, 2, 1]
-    bound = np.array([kind, limit, 0.0, 0.0, 5.0, 0.0, 2.0])
+    bound = np.array([kind, limit, 0.0, 0.0, 5.0, 0.0, 2.0, most])
     _, out, _ = kernels.charge(
         start, label, 2, np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]),
         np.array([5.0]), np.array([1.0]), bound,
