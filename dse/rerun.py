@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,8 @@ def rerun(directory: Path, number: int | None, out: Path | None) -> Answer:
     if not isinstance(evaluator, SimulatedEvaluator):
         raise RunError(f"the study in {directory} is {spec.model}: nothing was simulated")
     trial = _chosen(run.trials(), number, front_of(run.trials(), spec.objectives))
-    runs = evaluator.runs(trial.point)
+    shown = None if out is not None else 0
+    runs = replace(evaluator, shown_elements=shown).runs(trial.point)
     if out is not None:
         write_atomically(out, json.dumps(perfetto_events(runs)) + "\n")
     return Answer(trial, runs, out)

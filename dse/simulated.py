@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.details import Span, section, timeline
+from tilewright.dse.details import MAX_LANES, Span, section, timeline
 from tilewright.dse.evaluator import Outcome
 from tilewright.dse.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.space import Point
@@ -36,6 +36,7 @@ class SimulatedEvaluator:
     arch: Source
     workload: Source
     machine: str
+    shown_elements: int | None = MAX_LANES
 
     def evaluate(self, point: Point) -> Outcome:
         """Score a design; raises InfeasibleMapping (or another error of ours) with the reason."""
@@ -51,7 +52,9 @@ class SimulatedEvaluator:
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
         overrides = knobs(point, "machine.")
-        model = SimulatedCostModel(machine=self.machine, timeline=True, overrides=overrides)
+        model = SimulatedCostModel(
+            machine=self.machine, shown_elements=self.shown_elements, overrides=overrides
+        )
         # All candidates first: building one is cheap, and one that cannot be built ends the design.
         candidates = [
             grid_candidate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,13 +55,13 @@ class SimulatedScore:
 class SimulatedCostModel:
     """Lower, run, check and count candidates on one machine.
 
-    `machine` names a profile (or its file); `seed` makes the operands; with `timeline` the trace
-    holds every operation.
+    `machine` names a profile (or its file); `seed` makes the operands; the trace holds the
+    operations of `shown_elements` elements, spread evenly over the grid (None: of all).
     """
 
     machine: str = "wse2-sdk-sim"
     seed: int = 0
-    timeline: bool = False
+    shown_elements: int | None = 0
     overrides: Mapping[str, object] = field(default_factory=dict)
 
     def score(self, candidate: Candidate) -> SimulatedScore:
@@ -69,7 +69,8 @@ class SimulatedCostModel:
         operands = random_operands(candidate.einsum, self.seed)
         profile = self.profile(candidate)
         lowered = lower(candidate, profile.sram_reserved_bytes)
-        result = execute(lowered, profile, operands, timeline=self.timeline)
+        shown = spread(candidate, self.shown_elements)
+        result = execute(lowered, profile, operands, timeline=shown)
         streams = {name: stream.values for name, stream in result.edges.items()}
         found = output_of(candidate, result.memory, streams)
         used = check(candidate.einsum, operands, found)
@@ -93,7 +94,11 @@ def random_operands(einsum: Einsum, seed: int) -> dict[str, Floats]:
 
 
 def execute(
-    lowered: Lowered, profile: Profile, operands: Mapping[str, Floats], *, timeline: bool = False
+    lowered: Lowered,
+    profile: Profile,
+    operands: Mapping[str, Floats],
+    *,
+    timeline: bool | Collection[tuple[int, int]] = False,
 ) -> RunResult:
     """Run a lowered candidate on operands by tensor name."""
     candidate = lowered.candidate
@@ -102,6 +107,17 @@ def execute(
         edges=edge_streams(candidate, operands),
         timeline=timeline,
     )
+
+
+def spread(candidate: Candidate, elements: int | None) -> bool | tuple[tuple[int, int], ...]:
+    """Return so many elements (row, column), evenly spaced in row-major order; all for None."""
+    if elements is None:
+        return True
+    grid = candidate.grid
+    total = grid.rows * grid.columns
+    count = min(elements, total)
+    places = [at * (total - 1) // max(1, count - 1) for at in range(count)]
+    return tuple(divmod(place, grid.columns) for place in places)
 
 
 def resident_shares(candidate: Candidate, operands: Mapping[str, Floats]) -> dict[str, Floats]:

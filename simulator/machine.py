@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import numpy as np
@@ -49,21 +49,22 @@ class Machine:
         *,
         memory: Mapping[str, MemoryInput] | None = None,
         edges: Mapping[str, npt.ArrayLike] | None = None,
-        timeline: bool = False,
+        timeline: bool | Collection[tuple[int, int]] = False,
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
     ) -> RunResult:
         """Run to the end from zeroed memory.
 
         memory: buffer name -> (H, W, *shape) or {(row, column): array}; edges: edge input name ->
-        (positions, count). A shuffle seed above 0 permutes the order of visits within a cycle;
+        (positions, count). timeline: record all elements' operations, or those of the elements
+        (row, column) listed. A shuffle seed above 0 permutes the order of visits within a cycle;
         nothing may depend on it. Raises MachineError and DeadlockError.
         """
         events = FIRST_EVENTS + 2 * self._parts.most_events if timeline else 0
         store = _grown(self._store, events)
         store[at.S_LIMIT] = max_cycles
         store[at.S_SHUFFLE] = shuffle
-        store[at.S_RECORD] = int(timeline)
+        store[at.S_RECORD] = int(bool(timeline))
         sram = np.zeros(self._parts.memory_words // 2, dtype=np.uint32)
         for name, values in (memory or {}).items():
             self._buffers.load(sram.view(np.uint16), name, values)
@@ -72,7 +73,7 @@ class Machine:
         store = _loop(store, sram)
         self._check_end(store)
         outcome = Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
-        return collect_result(outcome, self._buffers)
+        return collect_result(outcome, self._buffers, timeline)
 
     def _fill_edges(self, store: at.Table, edges: dict[str, npt.ArrayLike]) -> None:
         fifo = self._parts.fifo.view(store)

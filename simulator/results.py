@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,13 @@ class Outcome:
         return self.parts.element.view(self.store)
 
 
-def collect_result(outcome: Outcome, buffers: BufferMap) -> RunResult:
-    """Read memory, streams, counts and the trace of a finished run."""
+def collect_result(
+    outcome: Outcome, buffers: BufferMap, shown: bool | Collection[tuple[int, int]] = True
+) -> RunResult:
+    """Read memory, streams, counts and the trace of a finished run.
+
+    `shown`: the elements (row, column) of the timeline, True for all.
+    """
     edges = _edges(outcome)
     arrivals = [int(stream.cycles.max()) for stream in edges.values()]
     cycles = max([int(outcome.store[at.S_END]), *arrivals])
@@ -50,7 +56,7 @@ def collect_result(outcome: Outcome, buffers: BufferMap) -> RunResult:
         {name: buffers.read(outcome.memory.view(np.uint16), name) for name in buffers.names()},
         edges,
         _counts(outcome, links),
-        Trace(_element_cycles(outcome, cycles), links, _macs(outcome), _timeline(outcome)),
+        Trace(_element_cycles(outcome, cycles), links, _macs(outcome), _timeline(outcome, shown)),
     )
 
 
@@ -152,11 +158,17 @@ class _Tally:
             self.write_words += elements * DTYPES[resolved.dest.buffer.dtype]
 
 
-def _timeline(outcome: Outcome) -> tuple[TimelineEntry, ...]:
+def _timeline(
+    outcome: Outcome, shown: bool | Collection[tuple[int, int]]
+) -> tuple[TimelineEntry, ...]:
     count = int(outcome.store[at.S_EVENTS])
     if count == 0:
         return ()
     events = Part(outcome.parts.end, count, at.V_WIDTH).view(outcome.store)
+    if not isinstance(shown, bool):
+        width = outcome.program.width
+        elements = (events[:, 0] - outcome.parts.element.start) // outcome.parts.element.width
+        events = events[np.isin(elements, [row * width + column for row, column in shown])]
     order = np.lexsort((events[:, 2], events[:, 4], events[:, 0], events[:, 3]))
     codes = outcome.program.placement.ravel()
     width = outcome.program.width
