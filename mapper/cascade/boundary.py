@@ -1,0 +1,109 @@
+"""What Einsums exchange: which tensors may stay on chip, and below which loops.
+
+A loop that two Einsums share runs over one rank variable of one name. It may stand above a tensor
+that they exchange only if it is fully relevant to it, in the same rank on both sides: otherwise a
+tile would be needed before it is complete, or computed twice (lattice-dp.md §8.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.search.cascade import shared_tensors
+from tilewright.mapper.workload import Workload
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """The exchanged tensors of a workload.
+
+    `chip`: may stay on chip; `backed`: other tensors of several Einsums, which stay in the
+    outermost memory; `carried[T]`: variables of loops that may be shared above T; `users[T]`:
+    numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want to hold in
+    different places above the same shared loop.
+    """
+
+    workload: Workload
+    chip: frozenset[str]
+    backed: frozenset[str]
+    carried: Mapping[str, frozenset[str]]
+    users: Mapping[str, tuple[int, ...]]
+    contested: frozenset[str]
+
+    def of(self, einsum: Einsum) -> tuple[str, ...]:
+        """Return the tensors of `einsum` that may stay on chip."""
+        return tuple(t for t in einsum.tensors if t in self.chip)
+
+    def live_after(self, number: int) -> tuple[str, ...]:
+        """Return the tensors that may be on chip between Einsum `number` and the next one."""
+        names = (t for t in self.workload.tensors if t in self.chip)
+        return tuple(t for t in names if self.users[t][0] <= number < self.users[t][-1])
+
+
+def boundaries_of(workload: Workload) -> Boundaries:
+    """Analyse what the Einsums of `workload` exchange."""
+    users = {
+        tensor: tuple(i for i, e in enumerate(workload.einsums) if tensor in e.tensors)
+        for tensor in workload.tensors
+    }
+    chip = frozenset(t for t in workload.tensors if _may_stay(workload, t, users[t]))
+    shared = shared_tensors(workload)
+    contested = {t for t in shared if _is_contested(t, users, chip)}
+    return Boundaries(
+        workload,
+        chip,
+        shared - chip,
+        {t: _carried(workload, t, users[t]) for t in sorted(chip)},
+        users,
+        frozenset(contested),
+    )
+
+
+def is_simple(einsum: Einsum) -> bool:
+    """Tell whether every rank of every tensor is one variable, taken once (accelforge.md §2.8)."""
+    return all(
+        len(form.terms) <= 1 and all(factor == 1 for _, factor in form.terms)
+        for access in einsum.accesses
+        for _, form in access.projection
+    )
+
+
+def _may_stay(workload: Workload, tensor: str, users: tuple[int, ...]) -> bool:
+    einsums = [workload.einsums[i] for i in users]
+    accesses = [einsum.access(tensor) for einsum in einsums]
+    return (
+        len(users) > 1
+        and accesses[0].output
+        and not any(access.output for access in accesses[1:])
+        and not any(access.persistent for access in accesses)
+        and not any(einsum.is_copy for einsum in einsums)
+        and all(is_simple(einsum) for einsum in einsums)
+        and len({einsum.n_instances for einsum in einsums}) == 1
+    )
+
+
+def _carried(workload: Workload, tensor: str, users: tuple[int, ...]) -> frozenset[str]:
+    ranks = []
+    for number in users:
+        access = workload.einsums[number].access(tensor)
+        ranks.append(
+            {
+                (place, name)
+                for place, (_, form) in enumerate(access.projection)
+                for name, _ in form.terms
+            }
+        )
+    return frozenset(name for _, name in set.intersection(*ranks))
+
+
+def _is_contested(tensor: str, users: Mapping[str, tuple[int, ...]], chip: frozenset[str]) -> bool:
+    """Tell whether two users of `tensor` may share loops through other tensors."""
+    spans = [users[other] for other in sorted(chip) if other != tensor]
+    mine = users[tensor]
+    return any(
+        all(any(span[0] <= b < span[-1] for span in spans) for b in range(one, two))
+        for one, two in pairwise(mine)
+    )

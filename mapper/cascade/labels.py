@@ -1,0 +1,197 @@
+"""Pass labels along the graph of keys: what is reserved across Einsums (lattice-dp.md §8.4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from tilewright.mapper.cascade.fold import START, Edge, Graph, Key, Step
+from tilewright.mapper.cascade.table import Point, Row
+
+DEEPENING = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, inf)
+NOISE = 1e-12  # relative: sums of the same terms in another order
+
+Value = Callable[[float, float], float]  # objective of energy and latency
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A choice of rows so far. `kept[k - 1]`: bits above loop k that stay; `peak[s - 1]`: the most
+    bits at a time in a finished Einsum that shares s loops or more with the next one."""
+
+    energy: float
+    latency: float
+    kept: tuple[float, ...]
+    peak: tuple[float, ...]
+    before: Label | None
+    row: Row | None
+    point: int
+
+    def dominates(self, other: Label) -> bool:
+        """Tell whether nothing that follows could make `other` the better one."""
+        return (
+            self.energy <= other.energy * (1 + NOISE)
+            and self.latency <= other.latency * (1 + NOISE)
+            and all(a <= b for a, b in zip(self.kept, other.kept, strict=True))
+            and all(a <= b for a, b in zip(self.peak, other.peak, strict=True))
+        )
+
+
+FIRST = Label(0.0, 0.0, (), (), None, None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """The best complete labels found, and the bound that holds for all others.
+
+    `labels`: how many were kept on the way, over all rounds.
+    """
+
+    best: Label | None
+    lower_bound: float
+    exhausted: bool
+    labels: int
+
+
+class OutOfTime(Exception):  # noqa: N818 - control flow inside this file
+    """The budget is used up."""
+
+
+class LabelPass:
+    """Searches a graph for the least `value` of (energy, latency)."""
+
+    def __init__(self, graph: Graph, capacity: float, value: Value, deadline: float = inf) -> None:
+        self._graph = graph
+        self._capacity = capacity
+        self._value = value
+        self._deadline = deadline
+        self._limit = inf
+        self._least = [{id(r): r.least for r in step.rows} for step in graph.steps]
+        self.labels = 0
+
+    def solve(self) -> Folded:
+        """Raise the limit until the best solution lies below it: then none is better."""
+        start = self._graph.rest[0].get(START, (inf, inf))
+        lower = self._value(*start)
+        if not lower < inf:
+            return Folded(None, inf, False, 0)
+        for slack in DEEPENING:
+            self._limit = lower * (1 + slack) * (1 + NOISE) if lower > 0 else inf
+            try:
+                best = self._round()
+            except OutOfTime:
+                return Folded(None, lower, True, self.labels)
+            if best is not None:
+                return Folded(best, self._value(best.energy, best.latency), False, self.labels)
+            lower = max(lower, self._limit)
+            if self._limit == inf:
+                break
+        return Folded(None, inf, False, self.labels)
+
+    def _round(self) -> Label | None:
+        """Return the best label not above the limit."""
+        front: dict[Key, list[Label]] = {START: [FIRST]}
+        for number, step in enumerate(self._graph.steps):
+            following: dict[Key, list[Label]] = {}
+            for key, labels in front.items():
+                self._extend((number, step), key, labels, following)
+            front = {key: reduced(found) for key, found in following.items()}
+            self.labels += sum(map(len, front.values()))
+            if not front:
+                return None
+        finished = [label for labels in front.values() for label in labels]
+        return min(
+            finished,
+            key=lambda one: (self._value(one.energy, one.latency), one.energy, one.latency),
+        )
+
+    def _extend(
+        self,
+        place: tuple[int, Step],
+        key: Key,
+        labels: Sequence[Label],
+        following: dict[Key, list[Label]],
+    ) -> None:
+        if time.monotonic() > self._deadline:
+            raise OutOfTime
+        number, step = place
+        rest = self._graph.rest[number + 1]
+        paid = min(one.energy for one in labels), min(one.latency for one in labels)
+        for edge in self._graph.edges[number].get(key, ()):
+            cost, more = self._least[number][id(edge.row)], rest[edge.target]
+            if self._hopeless(paid[0] + cost[0] + more[0], paid[1] + cost[1] + more[1]):
+                continue
+            room = Room(step, key, edge, self._capacity)
+            found = following.setdefault(edge.target, [])
+            for label in labels:
+                found += [
+                    new
+                    for new in room.joined(label)
+                    if not self._hopeless(new.energy + more[0], new.latency + more[1])
+                ]
+            if not found:
+                del following[edge.target]
+
+    def _hopeless(self, energy: float, latency: float) -> bool:
+        return not self._value(energy, latency) <= self._limit
+
+
+class Room:
+    """What an edge does to the room in the shared memory."""
+
+    def __init__(self, step: Step, key: Key, edge: Edge, capacity: float) -> None:
+        row = edge.row
+        self._row = row
+        self._capacity = capacity
+        self._depth = len(key[0])
+        self._after = len(edge.target[0])
+        new = [(row.depths[i], row.sizes[i]) for i in step.new if row.depths[i] >= 0]
+        self._new = new
+        self._all_new = sum(size for _, size in new)
+        self._live = step.live_bits(key)
+        self._added = [
+            sum(size for depth, size in new if depth < k) for k in range(1, len(row.loops) + 1)
+        ]
+
+    def joined(self, label: Label) -> Iterator[Label]:
+        """Yield `label` with each point of the row that fits."""
+        depth, after, added = self._depth, self._after, self._added
+        held = label.kept[-1] if depth else 0.0
+        for number, point in enumerate(self._row.points):
+            total = held + self._live + point[-1] + self._all_new
+            if total > self._capacity:
+                continue
+            peaks = [label.peak[s] + point[2 + s] + added[s] for s in range(depth)]
+            if peaks and max(peaks) > self._capacity:
+                continue
+            kept = tuple(
+                (label.kept[min(k, depth - 1)] if depth else 0.0)
+                + point[2 + k]
+                + added[k]
+                + (self._live if k >= depth else 0.0)
+                for k in range(after)
+            )
+            peak = tuple(max(total, peaks[s]) if s < depth else total for s in range(after))
+            yield Label(
+                label.energy + point[0], label.latency + point[1],
+                kept, monotone(peak), label, self._row, number,
+            )  # fmt: skip
+
+
+def monotone(peak: Point) -> Point:
+    """Return the greatest value at or behind each place: all that later tests can see."""
+    out = list(peak)
+    for place in range(len(out) - 2, -1, -1):
+        out[place] = max(out[place], out[place + 1])
+    return tuple(out)
+
+
+def reduced(labels: list[Label]) -> list[Label]:
+    """Return the labels that no other one dominates."""
+    front: list[Label] = []
+    for label in sorted(labels, key=lambda one: (one.energy, one.latency, one.kept, one.peak)):
+        if not any(other.dominates(label) for other in front):
+            front.append(label)
+    return front

@@ -1,0 +1,128 @@
+"""Templates of one Einsum in a cascade: tensors on chip stand among the holders of their memory.
+
+In a mapspace of one Einsum all backing holders stand on top. Here a tensor that stays on chip is
+backed in the second memory, and the other tensors there may be held above or below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+
+from tilewright.arch.components import Memory
+from tilewright.arch.flat import FlatArch
+from tilewright.mapper.mapspace.placement import Holder, Template
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.search.errors import UnsupportedFeature
+
+_INSTEAD = "search without fusion"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A template; `holders[first:split + 1]` stand above or at the lowest tensor on chip.
+
+    `first`: number of holders of the outermost memory. Without a tensor on chip split = first - 1.
+    """
+
+    template: Template
+    first: int
+    split: int
+
+    @property
+    def region(self) -> tuple[Holder, ...]:
+        """The holders that fused loops may stand between."""
+        return self.template.holders[self.first : self.split + 1]
+
+    @property
+    def on_chip(self) -> tuple[str, ...]:
+        """Tensors backed in the second memory, in order."""
+        return tuple(h.tensor for h in self.region if h.backing)
+
+
+def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
+    """Return the outermost memory of the path and the one below it, if there is one."""
+    memories = [c for c in flat.components if isinstance(c, Memory)]
+    if not memories:
+        raise UnsupportedFeature(f"no memory on the way to {flat.compute.name}", instead=_INSTEAD)
+    return memories[0], memories[1] if len(memories) > 1 else None
+
+
+def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
+    """Enumerate the layouts of `space`; tensors in `chip` may be backed in the second memory.
+
+    UnsupportedFeature for constraints that fused loops would have to obey.
+    """
+    outer, inner = memories_of(space.flat)
+    for template in space.templates:
+        _refuse_constraints(space, template)
+        if _backed_right(space, template, chip):
+            on_chip = [
+                h for h in template.holders if inner and h.backing and h.component == inner.name
+            ]
+            top = [h for h in template.holders if h.backing and h.component == outer.name]
+            rest = [h for h in template.holders if not h.backing]
+            count = sum(1 for h in rest if inner and h.component == inner.name)
+            for order in _mixed(on_chip, rest[:count]):
+                split = max((i for i, h in enumerate(order) if h.backing), default=-1)
+                holders = (*top, *order, *rest[count:])
+                yield Layout(
+                    Template(template.placement, holders, template.tolls),
+                    len(top),
+                    len(top) + split,
+                )
+
+
+def _backed_right(space: Mapspace, template: Template, chip: frozenset[str]) -> bool:
+    """Check where tensors are backed: deeper memories back nothing that is exchanged."""
+    outer, inner = memories_of(space.flat)
+    for holder in template.holders:
+        if not holder.backing or holder.component == outer.name:
+            continue
+        if holder.tensor not in chip:
+            raise UnsupportedFeature(
+                f"{holder.tensor} may be backed in {holder.component}, but no Einsum hands it to"
+                " another there",
+                instead=f"{_INSTEAD}, or keep it in {outer.name}",
+            )
+        if inner is None or holder.component != inner.name:
+            return False
+    return True
+
+
+def _mixed(on_chip: list[Holder], others: list[Holder]) -> Iterator[tuple[Holder, ...]]:
+    """Interleave every order of `on_chip` with `others`, which keep their order."""
+    for order in permutations(on_chip):
+        yield from _merged(order, tuple(others))
+
+
+def _merged(first: tuple[Holder, ...], second: tuple[Holder, ...]) -> Iterator[tuple[Holder, ...]]:
+    if not first or not second:
+        yield (*first, *second)
+        return
+    for rest in _merged(first[1:], second):
+        yield (first[0], *rest)
+    for rest in _merged(first, second[1:]):
+        yield (second[0], *rest)
+
+
+def _refuse_constraints(space: Mapspace, template: Template) -> None:
+    """Raise UnsupportedFeature for rules that reach above the tensors on chip."""
+    outer, inner = memories_of(space.flat)
+    upper = {outer.name, inner.name if inner else outer.name}
+    tensors = frozenset(space.einsum.tensors)
+    for (name, _), rules in zip(template.placement.kept, template.placement.rules, strict=True):
+        found = {
+            "no_refetch_from_above": rules.no_refetch_from_above & tensors,
+            "no_resend_to_below": name in upper and rules.no_resend_to_below & tensors,
+            "tile_shape": space.frame.rules.tile_shape and rules.tile_shape,
+            "tensor_order_options": name in upper and rules.tensor_order_options,
+            "force_memory_hierarchy_order: false": rules.force_memory_hierarchy_order is False,
+        }
+        for feature, present in found.items():
+            if present:
+                raise UnsupportedFeature(
+                    f"{feature} of {name} is not modelled where Einsums share loops",
+                    instead=_INSTEAD,
+                )

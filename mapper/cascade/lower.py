@@ -1,0 +1,247 @@
+"""The dynamic program below the shared loops: everything under the lowest tensor on chip.
+
+It is the program of lattice-dp.md §1 without its upper part, so one tree of operations serves all
+layouts that agree below. Room in the second memory is summed and kept in the label, because what
+other Einsums leave there is only known when they are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.arch.components import Memory
+from tilewright.mapper.cascade.layout import Layout
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.points import reserved_bits
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, skeleton
+from tilewright.mapper.search.errors import UnsupportedFeature
+from tilewright.mapper.search.fields import Fields
+from tilewright.mapper.search.kernels import ENERGY, Floats
+from tilewright.mapper.search.program import (
+    MAX_VARIANTS,
+    Charge,
+    Close,
+    Deal,
+    Occupy,
+    Operation,
+    Program,
+    Slide,
+)
+from tilewright.mapper.search.routes import Add, Route, Router
+from tilewright.mapper.search.tables import Engine, Outlook, Table, merged
+from tilewright.mapper.search.taps import taps
+from tilewright.mapper.search.trie import Node, grow
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A layout cut at its lowest tensor on chip.
+
+    `program.operations` are those below; `above[i]` = what reaching holder `layout.first + i` of
+    the region costs, as a function of the tile there; `free`: numbers of the variables that fused
+    loops may use.
+    """
+
+    layout: Layout
+    program: Program
+    above: tuple[tuple[Add, ...], ...]
+    free: frozenset[int]
+
+
+def parts(frame: Frame, fields: Fields, layout: Layout, free: frozenset[int]) -> Iterator[Part]:
+    """Compile `layout`; several parts when lanes must be enumerated outside the program."""
+    slots = skeleton(frame, layout.template)
+    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    if all(fan.choices for fan in fans):
+        _refuse_upper_lanes(frame, layout, slots)
+        yield from _fix_lanes(frame, fields, (layout, free), slots)
+
+
+def _refuse_upper_lanes(frame: Frame, layout: Layout, slots: Sequence[Slot]) -> None:
+    """Shared loops must stand above all lanes."""
+    if not layout.region:
+        return
+    limit = _cut(slots, layout)
+    for slot in slots[:limit]:
+        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
+            raise UnsupportedFeature(
+                f"the fanout {slot.component}.{slot.name} is above a memory in which"
+                f" {frame.einsum.name} could hold what it shares",
+                instead="search without fusion",
+            )
+
+
+def _cut(slots: Sequence[Slot], layout: Layout) -> int:
+    """Return the place of the lowest tensor on chip among the slots."""
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    return fills[layout.split]
+
+
+def _fix_lanes(
+    frame: Frame, fields: Fields, cut: tuple[Layout, frozenset[int]], slots: tuple[Slot, ...]
+) -> Iterator[Part]:
+    """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+    template = cut[0].template
+    router = Router(frame, fields, template, slots)
+    routes = [router.route(tap) for tap in taps(frame, template)]
+    blocked = sorted({i for route in routes for i in route.blocked})
+    if not blocked:
+        yield _compile((frame, fields), cut, slots, routes)
+        return
+    fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
+    if prod(len(fan.choices) for fan in fans) > MAX_VARIANTS:
+        raise UnsupportedFeature(
+            "too many spatial choices would have to be enumerated in"
+            f" {', '.join(f'{fan.component}.{fan.name}' for fan in fans)}",
+            instead="narrow loop_bounds, reuse or min_usage there",
+        )
+    for chosen in product(*(fan.choices for fan in fans)):
+        single = dict(zip(blocked, chosen, strict=True))
+        fixed = tuple(
+            replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
+            for i, slot in enumerate(slots)
+        )
+        yield from _fix_lanes(frame, fields, cut, fixed)
+
+
+def _compile(
+    problem: tuple[Frame, Fields],
+    cut: tuple[Layout, frozenset[int]],
+    slots: tuple[Slot, ...],
+    routes: list[Route],
+) -> Part:
+    frame, fields = problem
+    layout, free = cut
+    at_slot: dict[int, list[Add]] = {}
+    at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+    for route in routes:
+        at_slot.setdefault(route.slot, []).extend(route.adds)
+        at_fan.setdefault(route.slot, []).extend(route.per_choice)
+    operations: list[Operation] = [Charge(_sorted(at_slot.get(len(slots), [])))]
+    numbers: list[int | None] = [None]
+    start = _cut(slots, layout) + 1
+    for index in range(len(slots) - 1, start, -1):
+        for operation in _operations(frame, fields, slots[start + 1 :], slots[index]):
+            made = operation
+            if isinstance(operation, Deal):
+                made = Deal(operation.fan, tuple(sorted(at_fan.get(index, []))))
+            operations.append(made)
+            numbers.append(index)
+        adds = _sorted(at_slot.get(index, []))
+        if adds:
+            operations.append(Charge(adds))
+            numbers.append(None)
+    program = Program(layout.template, slots, tuple(operations), tuple(numbers))
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    region = fills[layout.first : layout.split + 1]
+    return Part(layout, program, tuple(_sorted(at_slot.get(i, [])) for i in region), free)
+
+
+def _sorted(adds: list[Add]) -> tuple[Add, ...]:
+    return tuple(sorted(add for add in adds if add.factor != 0.0))
+
+
+def _operations(
+    frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Slot
+) -> Iterator[Operation]:
+    if isinstance(slot, Loops):
+        yield Slide(slot.variables) if slot.single else Close(slot.variables)
+    elif isinstance(slot, Fan):
+        if any(prod(choice) > 1 for choice in slot.choices):
+            yield Deal(slot, ())
+    elif isinstance(slot, Reserve):
+        yield from _occupy(frame, fields, lower, slot)
+
+
+def _occupy(
+    frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Reserve
+) -> Iterator[Operation]:
+    """Room in the second memory stays in the label; deeper memories are free again above."""
+    if slot.component not in fields.room:
+        return
+    memories = [c for c in frame.components if isinstance(c, Memory)]
+    if slot.component == memories[1].name:
+        yield Occupy(slot, True, False)
+        return
+    memory = frame.holder(slot.component)
+    assert isinstance(memory, Memory)
+    same = [s for s in lower if isinstance(s, Reserve) and s.component == slot.component]
+    if sum(reserved_bits(frame, s, frame.einsum.bounds) for s in same) > memory.size:
+        yield Occupy(slot, len(same) > 1, slot is same[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The labels of one part, with the tables that lead to them (innermost first)."""
+
+    part: Part
+    path: tuple[Table, ...]
+
+
+class LowerSearch:
+    """Runs the programs of many parts, sharing what they have in common."""
+
+    def __init__(self, engine: Engine, nd: int) -> None:
+        self._engine = engine
+        self._nd = nd
+        self._bound = np.array([ENERGY, inf, 0.0, 0.0, 0.0, 0.0, float(engine.fields.lanes)])
+        self._parts: dict[int, Part] = {}
+        self._solved: list[Solved] = []
+        self.labels = 0
+
+    def solve(self, parts: Sequence[Part]) -> list[Solved]:
+        """Return the labels of every part."""
+        root = grow(part.program for part in parts)
+        self._parts = {id(part.program): part for part in parts}
+        self._look_ahead(root)
+        self._visit(root, self._engine.initial(), ())
+        return self._solved
+
+    def _look_ahead(self, node: Node) -> Outlook:
+        """Fill in where labels can still arrive: only fused loops stand above."""
+        views = [self._look_ahead(child) for child in node.children.values()]
+        views += [self._final(self._parts[id(end)]) for end in node.ends]
+        node.after = merged(views)
+        node.before = (
+            node.after if node.operation is None else self._engine.undo(node.operation, node.after)
+        )
+        return node.before
+
+    def _final(self, part: Part) -> Outlook:
+        lattice = self._engine.lattice
+        whole = lattice.tiles == np.array(lattice.bounds)
+        fixed = [v for v in range(len(lattice.bounds)) if v not in part.free]
+        arrived: Floats = whole[:, fixed].all(axis=1)
+        return Outlook(np.where(arrived, 0.0, inf), np.where(arrived, 1.0, 0.0))
+
+    def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:
+        path = (*path, table)
+        self._solved += [Solved(self._parts[id(end)], path) for end in node.ends]
+        for child in node.children.values():
+            assert child.operation is not None
+            assert child.before is not None
+            assert child.after is not None
+            views = (child.before, child.after, self._bound)
+            following = self._engine.apply(child.operation, table, self._nd, views)
+            self.labels += following.label.shape[0]
+            if following.label.shape[0]:
+                self._visit(child, following, path)
+
+
+def trace(engine: Engine, solved: Solved, label: int) -> dict[int, tuple[int, ...]]:
+    """Follow a label down; return the tile below each slot that an operation stands for."""
+    below: dict[int, tuple[int, ...]] = {}
+    numbers = solved.part.program.slots
+    for number in range(len(numbers) - 1, -1, -1):
+        before, after = solved.path[number], solved.path[number + 1]
+        label = int(after.origin[label, 0])
+        state = int(np.searchsorted(before.start, label, side="right")) - 1
+        slot = numbers[number]
+        if slot is not None:
+            below[slot] = tuple(engine.lattice.tiles[state].tolist())
+    return below

@@ -1,0 +1,210 @@
+"""Rows of one Einsum: choices of fused loops, with what they cost and reserve.
+
+A row is (fused loops outermost first, depth of every tensor on chip); its labels are the Pareto
+points of (energy, latency, bits above each loop). Everything above the lowest tensor on chip is in
+closed form, because a tile there is the whole of each variable except those of the loops above
+(lattice-dp.md §8.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from math import inf
+
+import numpy as np
+
+from tilewright.mapper.cascade.lower import Solved
+from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.placement import Holder
+from tilewright.mapper.search.kernels import Floats, Ints
+from tilewright.mapper.search.metrics import Metrics
+from tilewright.mapper.search.tables import Engine
+
+Gaps = tuple[tuple[int, int], ...]  # (variable, region holder that its loop stands right above)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where labels come from: a solved part, and where its fused loops stand."""
+
+    solved: Solved
+    gaps: Gaps
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`order`: variables of the fused loops, outermost first; `depths`: (tensor, loops above)."""
+
+    order: tuple[int, ...]
+    depths: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Labels of one shape. `states`: the tile below the fused loops.
+
+    `values`: energy, latency, bits reserved above loop 1, …, n, and in all; shape (labels, n + 3).
+    `origin`: number of the source, label there.
+    """
+
+    states: Ints
+    values: Floats
+    origin: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides about loops above tensors on chip (see Boundaries), and the room there is."""
+
+    carried: Mapping[str, frozenset[str]]
+    contested: frozenset[str]
+    memory: str | None
+    capacity: float
+    timed: bool
+
+
+class RowMaker:
+    """Makes the rows of one Einsum from the labels below its fused loops."""
+
+    def __init__(self, engine: Engine, metrics: Metrics, rules: Rules) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._rules = rules
+        self._pieces: dict[Shape, list[Block]] = {}
+        self.sources: list[Source] = []
+
+    def make(self, solved: Sequence[Solved]) -> dict[Shape, Block]:
+        """Return the rows of all parts, only their Pareto points kept."""
+        for one in solved:
+            self._add(one)
+        return {shape: _reduced(pieces) for shape, pieces in sorted_shapes(self._pieces)}
+
+    def _add(self, solved: Solved) -> None:
+        table = solved.path[-1]
+        states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
+        lattice = self._engine.lattice
+        cut = lattice.tiles[states] != np.array(lattice.bounds)
+        legal = legal_gaps(self._engine.frame.einsum.bounds, solved, self._rules, self._engine)
+        for pattern in np.unique(cut, axis=0):
+            variables = [v for v in range(len(lattice.bounds)) if pattern[v]]
+            chosen = np.flatnonzero((cut == pattern).all(axis=1))
+            for places in product(*(legal.get(v, ()) for v in variables)):
+                gaps = tuple(zip(variables, places, strict=True))
+                self._place(Source(solved, gaps), chosen, states[chosen])
+
+    def _place(self, source: Source, chosen: Ints, states: Ints) -> None:
+        """Price the region for one placement of its loops; add a row per order of equal loops."""
+        holders = source.solved.part.layout.region
+        depths = [sum(1 for _, gap in source.gaps if gap <= i) for i in range(len(holders))]
+        total = len(source.gaps)
+        contested = self._rules.contested
+        for holder, depth in zip(holders, depths, strict=True):
+            if not holder.backing and holder.tensor in contested and depth < total:
+                return
+        labels = source.solved.path[-1].label[chosen]
+        reserved = np.zeros((len(chosen), total + 1))
+        for place, holder in enumerate(holders):
+            if holder.backing:
+                continue
+            above = without(self._engine.lattice, states, [v for v, g in source.gaps if g > place])
+            for add in source.solved.part.above[place]:
+                labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
+            reserved[:, depths[place]] += self._bits(holder.tensor)[above]
+        field = self._engine.fields.room.get(self._rules.memory or "")
+        if field is not None:
+            reserved[:, total] += labels[:, field]
+        values = self._values(labels, np.cumsum(reserved, axis=1))
+        fits = values[:, -1] <= self._rules.capacity
+        number = len(self.sources)
+        self.sources.append(source)
+        origin = np.stack([np.full(len(chosen), number), chosen], axis=1)
+        block = Block(states[fits], values[fits], origin[fits])
+        kept = tuple((h.tensor, d) for h, d in zip(holders, depths, strict=True) if h.backing)
+        for order in orders(source.gaps):
+            self._pieces.setdefault(Shape(order, tuple(sorted(kept))), []).append(block)
+
+    def _values(self, labels: Floats, reserved: Floats) -> Floats:
+        latency = np.zeros(len(labels))
+        if self._rules.timed:
+            latency = np.array([self._metrics.latency(label) for label in labels])
+        energy = np.array(
+            [self._metrics.energy(label, late) for label, late in zip(labels, latency, strict=True)]
+        )
+        times = float(self._engine.frame.einsum.n_instances)
+        if self._rules.capacity == inf:
+            reserved = np.zeros_like(reserved)
+        return np.column_stack([energy * times, latency * times, reserved])
+
+    def _bits(self, tensor: str) -> Floats:
+        frame = self._engine.frame
+        memory = frame.holder(self._rules.memory or "")
+        access = frame.einsum.access(tensor)
+        width = float(memory.bits_per_value.get(tensor, access.bits_per_value))
+        return self._engine.lattice.occupancy(access) * width
+
+
+def legal_gaps(
+    bounds: Mapping[str, int], solved: Solved, rules: Rules, engine: Engine
+) -> dict[int, tuple[int, ...]]:
+    """Return, per variable, the region holders right above which its fused loop may stand.
+
+    It must be fully relevant to every tensor on chip below it; right below a holder that is no
+    backing, a loop relevant to that tensor would only keep more than needed.
+    """
+    names = tuple(bounds)
+    return {
+        v: places
+        for v in solved.part.free
+        if (places := gaps_of(names[v], solved.part.layout.region, rules, engine))
+    }
+
+
+def gaps_of(
+    variable: str, holders: Sequence[Holder], rules: Rules, engine: Engine
+) -> tuple[int, ...]:
+    """Return the places of one variable's loop in a region (see legal_gaps)."""
+    einsum = engine.frame.einsum
+    found: list[int] = []
+    for place in range(len(holders) - 1, -1, -1):
+        holder = holders[place]
+        if holder.backing and variable not in rules.carried[holder.tensor]:
+            break
+        above = holders[place - 1] if place else None
+        free = above is None or above.backing
+        if free or einsum.access(above.tensor).relevance(variable) != "relevant":
+            found.append(place)
+    return tuple(found)
+
+
+def orders(gaps: Gaps) -> Iterator[tuple[int, ...]]:
+    """Yield the orders of the loops: those of one gap may stand in any order."""
+    groups: dict[int, list[int]] = {}
+    for variable, gap in gaps:
+        groups.setdefault(gap, []).append(variable)
+    for chosen in product(*(permutations(groups[gap]) for gap in sorted(groups))):
+        yield tuple(v for group in chosen for v in group)
+
+
+def without(lattice: Lattice, states: Ints, variables: Sequence[int]) -> Ints:
+    """Return the states with the whole of `variables` instead of a tile."""
+    moved = states.copy()
+    for column, axis in enumerate(lattice.axes):
+        if axis.variable in variables:
+            moved += (axis.radix - 1 - lattice.digits[states, column]) * axis.stride
+    return moved
+
+
+def sorted_shapes(pieces: Mapping[Shape, list[Block]]) -> list[tuple[Shape, list[Block]]]:
+    """Return the shapes in a fixed order."""
+    return sorted(pieces.items(), key=lambda item: (item[0].order, item[0].depths))
+
+
+def _reduced(pieces: Sequence[Block]) -> Block:
+    states = np.concatenate([piece.states for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    origin = np.concatenate([piece.origin for piece in pieces])
+    kept = pareto(states, values)
+    return Block(states[kept], values[kept], origin[kept])

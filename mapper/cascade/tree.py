@@ -1,0 +1,147 @@
+"""Build the mapping of the workload from the rows that were chosen.
+
+Einsums that share loops stand below one Sequential; a tensor on chip stands above the Sequential
+at which its users part, below as many loops as its row says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tilewright.mapper.cascade.lower import trace
+from tilewright.mapper.cascade.rows import Source
+from tilewright.mapper.cascade.table import Loop, Row, Table
+from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Mapping as LoopNest
+from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.skeleton import Fill
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One Einsum of the tree. `held`: (loops above, storage) of tensors that it alone holds above
+    its lowest tensor on chip; `on_chip`: (tensor, loops above); `inner`: the nodes below."""
+
+    top: tuple[Storage, ...]
+    loops: tuple[Loop, ...]
+    held: tuple[tuple[int, Storage], ...]
+    on_chip: tuple[tuple[str, int], ...]
+    inner: tuple[Node, ...]
+
+
+def body_of(table: Table, row: Row, point: int) -> Body:
+    """Return what one chosen point of a row stands for, under the names of the table."""
+    number, label = row.origins[point]
+    solution = table.solution
+    source = solution.sources[number]
+    names = {
+        **dict(zip(solution.space.einsum.tensors, table.space.einsum.tensors, strict=True)),
+        **dict(zip(solution.space.einsum.bounds, table.space.einsum.bounds, strict=True)),
+    }
+    layout = source.solved.part.layout
+    persistent = {a.tensor for a in solution.space.einsum.accesses if a.persistent}
+    top = [
+        Storage((names[h.tensor],), h.component, h.tensor in persistent)
+        for h in layout.template.holders[: layout.first]
+    ]
+    held: list[tuple[int, Storage]] = []
+    for place, holder in enumerate(layout.region):
+        if not holder.backing:
+            depth = sum(1 for _, gap in source.gaps if gap <= place)
+            held.append((depth, Storage((names[holder.tensor],), holder.component)))
+    on_chip = tuple((t, d) for t, d in zip(table.boundary, row.depths, strict=True) if d >= 0)
+    inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
+    return Body(tuple(top), row.loops, tuple(held), on_chip, inner)
+
+
+def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:
+    """Return the nodes below the lowest tensor on chip, in the names of the solution."""
+    part = source.solved.part
+    slots = part.program.skeleton
+    engine = table.solution.engine
+    below = trace(engine, source.solved, label)
+    last = source.solved.path[-1]
+    state = int((last.start <= label).sum()) - 1
+    tile = tuple(engine.lattice.tiles[state].tolist())
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    first = fills[part.layout.split] + 1
+    tiles = []
+    for index in range(first, len(slots)):
+        tile = below.get(index, tile)
+        tiles.append(tile)
+    return assemble(engine.frame, slots[first:], tiles).nodes
+
+
+def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:
+    if isinstance(node, Storage):
+        return replace(node, tensors=tuple(names[t] for t in node.tensors))
+    if isinstance(node, Temporal | Spatial):
+        return replace(node, rank_variable=names[node.rank_variable])
+    assert isinstance(node, Compute)
+    return replace(node, einsum=table.einsum.name)
+
+
+class TreeBuilder:
+    """Builds the tree of some bodies. `users[T]`: numbers of the bodies that touch T;
+    `shared[b]`: loops that bodies b and b + 1 share; `memory`: where tensors on chip are."""
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        shared: Sequence[int],
+        users: Mapping[str, tuple[int, ...]],
+        memory: str,
+    ) -> None:
+        self._bodies = bodies
+        self._shared = shared
+        self._users = users
+        self._memory = memory
+
+    def mapping(self) -> LoopNest:
+        """Return the whole mapping: the outermost memory on top."""
+        top = dict.fromkeys(storage for body in self._bodies for storage in body.top)
+        return LoopNest((*top, *self._nodes((0, len(self._bodies)), 0)))
+
+    def _nodes(self, span: tuple[int, int], depth: int) -> tuple[Node, ...]:
+        """Return the nodes of bodies span[0] … span[1] - 1 below `depth` loops that they share."""
+        first, end = span
+        if end - first == 1:
+            return tuple(self._single(first, depth))
+        split = min(self._shared[first : end - 1])
+        nodes: list[Node] = []
+        for level in range(depth, split + 1):
+            nodes += self._storages(span, level, split)
+            if level < split:
+                nodes.append(Temporal(*self._bodies[first].loops[level]))
+        cuts = [b + 1 for b in range(first, end - 1) if self._shared[b] == split]
+        ranges = pairwise([first, *cuts, end])
+        return (*nodes, Sequential(tuple(self._nodes(part, split) for part in ranges)))
+
+    def _single(self, number: int, depth: int) -> Iterator[Node]:
+        body = self._bodies[number]
+        for level in range(depth, len(body.loops) + 1):
+            yield from (storage for above, storage in body.held if above == level)
+            if level < len(body.loops):
+                yield Temporal(*body.loops[level])
+        yield from body.inner
+
+    def _storages(self, span: tuple[int, int], level: int, split: int) -> Iterator[Node]:
+        """Yield what stands below `level` of the shared loops and above the Sequential."""
+        first, end = span
+        found: dict[Storage, None] = {}
+        for body in self._bodies[first:end]:
+            if level < split:
+                found |= dict.fromkeys(s for above, s in body.held if above == level)
+            for tensor, above in body.on_chip:
+                mine = self._users[tensor]
+                inside = first <= mine[0] and mine[-1] < end
+                if above == level and inside and (level < split or self._spans(mine, span, split)):
+                    found[Storage((tensor,), self._memory)] = None
+        yield from found
+
+    def _spans(self, users: tuple[int, ...], span: tuple[int, int], split: int) -> bool:
+        """Tell whether the users of a tensor part at this Sequential."""
+        between = range(users[0], users[-1])
+        return any(self._shared[b] == split for b in between if span[0] <= b < span[1] - 1)
