@@ -8,7 +8,7 @@ there is none.
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import get_args
 
 from tilewright.arch.flat import FlatArch
@@ -43,7 +43,7 @@ class GridChoices:
     @classmethod
     def of(cls, choices: Dict[str, Choice]) -> GridChoices:
         """Check names and values; raises InfeasibleMapping with what is allowed."""
-        names = [field.name for field in fields(cls)]
+        names = [known.name for known in fields(cls)]
         for name in choices:
             if name not in names:
                 raise InfeasibleMapping(
@@ -101,8 +101,8 @@ class Candidate:
     iterations); `vector`: the rank variable that one operation runs over, and its extent.
     """
 
-    flat: FlatArch
-    grid: Grid
+    flat: FlatArch = field(repr=False)
+    grid: Grid = field(repr=False)
     einsum: Einsum
     choices: GridChoices
     mapping: Mapping
