@@ -24,14 +24,15 @@ Ints = NDArray[np.int64]
 ENERGY, LATENCY, EDP = 0.0, 1.0, 2.0
 
 
-@njit(cache=True)
-def _hopeless(label: Floats, rest: float, gain: float, bound: Floats) -> Any:
-    energy = label[0] + rest
+@njit(cache=True, error_model="numpy")
+def _hopeless(label: Floats, row: int, view: tuple[float, float], bound: Floats) -> Any:
+    rest, gain = view
+    energy = label[row, 0] + rest
     if not energy < np.inf:
         return True
     if bound[0] == 0.0 and bound[2] == 0.0:
         return energy > bound[1]
-    lanes = -label[int(bound[6])] * gain
+    lanes = -label[row, int(bound[6])] * gain
     if lanes <= 0.0:
         return True
     latency = max(bound[3] + bound[4] / lanes, bound[5])
@@ -45,61 +46,72 @@ def _hopeless(label: Floats, rest: float, gain: float, bound: Floats) -> Any:
     return energy * latency > bound[1]
 
 
-@njit(cache=True)
-def _dominates(kept: Floats, other: Floats, nd: int) -> Any:
+@njit(cache=True, error_model="numpy")
+def _dominates(label: Floats, row: int, other: Floats, its: int, nd: int) -> Any:
     for field in range(nd):  # noqa: SIM110 - numba compiles the loop, not all()
-        if kept[field] > other[field]:
+        if label[row, field] > other[its, field]:
             return False
     return True
 
 
-@njit(cache=True)
-def _before(first: Floats, second: Floats, nd: int) -> Any:
+@njit(cache=True, error_model="numpy")
+def _before(label: Floats, row: int, other: Floats, its: int, nd: int) -> Any:
     for field in range(nd):
-        if first[field] != second[field]:
-            return first[field] < second[field]
+        if label[row, field] != other[its, field]:
+            return label[row, field] < other[its, field]
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
+def _copy(source: Floats, row: int, target: Floats, its: int) -> None:
+    """Copy a row; numba compiles this loop much faster than a slice."""
+    for field in range(source.shape[1]):
+        target[its, field] = source[row, field]
+
+
+@njit(cache=True, error_model="numpy")
 def _grown(label: Floats, origin: Ints, count: int) -> Any:
-    if count < label.shape[0]:
+    """Make room for a candidate at `count` and the scratch row after it."""
+    if count + 1 < label.shape[0]:
         return label, origin
     bigger = np.empty((2 * label.shape[0], label.shape[1]))
-    bigger[:count] = label[:count]
     origins = np.empty((2 * label.shape[0], 2), np.int64)
-    origins[:count] = origin[:count]
+    for row in range(count):
+        _copy(label, row, bigger, row)
+        origins[row, 0], origins[row, 1] = origin[row, 0], origin[row, 1]
     return bigger, origins
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any:
-    """Sort the candidate at `count` into the labels from `first` on; return the new end."""
-    candidate = label[count].copy()
-    source = origin[count, 0]
-    choice = origin[count, 1]
+    """Sort the candidate at `count` into the labels from `first` on; return the new end.
+
+    The row after the candidate is scratch.
+    """
     place = first
-    while place < count and _before(label[place], candidate, nd):
-        if _dominates(label[place], candidate, nd):
+    while place < count and _before(label, place, label, count, nd):
+        if _dominates(label, place, label, count, nd):
             return count
         place += 1
+    scratch = count + 1
+    _copy(label, count, label, scratch)
+    source, choice = origin[count, 0], origin[count, 1]
     kept = place
     for index in range(place, count):  # squeeze out what the candidate dominates
-        if not _dominates(candidate, label[index], nd):
+        if not _dominates(label, scratch, label, index, nd):
             if kept != index:
-                label[kept] = label[index]
-                origin[kept] = origin[index]
+                _copy(label, index, label, kept)
+                origin[kept, 0], origin[kept, 1] = origin[index, 0], origin[index, 1]
             kept += 1
     for index in range(kept, place, -1):
-        label[index] = label[index - 1]
-        origin[index] = origin[index - 1]
-    label[place] = candidate
-    origin[place, 0] = source
-    origin[place, 1] = choice
+        _copy(label, index - 1, label, index)
+        origin[index, 0], origin[index, 1] = origin[index - 1, 0], origin[index - 1, 1]
+    _copy(label, scratch, label, place)
+    origin[place, 0], origin[place, 1] = source, choice
     return kept + 1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, nd: int, stride: int, radix: int,
     rest: Floats, gain: Floats, bound: Floats,
@@ -112,29 +124,29 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     out = np.empty((label.shape[0] * 2 + 16, label.shape[1]))
     origin = np.empty((label.shape[0] * 2 + 16, 2), np.int64)
     begin = np.empty(states + 1, np.int64)
-    count = 0
+    count = start[0]  # 0; typed as an index, so that the helpers compile once
     for state in range(states):
         begin[state] = count
         one, one_end = start[state], start[state + 1]
-        two, two_end = 0, 0
+        two = two_end = start[0]
         if state // stride % radix > 0:
             two, two_end = begin[state - stride], begin[state - stride + 1]
         while one < one_end or two < two_end:
             out, origin = _grown(out, origin, count)
-            if two >= two_end or (one < one_end and _before(label[one], out[two], nd)):
-                out[count] = label[one]
+            if two >= two_end or (one < one_end and _before(label, one, out, two, nd)):
+                _copy(label, one, out, count)
                 origin[count, 0] = one
                 one += 1
             else:
-                out[count] = out[two]
+                _copy(out, two, out, count)
                 origin[count, 0] = origin[two, 0]
                 two += 1
             origin[count, 1] = 0
-            if _hopeless(out[count], rest[state], gain[state], bound):
+            if _hopeless(out, count, (rest[state], gain[state]), bound):
                 continue
             dominated = False
             for kept in range(begin[state], count):
-                if _dominates(out[kept], out[count], nd):
+                if _dominates(out, kept, out, count, nd):
                     dominated = True
                     break
             if not dominated:
@@ -143,7 +155,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, nd: int, reach: Ints, times: Floats, plus: Floats,
     rest: Floats, gain: Floats, bound: Floats,
@@ -157,7 +169,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     out = np.empty((label.shape[0] * 2 + 16, label.shape[1]))
     origin = np.empty((label.shape[0] * 2 + 16, 2), np.int64)
     begin = np.empty(states + 1, np.int64)
-    count = 0
+    count = start[0]  # 0; typed as an index, so that the helpers compile once
     for state in range(states):
         begin[state] = count
         first = count
@@ -171,7 +183,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     out[count, field] = (
                         label[index, field] * times[choice, field] + plus[choice, field]
                     )
-                if _hopeless(out[count], rest[state], gain[state], bound):
+                if _hopeless(out, count, (rest[state], gain[state]), bound):
                     continue
                 origin[count, 0] = index
                 origin[count, 1] = choice
@@ -180,7 +192,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, nd: int, fields: Ints, plus: Floats, room: Floats,
     rest: Floats, gain: Floats, bound: Floats,
@@ -191,16 +203,16 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     reset the field then returns to 0, because nothing above adds to it.
     """
     states = start.shape[0] - 1
-    out = np.empty((label.shape[0] + 1, label.shape[1]))
-    origin = np.empty((label.shape[0] + 1, 2), np.int64)
+    out = np.empty((label.shape[0] + 2, label.shape[1]))
+    origin = np.empty((label.shape[0] + 2, 2), np.int64)
     begin = np.empty(states + 1, np.int64)
-    count = 0
+    count = start[0]  # 0; typed as an index, so that the helpers compile once
     full = int(room[0])
     for state in range(states):
         begin[state] = count
         first = count
         for index in range(start[state], start[state + 1]):
-            out[count] = label[index]
+            _copy(label, index, out, count)
             for i in range(fields.shape[0]):
                 out[count, fields[i]] += plus[i, state]
             if full >= 0:
@@ -208,7 +220,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     continue
                 if room[2] > 0.0:
                     out[count, full] = 0.0
-            if _hopeless(out[count], rest[state], gain[state], bound):
+            if _hopeless(out, count, (rest[state], gain[state]), bound):
                 continue
             origin[count, 0] = index
             origin[count, 1] = 0
@@ -217,7 +229,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     start: Ints, label: Floats, source: Ints,
     other_start: Ints, other: Floats, other_source: Ints, nd: int,
@@ -225,26 +237,26 @@ def union(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     """Merge two tables whose labels descend from the same table (`source`: their origins)."""
     states = start.shape[0] - 1
     total = label.shape[0] + other.shape[0]
-    out = np.empty((total + 1, label.shape[1]))
-    origin = np.empty((total + 1, 2), np.int64)
+    out = np.empty((total + 2, label.shape[1]))
+    origin = np.empty((total + 2, 2), np.int64)
     begin = np.empty(states + 1, np.int64)
-    count = 0
+    count = start[0]  # 0; typed as an index, so that the helpers compile once
     for state in range(states):
         begin[state] = count
         first = count
         for index in range(start[state], start[state + 1]):
-            out[count] = label[index]
-            origin[count] = source[index]
+            _copy(label, index, out, count)
+            origin[count, 0], origin[count, 1] = source[index, 0], source[index, 1]
             count = _insert(out, origin, first, count, nd)
         for index in range(other_start[state], other_start[state + 1]):
-            out[count] = other[index]
-            origin[count] = other_source[index]
+            _copy(other, index, out, count)
+            origin[count, 0], origin[count, 1] = other_source[index, 0], other_source[index, 1]
             count = _insert(out, origin, first, count, nd)
     begin[states] = count
     return begin, out[:count].copy(), origin[:count].copy()
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
     """Replace value[t] by the least (sign 1) or greatest (sign -1) value further along an axis."""
     span = stride * radix
@@ -256,7 +268,7 @@ def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
                     value[state] = value[state + stride]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def deal_above(rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats) -> Any:
     """Undo `deal` for the bounds: least energy and most lanes above, per state below."""
     states = rest.shape[0]
