@@ -47,11 +47,11 @@ _ONE = Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a node stands: copies of its surroundings, holders above it, inside an Array or not."""
+    """Where a node stands: copies of its surroundings, holders above it, grid of its Array."""
 
     parent_fanout: int
     holders_above: tuple[str, ...]
-    in_array: bool = False
+    grid: int | None = None  # places of the grid; None outside of an Array
 
 
 def build_component(resolver: Resolver, position: Position) -> Component:
@@ -62,9 +62,10 @@ def build_component(resolver: Resolver, position: Position) -> Component:
     dims = tuple(_spatial(resolver, dim, i) for i, dim in enumerate(spec.spatial))
     shape: dict[str, Any] = {
         "name": node.name,
-        "spatial": () if position.in_array else dims,
-        "physical_spatial": dims if position.in_array else (),
+        "spatial": dims if position.grid is None else (),
+        "physical_spatial": () if position.grid is None else dims,
         "parent_fanout": position.parent_fanout,
+        "grid_fanout": 1 if position.grid is None else position.grid,
     }
     if not isinstance(spec, ComponentSpec):
         return Container(**shape)
@@ -111,6 +112,16 @@ def _own_names(resolver: Resolver, spec: LeafSpec) -> LazyNames:
 
 
 # ---- fanouts
+
+
+def fanout_of(resolver: Resolver) -> int:
+    """Evaluate the product of a node's own fanouts alone."""
+    spec = cast(LeafSpec, resolver.node.spec)
+    resolver = resolver.nested(_own_names(resolver, spec))
+    product = 1
+    for index, dim in enumerate(spec.spatial):
+        product *= resolver.count(dim.fanout, "spatial", index, "fanout")
+    return product
 
 
 def _spatial(resolver: Resolver, spec: SpatialSpec, index: int) -> SpatialDim:

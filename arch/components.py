@@ -82,6 +82,7 @@ class Component:
     actions_scale: Fraction = Fraction(1)
     latency: LatencyRule | None = None  # None: the component takes no time (Container)
     physical_spatial: tuple[SpatialDim, ...] = ()  # its places on the grid of the Array it is in
+    grid_fanout: int = 1  # places of that grid
 
     @property
     def own_fanout(self) -> int:

@@ -22,8 +22,11 @@ def instances(component: Component) -> int:
 
 
 def instances_accelforge(component: Component) -> int:
-    """Number of instances as AccelForge counts area and leakage: the own fanout does not count."""
-    return component.parent_fanout
+    """Number of instances as AccelForge counts area and leakage: the own fanout does not count.
+
+    Inside an Array the whole grid counts, however many places the component takes.
+    """
+    return component.parent_fanout * component.grid_fanout
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class FlatArch:
     architecture, in file order: they do not work for this Einsum here, but have area and leak.
     `disabled` names those beside it that are disabled for the Einsum. `gated` names components
     that a Fork switches off while this Compute runs. `ancestors` holds the names above each
-    component, top-down. `unresolved` names fields that wait for an Einsum.
+    component, top-down; `grids` the Array of each component inside of one. `unresolved` names
+    fields that wait for an Einsum.
     """
 
     compute: Compute
@@ -44,6 +48,7 @@ class FlatArch:
     disabled: frozenset[str] = frozenset()
     gated: frozenset[str] = frozenset()
     ancestors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    grids: Mapping[str, str] = field(default_factory=dict)
     unresolved: tuple[str, ...] = ()
 
     @cached_property

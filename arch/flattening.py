@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilewright.arch.build import Position, build_component
+from tilewright.arch.build import Position, build_component, fanout_of
 from tilewright.arch.components import Component, Compute, Kept, Scope
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flat import FlatArch
@@ -38,7 +38,7 @@ class _Surroundings:
 
     above: tuple[_Place, ...] = ()
     forks: tuple[Node, ...] = ()
-    in_array: bool = False
+    grid: int | None = None  # places of the grid of the Array it is inside of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class _Walk:
     kept: Kept
     places: list[_Place] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)
+    grids: dict[str, str] = field(default_factory=dict)
     einsum: EinsumNames | None = None
     variables: Names = field(default_factory=dict)
 
@@ -84,7 +85,7 @@ class _Walk:
         if node.tag == "Hierarchical":
             return self.visit_list(node.children, around)
         if node.tag == "Fork":
-            inner = _Surroundings(around.above, (*around.forks, node), around.in_array)
+            inner = _Surroundings(around.above, (*around.forks, node), around.grid)
             self.visit_list(node.children, inner)
             return around
         if node.tag == "Array":
@@ -92,7 +93,7 @@ class _Walk:
         place = self._leaf(node, around)
         if node.tag == "Compute":
             return around
-        return _Surroundings((*around.above, place), around.forks, around.in_array)
+        return _Surroundings((*around.above, place), around.forks, around.grid)
 
     def _visit_array(self, node: Node, around: _Surroundings) -> _Surroundings:
         """Place the Array's memories on its grid, then fan out, then its Computes.
@@ -101,7 +102,8 @@ class _Walk:
         (accelforge.md §1.1, `Array`).
         """
         first = len(self.places)
-        inner = _Surroundings(around.above, around.forks, in_array=True)
+        resolver = Resolver(self.arch, node, self.variables, self.einsum, self.unresolved)
+        inner = _Surroundings(around.above, around.forks, fanout_of(resolver))
         others = tuple(child for child in node.children if child.tag != "Compute")
         inner = self.visit_list(others, inner)
         last = len(self.places)
@@ -109,6 +111,7 @@ class _Walk:
         below = _Surroundings((*inner.above, grid), around.forks)
         for place in self.places[first:last]:
             self._check_grid(place, grid.component)
+            self.grids[place.name] = grid.name
         for child in node.children:
             if child.tag == "Compute":
                 self._leaf(child, below)
@@ -140,7 +143,7 @@ class _Walk:
         resolver = Resolver(self.arch, node, names, self.einsum, self.unresolved)
         assert isinstance(node.spec, LeafSpec)
         enabled = resolver.flag(node.spec.enabled, "enabled")
-        position = Position(parent_fanout, holders, around.in_array)
+        position = Position(parent_fanout, holders, around.grid)
         component = build_component(resolver, position)
         place = _Place(node, component, enabled, around.above, around.forks)
         self.places.append(place)
@@ -162,6 +165,7 @@ class _Walk:
             disabled=frozenset(p.name for p in self.places if not p.enabled),
             gated=self._gated(place),
             ancestors=self._ancestors(),
+            grids=self.grids,
             unresolved=tuple(dict.fromkeys(self.unresolved)),
         )
 

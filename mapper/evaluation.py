@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import MappingError
-from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapping import Mapping, Node, Sequential
 from tilewright.mapper.mapping_file import load_mapping
 from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import Conventions, conventions_called
@@ -72,7 +72,24 @@ def evaluate(
     chosen = conventions_called(conventions)
     paths = paths_of(mapping)
     _check_einsums(paths, workload)
-    return evaluate_flat([(path, _view(arch, workload, path)) for path in paths], chosen)
+    score = evaluate_flat([(path, _view(arch, workload, path)) for path in paths], chosen)
+    notes = _notes(mapping.nodes)
+    return replace(score, notes=notes) if notes else score
+
+
+def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    """Say where the numbers stand for less than the mapping asks."""
+    last = nodes[-1]
+    if not isinstance(last, Sequential):
+        return ()
+    inner = tuple(note for branch in last.branches for note in _notes(branch))
+    if last.kind == "Sequential":
+        return inner
+    note = (
+        f"the {len(last.branches)} branches of a !{last.kind} are scored as a !Sequential, one "
+        "after the other: latency is not overlapped"
+    )
+    return (note, *inner)
 
 
 def evaluate_flat(runs: list[tuple[Path, View]], conventions: Conventions) -> Score:

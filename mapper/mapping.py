@@ -7,6 +7,7 @@ tile shape of one iteration, not by its bound (accelforge.md §1.5).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tilewright.arch.errors import Where
 
@@ -52,9 +53,14 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """The branches share the nodes above and run one after the other."""
+    """The branches share the nodes above and run one after the other.
+
+    `kind`: as the file calls it. No model here knows pipelines: a Pipeline is scored as a
+    Sequential, and the Score says so.
+    """
 
     branches: tuple[tuple[Node, ...], ...]
+    kind: Literal["Sequential", "Pipeline", "Split"] = "Sequential"
 
 
 Node = Storage | Temporal | Spatial | Compute | Sequential

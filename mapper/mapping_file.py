@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ class _Storage(SpecModel):
     tensors: tuple[str, ...] = Field(min_length=1)
     component: str
     persistent: bool = False
-    binding: Any = None  # where in a distributed memory: not modelled
+    binding: Any = None  # refused unless empty
 
 
 class _Temporal(SpecModel):
@@ -141,6 +141,7 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
     places.append(document.where(place))
     if tag in ("Storage", "Toll"):
         held = parse(_Storage, document, place)
+        _refuse_binding(held.binding, document.where((*place, "binding")))
         return Storage(held.tensors, held.component, held.persistent)
     if tag == "Temporal":
         loop = parse(_Temporal, document, place)
@@ -160,7 +161,18 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
             branches.append(_list(document, (*inner, "nodes"), nested.nodes, places))
         else:  # a branch of one node needs no Nested around it
             branches.append((_node(document, inner, item.tag, places),))
-    return Sequential(tuple(branches))
+    return Sequential(tuple(branches), cast(Any, tag))
+
+
+def _refuse_binding(binding: object, where: Where) -> None:
+    """The places of a distributed memory are found by the model; a choice would go unheard."""
+    if binding not in (None, [], (), {}):
+        raise MappingError(
+            "binding of a tensor to places of a distributed memory is not supported",
+            where=where,
+            value=binding,
+            instead="leave it out: each instance is served by the nearest place of the memory",
+        )
 
 
 def dump_mapping(mapping: Mapping) -> str:
@@ -173,7 +185,7 @@ def dump_mapping(mapping: Mapping) -> str:
 def _write(nodes: tuple[Node, ...], indent: str, lines: list[str]) -> None:
     for node in nodes:
         if isinstance(node, Sequential):
-            lines += [f"{indent}- !Sequential", f"{indent}  nodes:"]
+            lines += [f"{indent}- !{node.kind}", f"{indent}  nodes:"]
             for branch in node.branches:
                 lines += [f"{indent}  - !Nested", f"{indent}    nodes:"]
                 _write(branch, indent + "    ", lines)

@@ -42,7 +42,8 @@ def _write(nodes: tuple[Node, ...], depth: int, lines: list[tuple[str, str]]) ->
                 depth += 1
             case Compute(einsum, component):
                 lines.append((f"{indent}compute {einsum} on {component}", ""))
-            case Sequential(branches):
+            case Sequential(branches, kind):
+                what = "stage" if kind == "Pipeline" else "step"
                 for number, branch in enumerate(branches, start=1):
-                    lines.append((f"{indent}step {number}:", ""))
+                    lines.append((f"{indent}{what} {number}:", ""))
                     _write(branch, depth + 1, lines)

@@ -18,7 +18,8 @@ class Score:
     exact counts), `energy_by` the same or "einsum/component/leak", `latency_by`
     "einsum/component", `memory_usage` (fraction of the size) and `memory_bits`
     "einsum/memory/tensor", `spatial_usage` "einsum/component/dim", `area_by` and `leak_power_by`
-    "component", `capacity` "memory": the most bits that live in one instance at a time.
+    "component", `capacity` "memory": the most bits that live in one instance at a time. `notes`:
+    what the reader of the numbers has to know (a Pipeline scored as a Sequential).
     """
 
     energy: float
@@ -38,6 +39,7 @@ class Score:
     spatial_usage: Mapping[str, float] = field(default_factory=dict, repr=False)
     area_by: Mapping[str, float] = field(default_factory=dict, repr=False)
     leak_power_by: Mapping[str, float] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def edp(self) -> float:
@@ -65,6 +67,7 @@ class Score:
             "spatial_usage": _floats(self.spatial_usage),
             "area_by": _floats(self.area_by),
             "leak_power_by": _floats(self.leak_power_by),
+            "notes": list(self.notes),
             "exact": _fractions({**self.actions, **self.memory_bits, **self.capacity}),
         }
 

@@ -6,6 +6,7 @@ docs/conventions.md works an example of each point by hand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,7 +45,8 @@ class Conventions:
     uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `copy`:
     what a copy Einsum moves; `shared`: which loops two Einsums run in together; `places`: places
     of a distributed memory at work; `gate`: the part of a gateable fanout that leaks;
-    `instances`: how many instances of a component have area and leak.
+    `grid_gate`: the part of a component inside an Array that leaks, by one gateable dimension of
+    the grid; `instances`: how many instances of a component have area and leak.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Conventions:
     shared: SharedLoops
     places: PlacesAtWork
     gate: Callable[[SpatialDim, Count], float]
+    grid_gate: Callable[[Component, SpatialDim, Count], float]
     instances: Callable[[Component], int]
 
 
@@ -138,6 +141,18 @@ def _used_part_twice(dim: SpatialDim, used: Count) -> float:
     return float(used) / dim.fanout * dim.usage_scale / dim.fanout
 
 
+def _places_used(component: Component, grid: SpatialDim, used: Count) -> float:
+    """Whole places are on or off; what is not spread along the dimension stays on."""
+    for dim in component.physical_spatial:
+        if dim.name == grid.name and dim.fanout > 1:
+            return math.ceil(Fraction(used) * dim.fanout / grid.fanout) / dim.fanout
+    return 1.0
+
+
+def _grid_used_twice(_component: Component, grid: SpatialDim, used: Count) -> float:
+    return _used_part_twice(grid, used)
+
+
 DEFAULT = Conventions(
     name="default",
     first_tiles=_as_given,
@@ -150,6 +165,7 @@ DEFAULT = Conventions(
     shared=loops_above_the_split,
     places=at_least_one,
     gate=_used_part,
+    grid_gate=_places_used,
     instances=instances,
 )
 ACCELFORGE = Conventions(
@@ -164,6 +180,7 @@ ACCELFORGE = Conventions(
     shared=loops_above_exchanged,
     places=in_proportion,
     gate=_used_part_twice,
+    grid_gate=_grid_used_twice,
     instances=instances_accelforge,
 )
 _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}

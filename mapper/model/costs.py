@@ -137,6 +137,10 @@ def _gate(component: Component, tally: Tally, flat: FlatArch, conventions: Conve
             if dim.power_gateable:
                 used = tally.used.get((one.name, dim.name), 1)
                 part *= conventions.gate(dim, used)
+    grid = flat.grids.get(component.name)
+    for dim in flat.component(grid).spatial if grid is not None else ():
+        if dim.power_gateable:
+            part *= conventions.grid_gate(component, dim, tally.used.get((grid or "", dim.name), 1))
     return part
 
 

@@ -277,6 +277,39 @@ mapping:
     assert bits["1", "default"] == bits["1", "accelforge"] == 2
 
 
+def test_area_and_leakage_of_a_distributed_memory() -> None:
+    """2 places on a grid of 4 x 2: 2 m². AccelForge: the whole grid, 8 m². Half the grid gated."""
+    text = ARCH.replace(
+        "  - !Memory\n    name: BUF",
+        "  - !Array\n    name: GRID\n    spatial: "
+        "[{name: x, fanout: 4, power_gateable: true}, {name: y, fanout: 2}]\n    nodes:\n"
+        "  - !Memory\n    name: BUF",
+    )
+    head, member = text.split("  - !Memory\n    name: BUF")
+    member, tail = member.split("  - !Compute")
+    member = "      name: BUF\n      spatial: [{name: x, fanout: 2}]" + member.replace("\n", "\n  ")
+    arch = load_arch(f"{head}    - !Memory\n{member.rstrip()}\n  - !Compute{tail}")
+    workload = load_workload(
+        "workload: {rank_sizes: {M: 4}, bits_per_value: {All: 1}, einsums: ['Z[m] = A[m]']}\n"
+    )
+    mapping = """
+mapping:
+  nodes:
+  - !Storage {tensors: [A, Z], component: DRAM}
+  - !Storage {tensors: [Z], component: BUF}
+  - !Spatial {rank_variable: m, tile_shape: 2, component: GRID, name: x}
+  - !Temporal {rank_variable: m, tile_shape: 1}
+  - !Compute {einsum: Z, component: MAC}
+"""
+    default = evaluate(arch, workload, load_mapping(mapping))
+    theirs = evaluate(arch, workload, load_mapping(mapping), "accelforge")
+    assert (default.area_by["BUF"], theirs.area_by["BUF"]) == (2.0, 8.0)
+    assert (default.leak_power_by["BUF"], theirs.leak_power_by["BUF"]) == (2.0, 8.0)
+    assert default.latency == 2.0
+    assert default.energy_by["Z/BUF/leak"] == 2 * (1 / 2) * 2  # lanes 0 and 1: one of two places
+    assert theirs.energy_by["Z/BUF/leak"] == 8 * (2 / 4 / 4) * 2
+
+
 def test_json_numbers_lose_nothing() -> None:
     """No JSON number holds a third, so its exact value stands beside it."""
     counts = {"whole": 2**70, "third": Fraction(1, 3), "half": Fraction(1, 2), "two": Fraction(2)}

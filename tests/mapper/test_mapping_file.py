@@ -37,6 +37,7 @@ ENDS = st.recursive(
             min_size=1,
             max_size=3,
         ).map(tuple),
+        st.sampled_from(["Sequential", "Pipeline", "Split"]),
     ),
     max_leaves=4,
 )
@@ -84,6 +85,9 @@ def test_loop_nest_of_a_fused_mapping(golden: Callable[[str], None]) -> None:
         ("- !Compute {einsum: Z, component: MAC}", "- !Temporal {rank_variable: m, tile_shape: 1}",
          "one Compute or Sequential, at its end"),
         ("!Storage {tensors: [Y], component: BUF}", "{tensors: [Y]}", "carries a tag"),
+        ("{tensors: [Y], component: BUF}",
+         "{tensors: [Y], component: BUF, binding: [{rank_variable: m}]}",
+         "binding of a tensor to places of a distributed memory is not supported"),
     ],
 )  # fmt: skip
 def test_broken_files_are_refused_with_their_place(old: str, new: str, what: str) -> None:
@@ -178,6 +182,27 @@ def test_what_does_not_fit_is_infeasible(old: str, new: str, what: str) -> None:
         evaluate(small, WORKLOAD, mapping(GOOD.replace(old, new)))
     assert caught.value.where is not None
     assert caught.value.where.line in (5, 6)  # the Storage in BUF; the loop over x
+
+
+def test_the_score_of_a_pipeline_says_that_it_is_sequential() -> None:
+    one = "- !Compute {einsum: Z, component: MAC}"
+    nodes = f"- !KIND\n    nodes:\n    - !Nested\n      nodes:\n      {one}"
+    assert f"  {one}" in FUSED
+    plain = GOOD.strip().splitlines()
+    head = "".join(f"  - !{line.strip().lstrip('-! ')}\n" for line in plain[:-1])
+    scores = {
+        kind: evaluate(
+            ARCH,
+            WORKLOAD,
+            load_mapping(f"mapping:\n  nodes:\n{head}  {nodes.replace('KIND', kind)}\n"),
+        )
+        for kind in ("Sequential", "Pipeline")
+    }
+    assert scores["Sequential"].notes == ()
+    (note,) = scores["Pipeline"].notes
+    assert "scored as a !Sequential" in note
+    assert scores["Pipeline"].to_dict()["notes"] == [note]
+    assert scores["Pipeline"].latency == scores["Sequential"].latency
 
 
 def test_unknown_conventions_are_refused() -> None:
