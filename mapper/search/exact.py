@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.search.dynamic import DynamicSearch, Outcome
-from tilewright.mapper.search.fields import fields
+from tilewright.mapper.search.fields import Fields, fields
 from tilewright.mapper.search.metrics import Goal, Metrics
 from tilewright.mapper.search.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.search.program import programs
+from tilewright.mapper.search.program import Program, programs
 from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
 from tilewright.mapper.search.tables import Engine
 from tilewright.mapper.search.trie import grow
@@ -30,11 +31,11 @@ class ExactSearch:
         refuse_unsupported(frame)
         leaks = leaks_of(space.flat, space.conventions)
         layout = fields(frame, any(leak.gates for leak in leaks))
-        compiled = [p for template in space.templates for p in programs(frame, layout, template)]
+        compiled, complete = _compiled(space, layout, began, budget)
         if not compiled:
             seconds = time.monotonic() - began
             return SpaceResult(
-                None, inf, True, Statistics(templates=len(space.templates), seconds=seconds)
+                None, inf, complete, Statistics(templates=len(space.templates), seconds=seconds)
             )
         engine = Engine(frame, layout)
         metrics = Metrics(frame, layout, leaks, compulsory_latency(space), goal.price)
@@ -47,7 +48,21 @@ class ExactSearch:
             solved=1,
             seconds=time.monotonic() - began,
         )
+        if not complete:  # templates left out: nothing is proven about them
+            outcome = replace(outcome, lower_bound=0.0, exhausted=True)
         return _result(space, goal, outcome, statistics)
+
+
+def _compiled(
+    space: Mapspace, layout: Fields, began: float, budget: float | None
+) -> tuple[list[Program], bool]:
+    """Compile the templates; stop when that alone uses up the budget (and a second)."""
+    found: list[Program] = []
+    for template in space.templates:
+        found += programs(space.frame, layout, template)
+        if budget is not None and time.monotonic() > began + max(budget, 1.0):
+            return found, template is space.templates[-1]
+    return found, True
 
 
 def _result(space: Mapspace, goal: Goal, outcome: Outcome, statistics: Statistics) -> SpaceResult:
