@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+
+import numpy as np
 
 from tilewright.arch.components import Component, Compute, Memory, Network
 from tilewright.arch.flat import FlatArch
+from tilewright.mapper.einsum import Affine, TensorAccess
 from tilewright.mapper.mapspace.skeleton import Frame
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
@@ -79,8 +83,34 @@ def _calls(frame: Frame, component: Component, tensor: str, name: str) -> float:
     action = next((a for a in component.actions if a.name == name), None)
     if action is None:
         return 0.0
-    size = frame.einsum.access(tensor).tile_size(frame.einsum.bounds)
+    size = touched(frame.einsum.access(tensor), frame.einsum.bounds)
     return float(size * component.actions_scale / action.values_per_action[tensor])
+
+
+def touched(access: TensorAccess, bounds: Mapping[str, int]) -> int:
+    """Return how many values of a tensor the Einsum uses at least; strides skip some."""
+    size = 1
+    seen: set[str] = set()
+    for _, form in access.projection:
+        names = {name for name, _ in form.terms}
+        if not names & seen:  # a variable seen before may only repeat a diagonal
+            size *= _positions(form, bounds)
+        seen |= names
+    return size
+
+
+def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
+    """Count the distinct values of an affine form over the whole iteration space."""
+    if len(form.terms) <= 1:
+        return prod(bounds[name] for name, _ in form.terms)
+    hit = np.ones(1, bool)
+    for name, factor in sorted(form.terms, key=lambda term: bounds[term[0]]):
+        step, count = abs(factor), bounds[name]
+        wider = np.zeros(len(hit) + step * (count - 1), bool)
+        for offset in np.flatnonzero(hit).tolist():
+            wider[offset : offset + step * (count - 1) + 1 : step] = True
+        hit = wider
+    return int(hit.sum())
 
 
 def _rises(component: Component) -> bool:

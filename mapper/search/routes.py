@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.arch.components import SpatialDim
+from tilewright.mapper.einsum import TensorAccess
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Slot
@@ -136,10 +137,15 @@ class Router:
         factor = 1.0
         for slot in self._slots[top:child]:
             if isinstance(slot, Loops):
-                if any(access.relevance(v) != "relevant" for v in slot.variables):
+                if not all(_plain(access, v) for v in slot.variables):
                     return None
             elif isinstance(slot, Fan):
-                if max(self._lanes(slot, tensor, "partial")) > 1:
+                odd = [
+                    i
+                    for i, v in enumerate(slot.variables)
+                    if access.relevance(v) != "irrelevant" and not _plain(access, v)
+                ]
+                if any(choice[i] > 1 for choice in slot.choices for i in odd):
                     return None
                 lanes = self._lanes(slot, tensor, "irrelevant")
                 if max(lanes) > 1 and not self._reuses(slot, tensor):
@@ -167,7 +173,7 @@ class Router:
         if not open_:
             return Route(child, _adds(rates, tensor, "first", float(fixed)))
         access = self._frame.einsum.access(tensor)
-        simple = all(access.relevance(v) != "partial" for v in self._frame.einsum.bounds)
+        simple = all(_plain(access, v) for v in access.rank_variables)
         if len(open_) == 1 and simple and not self._scaled_before(tap, rates, open_[0][0]):
             return self._first_in_choices(tap, rates, open_[0], fixed)
         return Route(blocked=tuple(i for i, _, _ in open_))
@@ -197,6 +203,15 @@ class Router:
         energy = _choices({f: r for f, r in rates.items() if f == 0}, values)
         calls = _choices({f: r for f, r in rates.items() if f != 0}, per_lane)
         return Route(index, per_choice=energy + calls)
+
+
+def _plain(access: TensorAccess, variable: str) -> bool:
+    """Tell whether a tensor has one value per value of the variable, and shares none between them.
+
+    Then tile extent x iterations does not depend on the tile.
+    """
+    forms = [form for _, form in access.projection if variable in dict(form.terms)]
+    return len(forms) == 1 and len(forms[0].terms) == 1 and abs(forms[0].terms[0][1]) == 1
 
 
 def _adds(rates: dict[int, float], tensor: str, kind: str, factor: float) -> tuple[Add, ...]:

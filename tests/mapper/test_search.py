@@ -18,6 +18,7 @@ from tilewright.mapper.search.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.search.exact import ExactSearch
 from tilewright.mapper.search.exhaustive import ExhaustiveSearch
 from tilewright.mapper.search.metrics import Goal
+from tilewright.mapper.search.problem import touched
 from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
 from tilewright.mapper.search.sampling import RandomSearch
 from tilewright.mapper.workload import Workload, load_workload
@@ -300,3 +301,22 @@ def test_one_einsum_of_several() -> None:
     result = search(arch(), chain(8, 8, 4), einsum="T2")
     assert isinstance(result.best.mapping, Mapping)
     assert "keep T1 in DRAM, unfused" in result.certificate.scope
+
+
+@pytest.mark.parametrize(
+    ("index", "sizes"),
+    [("2 * p", (5, 1)), ("p + r", (4, 3)), ("2 * p + r", (4, 1)), ("3 * p + 2 * r", (4, 3))],
+)
+def test_touched_values_are_counted_by_walking(index: str, sizes: tuple[int, int]) -> None:
+    p, r = sizes
+    factor = int(index.split(" * ", maxsplit=1)[0]) if " * p" in index else 1
+    other = (2 if "2 * r" in index else 1) if "r" in index else 0
+    walked = {factor * x + other * y for x in range(p) for y in range(r)}
+    extent = 1 + factor * (p - 1) + other * (r - 1)
+    work = load_workload(
+        f"workload:\n  rank_sizes: {{P: {p}, R: {r}, W: {extent}}}\n  bits_per_value: {{All: 8}}\n"
+        f'  einsums:\n  - einsum: "Z[p] = A[W: {index}] * B[r]"\n'
+        "    renames: {input: A, weight: B, output: Z}\n"
+    )
+    einsum = work.einsums[0]
+    assert touched(einsum.access("A"), einsum.bounds) == len(walked)

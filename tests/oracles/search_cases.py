@@ -23,6 +23,7 @@ EINSUMS = (
     "Z[p] = A[W: p + r] * B[r]",
     "Z[p, m] = A[W: 2 * p + r] * B[m, r]",
     "Z[i] = A[i, k] * B[k, l] * C[l]",
+    "Z[m] = A[W: 2 * m, k] * B[k]",
 )
 
 
@@ -134,7 +135,9 @@ def random_workload(rng: random.Random, text: str) -> str:
     sizes = {name: rng.choice(small) for name in names}
     ranks = {name.upper(): size for name, size in sizes.items()}
     lines = ["workload:", f"  bits_per_value: {{All: {rng.choice((4, 8))}}}"]
-    if "W:" in text:
+    if "W: 2 * m" in text:
+        ranks["W"] = 2 * (sizes["m"] - 1) + 1
+    elif "W:" in text:
         factor = 2 if "2 * p" in text else 1
         ranks["W"] = factor * (sizes["p"] - 1) + sizes["r"]
     listed = ", ".join(f"{rank}: {size}" for rank, size in sorted(ranks.items()))
