@@ -176,10 +176,4 @@ def scope_of(boundaries: Boundaries, room: Room) -> str:
     )
     if outside:
         text += f"; {', '.join(outside)}: backed in {room.outer}"
-    contested = [t for t in boundaries.workload.tensors if t in boundaries.contested]
-    if contested:
-        text += (
-            f"; while {', '.join(contested)} is backed in {room.outer}, {room.inner} holds it below"
-            " all shared loops only"
-        )
     return text

@@ -8,15 +8,18 @@ limit that is raised until a solution lies below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.table import Loop, Row, Table
 
-Key = tuple[tuple[Loop, ...], tuple[int, ...]]  # shared loops; depth per live tensor, -1: outside
-START: Key = ((), ())
+# contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there)
+Pending = tuple[str, int, int]
+# shared loops; depth per live tensor (-1: not on chip); contested tensors
+Key = tuple[tuple[Loop, ...], tuple[int, ...], tuple[Pending, ...]]
+START: Key = ((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Step:
 
     `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
     None where it has no place; `new`: row positions of tensors that it writes; `before`: the sizes
-    of the live tensors before.
+    of the live tensors before; `contested`: sizes of contested tensors that it touches; `later`:
+    contested tensors that a later Einsum touches.
     """
 
     tables: tuple[Table, ...]
@@ -46,6 +50,8 @@ class Step:
     shared: tuple[tuple[int, int], ...]
     kept: tuple[tuple[int | None, int | None], ...]
     new: tuple[int, ...]
+    contested: Mapping[str, Extent]
+    later: frozenset[str]
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -54,7 +60,7 @@ class Step:
 
     def live_bits(self, key: Key) -> float:
         """Return the bits of tensors on chip that stand below all shared loops of `key`."""
-        loops, depths = key
+        loops, depths, _ = key
         return sum(
             extent.below(loops)
             for extent, depth in zip(self.before, depths, strict=True)
@@ -83,7 +89,11 @@ def steps_of(boundaries: Boundaries, tables: Sequence[tuple[Table, ...]]) -> tup
         shared = tuple((earlier[t], place[t]) for t in before if t in place)
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
-        steps.append(Step(several, tuple(extents[t] for t in before), shared, kept, new))
+        contested = boundaries.contested
+        touched = {t: _extent(table, t) for t in table.einsum.tensors if t in contested}
+        later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
+        sizes = tuple(extents[t] for t in before)
+        steps.append(Step(several, sizes, shared, kept, new, touched, later))
         extents |= {t: _extent(table, t) for t in table.boundary}
         before = after
     return tuple(steps)
@@ -108,26 +118,52 @@ class RowIndex:
 
     def edges(self, key: Key) -> Iterator[Edge]:
         """Yield the rows that continue `key`."""
-        loops, depths = key
+        loops, depths, pending = key
         shared = tuple(depths[place] for place, _ in self._step.shared)
         for row in self._rows.get((shared, loops), ()):
-            target = self._target(depths, row)
+            target = self._target(depths, pending, row)
             if target is not None:
                 yield Edge(row, target)
 
-    def _target(self, depths: tuple[int, ...], row: Row) -> Key | None:
-        """Return the key after the row; None if an older tensor could not be carried along."""
-        right = older = 0
+    def _target(
+        self, depths: tuple[int, ...], pending: tuple[Pending, ...], row: Row
+    ) -> Key | None:
+        """Return the key after the row; None if a contested tensor would stand in two places above
+        one loop.
+
+        An older tensor that the row does not touch is carried along: the row runs in all loops
+        above it (accelforge refuses that if no tensor of the row stays live as deep).
+        """
+        shared = 0
         after: list[int] = []
         for before, place in self._step.kept:
             if place is not None:
                 after.append(row.depths[place])
-                right = max(right, after[-1])
             else:
                 assert before is not None
                 after.append(depths[before])
-                older = max(older, after[-1])
-        return None if older > right else (row.loops[:right], tuple(after))
+            shared = max(shared, after[-1])
+        waiting = self._pending(pending, row, shared)
+        return None if waiting is None else (row.loops[:shared], tuple(after), waiting)
+
+    def _pending(
+        self, pending: tuple[Pending, ...], row: Row, shared: int
+    ) -> tuple[Pending, ...] | None:
+        """Follow the contested tensors; None if users above one loop disagree about a place."""
+        found: dict[str, Pending] = {}
+        for tensor, reach, place in pending:
+            if tensor in self._step.contested:
+                own = dict(row.held).get(tensor, -1)
+                if (own if own < reach else -1) != place:
+                    return None
+            elif min(reach, shared) > 0:
+                left = min(reach, shared)
+                found[tensor] = (tensor, left, place if place < left else -1)
+        for tensor in self._step.contested:
+            if shared > 0:
+                own = dict(row.held).get(tensor, -1)
+                found[tensor] = (tensor, shared, own if own < shared else -1)
+        return tuple(found[t] for t in sorted(found) if t in self._step.later)
 
 
 @dataclass(frozen=True, slots=True)

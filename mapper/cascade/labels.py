@@ -151,6 +151,7 @@ class Room:
         self._new = new
         self._all_new = sum(size for _, size in new)
         self._live = step.live_bits(key)
+        self._twice = held_twice(step, key, row)
         self._added = [
             sum(size for depth, size in new if depth < k) for k in range(1, len(row.loops) + 1)
         ]
@@ -159,7 +160,8 @@ class Room:
         """Yield `label` with each point of the row that fits."""
         depth, after, added = self._depth, self._after, self._added
         held = label.kept[-1] if depth else 0.0
-        for number, point in enumerate(self._row.points):
+        for number, own in enumerate(self._row.points):
+            point = self._reserved(own)
             total = held + self._live + point[-1] + self._all_new
             if total > self._capacity:
                 continue
@@ -178,6 +180,24 @@ class Room:
                 label.energy + point[0], label.latency + point[1],
                 kept, monotone(peak), label, self._row, number,
             )  # fmt: skip
+
+    def _reserved(self, point: Point) -> Point:
+        """Count once what an earlier Einsum already holds at the same place."""
+        if not self._twice:
+            return point
+        bits = [
+            sum(size for depth, size in self._twice if depth <= k) for k in range(len(point) - 2)
+        ]
+        return (*point[:2], *(p - b for p, b in zip(point[2:], bits, strict=True)))
+
+
+def held_twice(step: Step, key: Key, row: Row) -> tuple[tuple[int, float], ...]:
+    """Return (loops above, bits) of contested tensors that an earlier Einsum holds there too."""
+    return tuple(
+        (place, step.contested[tensor].below(row.loops[:place]))
+        for tensor, _, place in key[2]
+        if place >= 0 and tensor in step.contested
+    )
 
 
 def monotone(peak: Point) -> Point:

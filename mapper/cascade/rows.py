@@ -36,10 +36,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`order`: variables of the fused loops, outermost first; `depths`: (tensor, loops above)."""
+    """`order`: variables of the fused loops, outermost first; `depths`: (tensor, loops above) of
+    those on chip; `held`: the same of contested tensors held above the innermost fused loop."""
 
     order: tuple[int, ...]
     depths: tuple[tuple[str, int], ...]
+    held: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,6 @@ class RowMaker:
         holders = source.solved.part.layout.region
         depths = [sum(1 for _, gap in source.gaps if gap <= i) for i in range(len(holders))]
         total = len(source.gaps)
-        contested = self._rules.contested
-        for holder, depth in zip(holders, depths, strict=True):
-            if not holder.backing and holder.tensor in contested and depth < total:
-                return
         labels = source.solved.path[-1].label[chosen]
         reserved = np.zeros((len(chosen), total + 1))
         for place, holder in enumerate(holders):
@@ -118,13 +116,20 @@ class RowMaker:
             reserved[:, total] += labels[:, field]
         values = self._values(labels, np.cumsum(reserved, axis=1))
         fits = values[:, -1] <= self._rules.capacity
+        places = list(zip(holders, depths, strict=True))
         number = len(self.sources)
         self.sources.append(source)
         origin = np.stack([np.full(len(chosen), number), chosen], axis=1)
         block = Block(states[fits], values[fits], origin[fits])
-        kept = tuple((h.tensor, d) for h, d in zip(holders, depths, strict=True) if h.backing)
+        kept = tuple(sorted((h.tensor, d) for h, d in places if h.backing))
+        held = tuple(
+            sorted((h.tensor, d) for h, d in places if self._is_contested(h) and d < total)
+        )
         for order in orders(source.gaps):
-            self._pieces.setdefault(Shape(order, tuple(sorted(kept))), []).append(block)
+            self._pieces.setdefault(Shape(order, kept, held), []).append(block)
+
+    def _is_contested(self, holder: Holder) -> bool:
+        return not holder.backing and holder.tensor in self._rules.contested
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:
         latency = np.zeros(len(labels))
@@ -173,8 +178,8 @@ def gaps_of(
         if holder.backing and variable not in rules.carried[holder.tensor]:
             break
         above = holders[place - 1] if place else None
-        free = above is None or above.backing
-        if free or einsum.access(above.tensor).relevance(variable) != "relevant":
+        kept = above is not None and not above.backing and above.tensor
+        if not kept or einsum.access(kept).relevance(variable) != "relevant":
             found.append(place)
     return tuple(found)
 
@@ -199,7 +204,7 @@ def without(lattice: Lattice, states: Ints, variables: Sequence[int]) -> Ints:
 
 def sorted_shapes(pieces: Mapping[Shape, list[Block]]) -> list[tuple[Shape, list[Block]]]:
     """Return the shapes in a fixed order."""
-    return sorted(pieces.items(), key=lambda item: (item[0].order, item[0].depths))
+    return sorted(pieces.items(), key=lambda item: (item[0].order, item[0].depths, item[0].held))
 
 
 def _reduced(pieces: Sequence[Block]) -> Block:

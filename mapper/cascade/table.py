@@ -28,13 +28,15 @@ Point = tuple[float, ...]  # energy, latency, bits above loop 1 … n, bits in a
 class Row:
     """A choice of fused loops. `depths[i]`: loops above boundary tensor i, -1 if not on chip.
 
-    `sizes[i]`: its bits there; `points`: the labels; `origins`: where each comes from; `table`:
-    number of the table, where several computes can do the Einsum.
+    `sizes[i]`: its bits there; `held`: (contested tensor, loops above) where it is held above the
+    innermost loop; `points`: the labels; `origins`: where each comes from; `table`: number of the
+    table, where several computes can do the Einsum.
     """
 
     loops: tuple[Loop, ...]
     depths: tuple[int, ...]
     sizes: tuple[float, ...]
+    held: tuple[tuple[str, int], ...]
     points: tuple[Point, ...]
     origins: tuple[tuple[int, int], ...]  # (number of the source, label)
     table: int = 0
@@ -59,7 +61,7 @@ class Solution:
 @dataclass(frozen=True)
 class Table:
     """The rows of one Einsum. `boundary`: its tensors that may stay on chip; `widths`: the bits
-    of a value of each, there."""
+    of a value of each of its tensors there."""
 
     einsum: Einsum
     boundary: tuple[str, ...]
@@ -147,11 +149,12 @@ class TableMaker:
         boundary = self._boundaries.of(space.einsum)
         tensors = dict(zip(solution.space.einsum.tensors, space.einsum.tensors, strict=True))
         variables = tuple(space.einsum.bounds)
-        widths = {t: _width(space, t) for t in boundary}
+        widths = {t: _width(space, t) for t in space.einsum.tensors}
         rows: list[Row] = []
         for shape, block in solution.blocks.items():
             depth = {tensors[t]: d for t, d in shape.depths}
             depths = tuple(depth.get(t, -1) for t in boundary)
+            held = tuple((tensors[t], d) for t, d in shape.held)
             for first, last in _groups(block.states.tolist()):
                 tile = solution.engine.lattice.tiles[block.states[first]].tolist()
                 loops = tuple((variables[v], int(tile[v])) for v in shape.order)
@@ -162,7 +165,7 @@ class TableMaker:
                 points = tuple(tuple(p) for p in block.values[first:last].tolist())
                 origins = tuple((int(s), int(i)) for s, i in block.origin[first:last].tolist())
                 if max(sizes, default=0.0) <= self._capacity:
-                    rows.append(Row(loops, depths, sizes, points, origins, number))
+                    rows.append(Row(loops, depths, sizes, held, points, origins, number))
         return Table(space.einsum, boundary, widths, tuple(rows), solution, space)
 
 

@@ -1,0 +1,314 @@
+"""Fused mappings of small workloads, enumerated: a slow twin of the cascade search.
+
+Two memories (the outermost backs everything else, the inner one may back intermediates) and one
+Compute without lanes. Every subset and order of holders, every loop in every gap, every order of
+the loops that stand above a tensor on chip; the model scores each Einsum alone and each tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations, permutations, product
+
+from tilewright.arch.flattening import flatten
+from tilewright.arch.tree import Arch
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.evaluation import evaluate, evaluate_flat
+from tilewright.mapper.mapping import Compute, Mapping, Node, Sequential, Storage, Temporal
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.tally import tally
+from tilewright.mapper.model.view import make_view
+from tilewright.mapper.workload import Workload
+
+OUTER, INNER, MAC = "DRAM", "BUF", "MAC"
+
+
+@dataclass(frozen=True)
+class Own:
+    """One Einsum: its nodes below the outermost memory, and how many of its loops are fused."""
+
+    einsum: str
+    tensors: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    fused: int
+    chip: dict[str, int]  # tensor on chip -> loops above
+    energy: float
+    latency: float
+
+    @property
+    def loops(self) -> tuple[Temporal, ...]:
+        return tuple(n for n in self.nodes if isinstance(n, Temporal))[: self.fused]
+
+
+def on_chip_candidates(workload: Workload) -> dict[str, list[int]]:
+    users = {
+        t: [i for i, e in enumerate(workload.einsums) if t in e.tensors] for t in workload.tensors
+    }
+    written = {a.tensor for e in workload.einsums for a in e.outputs}
+    return {t: u for t, u in users.items() if len(u) > 1 and t in written}
+
+
+def relevant_above(workload: Workload, tensor: str, users: list[int]) -> set[str]:
+    """Variables that are one rank of the tensor, the same one in all its users."""
+    found = []
+    for number in users:
+        projection = workload.einsums[number].access(tensor).projection
+        found.append({(rank, form.terms[0][0]) for rank, form in projection if form.terms})
+    return {name for _, name in set.intersection(*found)}
+
+
+def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (number,)
+        return
+    for first in (d for d in range(1, number + 1) if number % d == 0):
+        for rest in splits(number // first, parts - 1):
+            yield (first, *rest)
+
+
+def lists(workload: Workload, einsum: Einsum, chip: frozenset[str]) -> Iterator[list[Node]]:
+    """Yield the nodes of `einsum` between the outermost memory and its Compute."""
+    mine = [t for t in einsum.tensors if t in chip]
+    others = [t for t in einsum.tensors if t not in chip]
+    candidates = on_chip_candidates(workload)
+    above = {t: relevant_above(workload, t, candidates[t]) for t in mine}
+    held = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
+    for subset in held:
+        for order in permutations((*mine, *subset)):
+            lowest = max((i for i, t in enumerate(order) if t in chip), default=-1)
+            legal = [
+                set.intersection(*(above[t] for t in order[gap:] if t in chip))
+                for gap in range(lowest + 1)
+            ]
+            yield from placed(einsum, order, lowest, legal)
+
+
+def placed(
+    einsum: Einsum, order: tuple[str, ...], lowest: int, legal: list[set[str]]
+) -> Iterator[list[Node]]:
+    names = list(einsum.bounds)
+    for turns in product(*(list(splits(b, len(order) + 1)) for b in einsum.bounds.values())):
+        wrong = any(
+            sum(t > 1 for t in turn[: lowest + 1]) > 1
+            or any(turn[g] > 1 and name not in legal[g] for g in range(lowest + 1))
+            for name, turn in zip(names, turns, strict=True)
+        )
+        if wrong:
+            continue
+        gaps = [[n for n, turn in zip(names, turns, strict=True) if turn[g] > 1]
+                for g in range(len(order) + 1)]  # fmt: skip
+        choices = [
+            list(permutations(gap)) if g <= lowest else [tuple(gap)] for g, gap in enumerate(gaps)
+        ]
+        for chosen in product(*choices):
+            yield nodes_of(einsum, order, chosen, dict(zip(names, turns, strict=True)))
+
+
+def nodes_of(
+    einsum: Einsum,
+    order: tuple[str, ...],
+    loops: tuple[tuple[str, ...], ...],
+    turns: dict[str, tuple[int, ...]],
+) -> list[Node]:
+    tile = dict(einsum.bounds)
+    nodes: list[Node] = []
+    for gap, names in enumerate(loops):
+        for name in names:
+            tile[name] //= turns[name][gap]
+            nodes.append(Temporal(name, tile[name]))
+        if gap < len(order):
+            nodes.append(Storage((order[gap],), INNER))
+    return [*nodes, Compute(einsum.name, MAC)]
+
+
+def owns(
+    arch: Arch, workload: Workload, einsum: Einsum, chip: frozenset[str], conventions: str
+) -> list[Own]:
+    """Score every list alone; of those that look the same from outside, keep the cheapest."""
+    (flat,) = flatten(arch, workload.scope(einsum))
+    view = make_view(einsum, flat)
+    rules = conventions_called(conventions)
+    outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
+    best: dict[object, Own] = {}
+    for nodes in lists(workload, einsum, chip):
+        (path,) = paths_of(Mapping((*outer, *nodes)))
+        try:
+            score = evaluate_flat([(path, view)], rules)
+        except InfeasibleMapping:
+            continue
+        lowest = max((i for i, n in enumerate(nodes) if is_chip(n, chip)), default=-1)
+        fused = sum(isinstance(n, Temporal) for n in nodes[: lowest + 1])
+        depths = {
+            n.tensors[0]: sum(isinstance(m, Temporal) for m in nodes[:i])
+            for i, n in enumerate(nodes)
+            if isinstance(n, Storage) and n.tensors[0] in chip
+        }
+        own = Own(
+            einsum.name, einsum.tensors, tuple(nodes), fused, depths, score.energy, score.latency
+        )
+        seen = (own.loops, tuple(sorted(depths.items())), outside(own, tally(path, view, rules)))
+        known = best.get(seen)
+        if known is None or own.energy < known.energy:
+            best[seen] = own
+    return list(best.values())
+
+
+def is_chip(node: Node, chip: frozenset[str]) -> bool:
+    return isinstance(node, Storage) and node.tensors[0] in chip
+
+
+def outside(own: Own, counted: object) -> object:
+    """What other Einsums can notice: tiles above the fused loops, and the bits of all others."""
+    inner = [h for h in counted.occupancy if h.component == INNER and h.tensor not in own.chip]  # type: ignore[attr-defined]
+    high = tuple(
+        sorted((h.tensor, h.loops_above, h.bits) for h in inner if h.loops_above < own.fused)
+    )
+    written = tuple(
+        (s.tensors[0], sum(isinstance(m, Temporal) for m in own.nodes[:i]))
+        for i, s in enumerate(own.nodes)
+        if isinstance(s, Storage) and s.tensors[0] not in own.chip
+    )
+    where = tuple(sorted((t, d) for t, d in written if d < own.fused))
+    return high, where, sum(h.bits for h in inner if h.loops_above >= own.fused)
+
+
+def tree(chosen: tuple[Own, ...], shared: list[int], done: int = 0) -> tuple[Node, ...] | None:
+    """Merge lists that share `shared[b]` loops pairwise; None where they cannot be merged."""
+    if len(chosen) == 1:
+        return chosen[0].nodes
+    split = min(shared)
+    if any(o.fused < split - done or o.loops[: split - done] != chosen[0].loops[: split - done]
+           for o in chosen):  # fmt: skip
+        return None
+    nodes: list[Node] = []
+    rests = [list(own.nodes) for own in chosen]
+    for _ in range(done, split):
+        nodes += take_storages(rests)
+        nodes.append([rest.pop(0) for rest in rests][0])
+    groups: list[list[int]] = [[0]]
+    for boundary, depth in enumerate(shared):
+        if depth == split:
+            groups.append([])
+        groups[-1].append(boundary + 1)
+    parting = {
+        t for t in chain(*(o.chip for o in chosen))
+        if sum(any(is_chip(n, frozenset({t})) for i in g for n in rests[i]) for g in groups) > 1
+    }  # fmt: skip
+    nodes += [Storage((t,), INNER) for t in sorted(parting)]
+    rests = [[n for n in rest if not is_chip(n, frozenset(parting))] for rest in rests]
+    branches = []
+    for group in groups:
+        part = tuple(
+            Own(chosen[i].einsum, chosen[i].tensors, tuple(rests[i]),
+                chosen[i].fused - (split - done), chosen[i].chip, 0.0, 0.0) for i in group
+        )  # fmt: skip
+        branch = tree(part, shared[group[0] : group[-1]], split)
+        if branch is None:
+            return None
+        branches.append(branch)
+    return (*nodes, Sequential(tuple(branches)))
+
+
+def take_storages(rests: list[list[Node]]) -> list[Node]:
+    found: dict[Node, None] = {}
+    for rest in rests:
+        while isinstance(rest[0], Storage):
+            found[rest.pop(0)] = None
+    return sorted(found, key=str)
+
+
+def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
+    """Tell whether each Einsum sees in the tree what its own list says."""
+    for path, own in zip(paths_of(mapping), chosen, strict=True):
+        seen: list[object] = []
+        for step in path.steps:
+            if isinstance(step, Temporal):
+                seen.append(step)
+            elif getattr(step, "component", "") == INNER and step.tensor in own.tensors:  # type: ignore[union-attr]
+                seen.append(step.tensor)  # type: ignore[union-attr]
+        wanted = [n.tensors[0] if isinstance(n, Storage) else n for n in own.nodes[:-1]]
+        if levels(seen) != levels(wanted):
+            return False
+    return True
+
+
+def levels(items: list[object]) -> list[object]:
+    """Sort what stands between two loops: its order means nothing here."""
+    out: list[object] = []
+    run: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            run.append(item)
+        else:
+            out += [*sorted(run), item]
+            run = []
+    return out + sorted(run)
+
+
+def combinations_of(
+    workload: Workload, choices: list[list[Own]], chip: frozenset[str]
+) -> Iterator[tuple[Own, ...]]:
+    """Yield the choices that agree about every tensor on chip."""
+
+    def agree(first: Own, second: Own) -> bool:
+        return all(
+            second.chip[t] == d and first.loops[:d] == second.loops[:d]
+            for t, d in first.chip.items()
+            if t in second.chip
+        )
+
+    def extend(done: tuple[Own, ...]) -> Iterator[tuple[Own, ...]]:
+        if len(done) == len(choices):
+            yield done
+            return
+        for own in choices[len(done)]:
+            if all(agree(earlier, own) for earlier in done):
+                yield from extend((*done, own))
+
+    yield from extend(())
+
+
+def best_fused(
+    arch: Arch, workload: Workload, conventions: str, limit: int = 200_000
+) -> tuple[float, Mapping] | None:
+    """Return the least energy over all fused and unfused mappings; None if there are too many."""
+    candidates = on_chip_candidates(workload)
+    found: list[tuple[float, tuple[Own, ...], list[int]]] = []
+    for count in range(len(candidates) + 1):
+        for subset in combinations(candidates, count):
+            chip = frozenset(subset)
+            choices = [owns(arch, workload, e, chip, conventions) for e in workload.einsums]
+            for chosen in combinations_of(workload, choices, chip):
+                depths = {t: d for own in chosen for t, d in own.chip.items()}
+                shared = [
+                    max((depths[t] for t in chip if candidates[t][0] <= b < candidates[t][-1]),
+                        default=0)
+                    for b in range(len(chosen) - 1)
+                ]  # fmt: skip
+                found.append((sum(own.energy for own in chosen), chosen, shared))
+                if len(found) > limit:
+                    return None
+    for energy, chosen, shared in sorted(found, key=lambda one: one[0]):
+        mapping = whole(workload, chosen, shared)
+        if mapping is None:
+            continue
+        try:
+            score = evaluate(arch, workload, mapping, conventions)
+        except InfeasibleMapping:
+            continue
+        assert abs(score.energy - energy) <= 1e-9 * energy
+        return energy, mapping
+    return float("inf"), Mapping(())
+
+
+def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Mapping | None:
+    nodes = tree(chosen, shared)
+    if nodes is None:
+        return None
+    chip = {t for own in chosen for t in own.chip}
+    outer = tuple(Storage((t,), OUTER) for t in workload.tensors if t not in chip)
+    mapping = Mapping((*outer, *nodes))
+    return mapping if says_the_same(mapping, chosen) else None
