@@ -17,6 +17,7 @@ import numpy as np
 
 from tilewright.mapper.cascade.lower import Solved
 from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.search.kernels import Floats, Ints
@@ -89,7 +90,9 @@ class RowMaker:
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
         lattice = self._engine.lattice
         cut = lattice.tiles[states] != np.array(lattice.bounds)
-        legal = legal_gaps(self._engine.frame.einsum.bounds, solved, self._rules, self._engine)
+        names = tuple(self._engine.frame.einsum.bounds)
+        region, carried = solved.part.layout.region, self._rules.carried
+        legal = {v: gaps_of(names[v], region, carried) for v in solved.part.free}
         for pattern in np.unique(cut, axis=0):
             variables = [v for v in range(len(lattice.bounds)) if pattern[v]]
             chosen = np.flatnonzero((cut == pattern).all(axis=1))
@@ -125,7 +128,8 @@ class RowMaker:
         held = tuple(
             sorted((h.tensor, d) for h, d in places if self._is_contested(h) and d < total)
         )
-        for order in orders(source.gaps):
+        idle = idle_below(self._engine.frame.einsum, holders)
+        for order in orders(source.gaps, idle):
             self._pieces.setdefault(Shape(order, kept, held), []).append(block)
 
     def _is_contested(self, holder: Holder) -> bool:
@@ -151,46 +155,46 @@ class RowMaker:
         return self._engine.lattice.occupancy(access) * width
 
 
-def legal_gaps(
-    bounds: Mapping[str, int], solved: Solved, rules: Rules, engine: Engine
-) -> dict[int, tuple[int, ...]]:
-    """Return, per variable, the region holders right above which its fused loop may stand.
-
-    It must be fully relevant to every tensor on chip below it; right below a holder that is no
-    backing, a loop relevant to that tensor would only keep more than needed.
-    """
-    names = tuple(bounds)
-    return {
-        v: places
-        for v in solved.part.free
-        if (places := gaps_of(names[v], solved.part.layout.region, rules, engine))
-    }
-
-
 def gaps_of(
-    variable: str, holders: Sequence[Holder], rules: Rules, engine: Engine
+    variable: str, holders: Sequence[Holder], carried: Mapping[str, frozenset[str]]
 ) -> tuple[int, ...]:
-    """Return the places of one variable's loop in a region (see legal_gaps)."""
-    einsum = engine.frame.einsum
+    """Return the region holders right above which a fused loop over `variable` may stand.
+
+    It must be fully relevant to every tensor on chip below it.
+    """
     found: list[int] = []
     for place in range(len(holders) - 1, -1, -1):
         holder = holders[place]
-        if holder.backing and variable not in rules.carried[holder.tensor]:
+        if holder.backing and variable not in carried[holder.tensor]:
             break
-        above = holders[place - 1] if place else None
-        kept = above is not None and not above.backing and above.tensor
-        if not kept or einsum.access(kept).relevance(variable) != "relevant":
-            found.append(place)
+        found.append(place)
     return tuple(found)
 
 
-def orders(gaps: Gaps) -> Iterator[tuple[int, ...]]:
-    """Yield the orders of the loops: those of one gap may stand in any order."""
+def orders(gaps: Gaps, idle: Mapping[int, frozenset[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield the orders of the loops: those of one gap may stand in any order.
+
+    `idle[gap]`: variables relevant to the tensor held right above, not backed there. As the first
+    loop of the gap they would only make it keep more than it needs: it can be held below.
+    """
     groups: dict[int, list[int]] = {}
     for variable, gap in gaps:
         groups.setdefault(gap, []).append(variable)
     for chosen in product(*(permutations(groups[gap]) for gap in sorted(groups))):
-        yield tuple(v for group in chosen for v in group)
+        if not any(
+            group[0] in idle[gap] for gap, group in zip(sorted(groups), chosen, strict=True)
+        ):
+            yield tuple(v for group in chosen for v in group)
+
+
+def idle_below(einsum: Einsum, holders: Sequence[Holder]) -> dict[int, frozenset[int]]:
+    """Return, per region holder, the variables that may not be looped over first above it."""
+    found = {0: frozenset[int]()}
+    for place, above in enumerate(holders[:-1]):
+        names = () if above.backing else tuple(einsum.bounds)
+        relevant = [v for v in names if einsum.access(above.tensor).relevance(v) == "relevant"]
+        found[place + 1] = frozenset(names.index(v) for v in relevant)
+    return found
 
 
 def without(lattice: Lattice, states: Ints, variables: Sequence[int]) -> Ints:

@@ -139,7 +139,7 @@ class TableMaker:
             free = frozenset(
                 number
                 for number, name in enumerate(names)
-                if layout.region and gaps_of(name, layout.region, rules, engine)
+                if layout.region and gaps_of(name, layout.region, rules.carried)
             )
             found += parts(space.frame, engine.fields, layout, free)
         return found
