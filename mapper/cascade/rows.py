@@ -76,6 +76,9 @@ class RowMaker:
         self._engine = engine
         self._metrics = metrics
         self._rules = rules
+        lattice = engine.lattice
+        parted = lattice.tiles != np.array(lattice.bounds)
+        self._cut = parted @ (1 << np.arange(len(lattice.bounds)))  # variables cut, as bits
         self._pieces: dict[Shape, list[Block]] = {}
         self.sources: list[Source] = []
 
@@ -86,62 +89,63 @@ class RowMaker:
         return {shape: _reduced(pieces) for shape, pieces in sorted_shapes(self._pieces)}
 
     def _add(self, solved: Solved) -> None:
+        """Add the rows of one part: its labels by the variables that their fused loops cut."""
         table = solved.path[-1]
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
         lattice = self._engine.lattice
-        cut = lattice.tiles[states] != np.array(lattice.bounds)
-        names = tuple(self._engine.frame.einsum.bounds)
+        names = lattice.variables
+        cut = self._cut[states]
         region, carried = solved.part.layout.region, self._rules.carried
         legal = {v: gaps_of(names[v], region, carried) for v in solved.part.free}
-        for pattern in np.unique(cut, axis=0):
-            variables = [v for v in range(len(lattice.bounds)) if pattern[v]]
-            chosen = np.flatnonzero((cut == pattern).all(axis=1))
+        idle = idle_below(self._engine.frame.einsum, region)
+        for pattern in np.unique(cut).tolist():
+            variables = [v for v in range(len(names)) if pattern >> v & 1]
+            chosen = np.flatnonzero(cut == pattern)
             for places in product(*(legal.get(v, ()) for v in variables)):
                 gaps = tuple(zip(variables, places, strict=True))
-                self._place(Source(solved, gaps), chosen, states[chosen])
+                if ways := tuple(orders(gaps, idle)):
+                    block = self._priced(Source(solved, gaps), chosen, states[chosen])
+                    self._file(region, gaps, ways, block)
 
-    def _place(self, source: Source, chosen: Ints, states: Ints) -> None:
-        """Price the region for one placement of its loops; add a row per order of equal loops."""
-        holders = source.solved.part.layout.region
-        depths = [sum(1 for _, gap in source.gaps if gap <= i) for i in range(len(holders))]
-        total = len(source.gaps)
+    def _file(
+        self, region: Sequence[Holder], gaps: Gaps, ways: Sequence[tuple[int, ...]], block: Block
+    ) -> None:
+        """Put labels under their shapes: one per order of the loops."""
+        depths = [(h, sum(1 for _, gap in gaps if gap <= i)) for i, h in enumerate(region)]
+        contested = self._rules.contested
+        on_chip = tuple(sorted((h.tensor, d) for h, d in depths if h.backing))
+        others = ((h.tensor, d) for h, d in depths if not h.backing and d < len(gaps))
+        held = tuple(sorted((t, d) for t, d in others if t in contested))
+        for order in ways:
+            self._pieces.setdefault(Shape(order, on_chip, held), []).append(block)
+
+    def _priced(self, source: Source, chosen: Ints, states: Ints) -> Block:
+        """Price the region for one placement of its fused loops."""
         labels = source.solved.path[-1].label[chosen]
-        reserved = np.zeros((len(chosen), total + 1))
-        for place, holder in enumerate(holders):
+        reserved = np.zeros((len(chosen), len(source.gaps) + 1))
+        for place, holder in enumerate(source.solved.part.layout.region):
             if holder.backing:
                 continue
-            above = without(self._engine.lattice, states, [v for v, g in source.gaps if g > place])
+            deeper = [v for v, gap in source.gaps if gap > place]
+            above = without(self._engine.lattice, states, deeper)
             for add in source.solved.part.above[place]:
                 labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
-            reserved[:, depths[place]] += self._bits(holder.tensor)[above]
+            reserved[:, len(source.gaps) - len(deeper)] += self._bits(holder.tensor)[above]
         field = self._engine.fields.room.get(self._rules.memory or "")
         if field is not None:
-            reserved[:, total] += labels[:, field]
+            reserved[:, -1] += labels[:, field]
         values = self._values(labels, np.cumsum(reserved, axis=1))
         fits = values[:, -1] <= self._rules.capacity
-        places = list(zip(holders, depths, strict=True))
-        number = len(self.sources)
+        origin = np.stack([np.full(len(chosen), len(self.sources)), chosen], axis=1)
         self.sources.append(source)
-        origin = np.stack([np.full(len(chosen), number), chosen], axis=1)
-        block = Block(states[fits], values[fits], origin[fits])
-        kept = tuple(sorted((h.tensor, d) for h, d in places if h.backing))
-        held = tuple(
-            sorted((h.tensor, d) for h, d in places if self._is_contested(h) and d < total)
-        )
-        idle = idle_below(self._engine.frame.einsum, holders)
-        for order in orders(source.gaps, idle):
-            self._pieces.setdefault(Shape(order, kept, held), []).append(block)
-
-    def _is_contested(self, holder: Holder) -> bool:
-        return not holder.backing and holder.tensor in self._rules.contested
+        return Block(states[fits], values[fits], origin[fits])
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:
-        latency = np.zeros(len(labels))
+        energy, latency = labels[:, 0], np.zeros(len(labels))
         if self._rules.timed:
             latency = np.array([self._metrics.latency(label) for label in labels])
-        energy = np.array(
-            [self._metrics.energy(label, late) for label, late in zip(labels, latency, strict=True)]
-        )
+            pairs = zip(labels, latency.tolist(), strict=True)
+            energy = np.array([self._metrics.energy(label, late) for label, late in pairs])
         times = float(self._engine.frame.einsum.n_instances)
         if self._rules.capacity == inf:
             reserved = np.zeros_like(reserved)
