@@ -7,7 +7,7 @@ the loops that stand above a tensor on chip; the model scores each Einsum alone 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
 
@@ -127,12 +127,12 @@ def nodes_of(
 def owns(
     arch: Arch, workload: Workload, einsum: Einsum, chip: frozenset[str], conventions: str
 ) -> list[Own]:
-    """Score every list alone; of those that look the same from outside, keep the cheapest."""
+    """Score every list alone; of those that look the same from outside, keep the Pareto points."""
     (flat,) = flatten(arch, workload.scope(einsum))
     view = make_view(einsum, flat)
     rules = conventions_called(conventions)
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
-    best: dict[object, Own] = {}
+    best: dict[object, list[Own]] = {}
     for nodes in lists(workload, einsum, chip):
         (path,) = paths_of(Mapping((*outer, *nodes)))
         try:
@@ -150,10 +150,11 @@ def owns(
             einsum.name, einsum.tensors, tuple(nodes), fused, depths, score.energy, score.latency
         )
         seen = (own.loops, tuple(sorted(depths.items())), outside(own, tally(path, view, rules)))
-        known = best.get(seen)
-        if known is None or own.energy < known.energy:
-            best[seen] = own
-    return list(best.values())
+        known = best.setdefault(seen, [])
+        if not any(k.energy <= own.energy and k.latency <= own.latency for k in known):
+            known[:] = [k for k in known if k.energy < own.energy or k.latency < own.latency]
+            known.append(own)
+    return [own for known in best.values() for own in known]
 
 
 def is_chip(node: Node, chip: frozenset[str]) -> bool:
@@ -187,7 +188,8 @@ def tree(chosen: tuple[Own, ...], shared: list[int], done: int = 0) -> tuple[Nod
     rests = [list(own.nodes) for own in chosen]
     for _ in range(done, split):
         nodes += take_storages(rests)
-        nodes.append([rest.pop(0) for rest in rests][0])
+        heads = [rest.pop(0) for rest in rests]
+        nodes.append(heads[0])
     groups: list[list[int]] = [[0]]
     for boundary, depth in enumerate(shared):
         if depth == split:
@@ -248,9 +250,7 @@ def levels(items: list[object]) -> list[object]:
     return out + sorted(run)
 
 
-def combinations_of(
-    workload: Workload, choices: list[list[Own]], chip: frozenset[str]
-) -> Iterator[tuple[Own, ...]]:
+def combinations_of(choices: list[list[Own]]) -> Iterator[tuple[Own, ...]]:
     """Yield the choices that agree about every tensor on chip."""
 
     def agree(first: Own, second: Own) -> bool:
@@ -271,27 +271,49 @@ def combinations_of(
     yield from extend(())
 
 
-def best_fused(
-    arch: Arch, workload: Workload, conventions: str, limit: int = 200_000
-) -> tuple[float, Mapping] | None:
-    """Return the least energy over all fused and unfused mappings; None if there are too many."""
+VALUES: dict[str, Callable[[float, float], float]] = {
+    "energy": lambda energy, latency: energy,
+    "latency": lambda energy, latency: latency,
+    "edp": lambda energy, latency: energy * latency,
+}
+
+
+def fused_mappings(
+    arch: Arch, workload: Workload, conventions: str, limit: int
+) -> list[tuple[tuple[Own, ...], list[int]]] | None:
+    """Return every choice of lists with the loops it shares; None if there are too many."""
     candidates = on_chip_candidates(workload)
-    found: list[tuple[float, tuple[Own, ...], list[int]]] = []
+    found: list[tuple[tuple[Own, ...], list[int]]] = []
     for count in range(len(candidates) + 1):
         for subset in combinations(candidates, count):
             chip = frozenset(subset)
             choices = [owns(arch, workload, e, chip, conventions) for e in workload.einsums]
-            for chosen in combinations_of(workload, choices, chip):
+            for chosen in combinations_of(choices):
                 depths = {t: d for own in chosen for t, d in own.chip.items()}
                 shared = [
                     max((depths[t] for t in chip if candidates[t][0] <= b < candidates[t][-1]),
                         default=0)
                     for b in range(len(chosen) - 1)
                 ]  # fmt: skip
-                found.append((sum(own.energy for own in chosen), chosen, shared))
+                found.append((chosen, shared))
                 if len(found) > limit:
                     return None
-    for energy, chosen, shared in sorted(found, key=lambda one: one[0]):
+    return found
+
+
+def best_fused(
+    arch: Arch, workload: Workload, objective: str, conventions: str, limit: int = 200_000
+) -> tuple[float, Mapping | None] | None:
+    """Return the least value over all fused and unfused mappings; None if there are too many."""
+    found = fused_mappings(arch, workload, conventions, limit)
+    if found is None:
+        return None
+
+    def value(chosen: tuple[Own, ...]) -> float:
+        latency = sum(own.latency for own in chosen)
+        return VALUES[objective](sum(own.energy for own in chosen), latency)
+
+    for chosen, shared in sorted(found, key=lambda one: value(one[0])):
         mapping = whole(workload, chosen, shared)
         if mapping is None:
             continue
@@ -299,9 +321,9 @@ def best_fused(
             score = evaluate(arch, workload, mapping, conventions)
         except InfeasibleMapping:
             continue
-        assert abs(score.energy - energy) <= 1e-9 * energy
-        return energy, mapping
-    return float("inf"), Mapping(())
+        assert abs(VALUES[objective](score.energy, score.latency) / value(chosen) - 1) < 1e-9
+        return value(chosen), mapping
+    return float("inf"), None
 
 
 def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Mapping | None:

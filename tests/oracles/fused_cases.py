@@ -1,0 +1,82 @@
+"""Random small workloads of 2 to 4 Einsums on two memories."""
+
+from __future__ import annotations
+
+import random
+
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper.workload import Workload, load_workload
+
+CHAINS = (
+    ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]"),
+    ("Y[m, n] = A[m, n] * B[n]", "X[m, p] = Y[m, n] * C[n, p]", "Z[m] = X[m, p] * D[p]"),
+    ("Y[m] = A[m, k] * B[k]", "X[m, n] = Y[m] * C[n]", "Z[n] = X[m, n] * D[m]"),
+)
+DAGS = (
+    # two consumers; an input of all; a tensor live across another Einsum; a diamond
+    ("Y[m, n] = A[m, n] * B[n]", "X[m, n] = Y[m, n] * C[n]", "Z[m, n] = X[m, n] * Y[m, n]"),
+    ("Y[m, n] = A[m] * B[n]", "X[m] = Y[m, n] * C[n]", "Z[n] = Y[m, n] * D[m]"),
+    ("Y[m, n] = A[m] * B[n]", "X[m, n] = Y[m, n] * B[n]", "Z[m] = X[m, n] * B[n]"),
+    ("Y[m] = A[m, k] * B[k]", "X[n] = A2[n, k] * B[k]", "Z[m, n] = Y[m] * X[n]"),
+    (
+        "Y[m] = A[m, k] * B[k]",
+        "X[m, n] = Y[m] * C[n]",
+        "V[m, n] = X[m, n] * Y[m]",
+        "Z[m] = V[m, n] * C[n]",
+    ),
+    ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * C[m]", "V[m] = Y[m] * D[m]", "Z[m] = X[m] * V[m]"),
+)
+
+
+def workload_of(texts: tuple[str, ...], sizes: dict[str, int], bits: int = 1) -> Workload:
+    """Write Einsums `output[…] = input[…] * weight[…]` as a workload."""
+    ranks = ", ".join(f"{name.upper()}: {size}" for name, size in sizes.items())
+    lines = ["workload:", f"  rank_sizes: {{{ranks}}}", f"  bits_per_value: {{All: {bits}}}"]
+    lines.append("  einsums:")
+    for text in texts:
+        output, right = text.split(" = ")
+        names = [part.split("[")[0] for part in (*right.split(" * "), output)]
+        lines.append(f'  - einsum: "{text}"')
+        lines.append(f"    renames: {{input: {names[0]}, weight: {names[1]}, output: {names[2]}}}")
+    return load_workload("\n".join(lines) + "\n")
+
+
+def chain(rows: int, sizes: tuple[int, ...]) -> Workload:
+    """Return the matrix multiplications T1 = T0 W0, T2 = T1 W1, … with 8-bit values."""
+    texts = tuple(
+        f"T{i + 1}[m, n{i + 1}] = T{i}[m, n{i}] * W{i}[n{i}, n{i + 1}]"
+        for i in range(len(sizes) - 1)
+    )
+    return workload_of(texts, {"m": rows} | {f"n{i}": n for i, n in enumerate(sizes)}, 8)
+
+
+def two_memories(size: int | str, outer: float = 50, inner: float = 1) -> Arch:
+    """Return DRAM and a buffer of `size` bits over one MAC."""
+    return load_arch(
+        "arch:\n  nodes:\n"
+        + _memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', (outer, 16))
+        + _memory("BUF", str(size), 'keep: "~DRAM", may_keep: All', (inner, 64))
+        + "  - !Compute\n    name: MAC\n    leak_power: 0\n    area: 0\n"
+        "    actions: [{name: compute, energy: 1, throughput: 1}]\n"
+    )
+
+
+def _memory(name: str, size: str, rules: str, cost: tuple[float, float]) -> str:
+    energy, throughput = cost
+    return (
+        f"  - !Memory\n    name: {name}\n    size: {size}\n    leak_power: 0\n    area: 0\n"
+        f"    tensors: {{{rules}}}\n    actions:\n"
+        f"    - {{name: read, energy: {energy}, throughput: {throughput}}}\n"
+        f"    - {{name: write, energy: {energy}, throughput: {throughput}}}\n"
+    )
+
+
+def random_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with a small buffer, a small workload, and conventions."""
+    rng = random.Random(seed)
+    texts = rng.choice((*CHAINS, *DAGS))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((2, 3, 4)) for name in names}
+    arch = two_memories(rng.choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 24)), rng.choice((5, 50)))
+    return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
