@@ -29,8 +29,8 @@ from tilewright.mapper.search.result import Certificate
 from tilewright.mapper.workload import Workload, load_workload
 
 VALUES: dict[Objective, Value] = {
-    "energy": lambda energy, latency: energy,
-    "latency": lambda energy, latency: latency,
+    "energy": lambda energy, latency: energy,  # noqa: ARG005
+    "latency": lambda energy, latency: latency,  # noqa: ARG005
     "edp": lambda energy, latency: energy * latency,
 }
 
