@@ -179,6 +179,8 @@ class Scope:
     `sets` maps All, Tensors, Nothing, Inputs, Outputs, Intermediates, Shared, Persistent, each
     rename (input, weight, …) and each tensor name of the workload (empty if not in this Einsum) to
     a set of tensor names; each rank variable to the set of itself is in `rank_variables`.
+    `rank_sets` maps renames of rank variables, and rank variables of other Einsums (empty), to
+    sets of rank variables.
     """
 
     einsum: str
@@ -188,3 +190,4 @@ class Scope:
     rank_variables_of: Mapping[str, frozenset[str]]
     bits_per_value: Mapping[str, Fraction]
     is_copy: bool = False
+    rank_sets: Mapping[str, frozenset[str]] = field(default_factory=dict)

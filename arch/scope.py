@@ -105,9 +105,10 @@ class EinsumNames:
             scope.bits_per_value,
         )
         self.tensors = self._tensor_names(scope, everything)
+        own = {name: frozenset({name}) for name in scope.rank_variables}
         self.rank_variables: dict[str, object] = {
-            name: NameSet(frozenset({name}), self.universe, "rank_variables")
-            for name in scope.rank_variables
+            name: NameSet(names, self.universe, "rank_variables")
+            for name, names in {**scope.rank_sets, **own}.items()
         }
         self.all: Names = {**self.rank_variables, **self.tensors}
         self.for_loops: Names = {**self.tensors, **self.rank_variables}

@@ -19,7 +19,7 @@ class Workload:
 
     einsums: tuple[Einsum, ...]
     scopes: Mapping[str, Scope] = field(repr=False)
-    file: str = ""
+    file: str = field(default="", compare=False)
 
     def einsum(self, name: str) -> Einsum:
         """Return the Einsum called `name`; WorkloadError if there is none."""

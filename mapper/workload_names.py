@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from tilewright.arch.components import Scope
 from tilewright.arch.errors import ExpressionError, SpecError, Where
 from tilewright.arch.expressions import evaluate
 from tilewright.arch.scope import EinsumNames, Layer
-from tilewright.arch.sets import tensor_set
+from tilewright.arch.sets import rank_variable_set, tensor_set
 from tilewright.arch.source import DocPath, Document
 from tilewright.mapper.errors import WorkloadError
 from tilewright.mapper.workload_check import Draft
@@ -22,6 +23,7 @@ _BUILT_IN = (
     RenameSpec(name="output", source="Outputs"),
     RenameSpec(name="weight", source="~(input | output)"),
 )
+_Kind = Literal["tensor_accesses", "rank_variables"]
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -60,16 +62,16 @@ class Names:
         self._spec = spec
         self._given = given
         self._renames = {
-            entry.name: (entry, ("renames", "einsums", number, "tensor_accesses"))
+            entry.name: (entry, ("renames", "einsums", number))
             for number, entry in enumerate(renames.einsums)
         }
-        for number, entry in enumerate(renames.einsums):
-            self._refuse_rank_variables(entry.name, bool(entry.rank_variables), number)
         written = {name for draft in drafts for name in draft.outputs}
         read = {name for d in drafts for name in d.tensors if name not in d.outputs}
         used = [name for draft in drafts for name in draft.tensors]
         self._everything = tuple(dict.fromkeys(used))
         self._intermediates = frozenset(written & read)
+        self._variables = tuple(dict.fromkeys(name for d in drafts for name in d.variables))
+        self._rank_sets: dict[str, dict[str, frozenset[str]]] = {}
         self._shared = frozenset(name for name in used if used.count(name) > 1)
         self._widths: dict[str, tuple[Fraction, Draft]] = {}
         self._persistent: dict[str, tuple[bool, Draft]] = {}
@@ -81,22 +83,15 @@ class Names:
         where = self._document.where((*draft.path, "n_instances"))
         return self._instances * whole_number(draft.spec.n_instances, self._given, where)
 
-    def _refuse_rank_variables(self, name: str, given: bool, number: int) -> None:
-        if given:
-            raise WorkloadError(
-                f"renames of rank variables (of {name}) are not supported",
-                where=self._document.where(("renames", "einsums", number, "rank_variables")),
-                instead="use the names of the rank variables themselves",
-            )
-
     def of(self, draft: Draft) -> Resolved:
         """Resolve the renames, then the persistent tensors, then the widths of an Einsum."""
         sets = self._basic(draft)
         renames: dict[str, frozenset[str]] = {}
-        for rename, path in self._rename_specs(draft):
+        for rename, path in self._rename_specs(draft, "tensor_accesses"):
             found = self._rename(rename, path, draft, {**sets, **renames})
             renames[rename.name] = found
         sets |= renames
+        self._rename_variables(draft, sets)
         persistent = self._persistent_tensors(draft, sets)
         sets["Persistent"] = persistent
         widths = self._bits(draft, sets)
@@ -118,15 +113,32 @@ class Names:
         }
         return sets
 
-    def _rename_specs(self, draft: Draft) -> list[tuple[RenameSpec, DocPath]]:
+    def _rename_variables(self, draft: Draft, sets: dict[str, frozenset[str]]) -> None:
+        """Add the renames of rank variables to the Einsum's names, one after the other."""
+        found = self._rank_sets.setdefault(draft.name, {})
+        for rename, path in self._rename_specs(draft, "rank_variables"):
+            if rename.name in sets or rename.name in self._variables:
+                raise WorkloadError(
+                    f"Einsum {draft.name}: {rename.name} is already the name of a tensor, a set or "
+                    "a rank variable",
+                    where=self._document.where(path),
+                    value=rename.name,
+                    instead="another name for this rename of rank variables",
+                )
+            found[rename.name] = self._rename(rename, path, draft, sets, rank_variable_set)
+
+    def _rename_specs(self, draft: Draft, kind: _Kind) -> list[tuple[RenameSpec, DocPath]]:
         """The Einsum's own renames replace those of the section, those its default."""
+        built_in = _BUILT_IN if kind == "tensor_accesses" else ()
         chosen: dict[str, tuple[RenameSpec, DocPath]] = {}
         default, path = self._renames.get("default", (None, ()))
-        for rename in default.tensor_accesses if default else _BUILT_IN:
-            chosen[rename.name] = (rename, path)
+        for rename in getattr(default, kind) if default else built_in:
+            chosen[rename.name] = (rename, (*path, kind))
         entry, path = self._renames.get(draft.name, (None, ()))
-        for rename in entry.tensor_accesses if entry else ():
-            chosen[rename.name] = (rename, path)
+        for rename in getattr(entry, kind) if entry else ():
+            chosen[rename.name] = (rename, (*path, kind))
+        if kind == "rank_variables":
+            return list(chosen.values())
         own: dict[str, tuple[RenameSpec, DocPath]] = {}
         for rename in draft.spec.renames:
             own[rename.name] = (rename, (*draft.path, "renames", rename.name))
@@ -134,12 +146,17 @@ class Names:
         return [*own.values(), *(pair for name, pair in chosen.items() if name not in own)]
 
     def _rename(
-        self, rename: RenameSpec, path: DocPath, draft: Draft, sets: dict[str, frozenset[str]]
+        self,
+        rename: RenameSpec,
+        path: DocPath,
+        draft: Draft,
+        sets: dict[str, frozenset[str]],
+        evaluate_set: Callable[..., frozenset[str]] = tensor_set,
     ) -> frozenset[str]:
-        where = self._document.where(path) if path else draft.where
+        where = self._document.where(path) if len(path) > 1 else draft.where
         names = self._names(draft, sets)
         try:
-            found = tensor_set(rename.source, names, where)
+            found = evaluate_set(rename.source, names, where)
         except ExpressionError as error:
             raise WorkloadError(
                 f"Einsum {draft.name}: rename {rename.name}: {error.what}",
@@ -151,7 +168,7 @@ class Names:
             wanted = evaluate(rename.expected_count, names, where)
             if wanted != len(found):
                 raise WorkloadError(
-                    f"Einsum {draft.name}: rename {rename.name} stands for {len(found)} tensors "
+                    f"Einsum {draft.name}: rename {rename.name} stands for {len(found)} names "
                     f"({', '.join(sorted(found)) or 'none'}), but expected_count is {wanted}",
                     where=draft.where,
                     value=rename.source,
@@ -235,6 +252,10 @@ class Names:
             },
             bits_per_value=widths,
             is_copy=draft.spec.is_copy_operation,
+            rank_sets={
+                **{name: _NOTHING for name in self._variables if name not in draft.variables},
+                **self._rank_sets.get(draft.name, {}),
+            },
         )
 
 

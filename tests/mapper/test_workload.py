@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
 from tilewright.mapper.einsum import Affine
 from tilewright.mapper.errors import WorkloadError
 from tilewright.mapper.notation import parse_affine, parse_einsum
@@ -141,8 +143,70 @@ workload:
     assert einsum.access("B").bits_per_value == Fraction(4)
     assert einsum.access("B").persistent
     assert einsum.access("A").bits_per_value == Fraction(8)
-    with pytest.raises(WorkloadError, match="stands for 0 tensors"):
+    with pytest.raises(WorkloadError, match="stands for 0 names"):
         load_workload(text.replace(", renames: {input: A}", ""))
+
+
+RANK_RENAMES = """
+renames:
+  einsums:
+  - name: default
+    tensor_accesses: {input: Inputs, output: Outputs, weight: Nothing}
+    rank_variables:
+    - {name: reduced, source: ~Outputs.rank_variables}
+    - {name: kept, source: ~reduced, expected_count: 2}
+  - name: Y
+    rank_variables: {reduced: c}
+workload:
+  rank_sizes: {M: 4, N: 8, K: 6, C: 2}
+  bits_per_value: {All: 8}
+  einsums: ["Z[m, n] = A[m, k] * B[k, n]", "Y[m, n] = Z[m, n] * C[c]"]
+"""
+
+
+def test_renames_of_rank_variables_are_names_of_the_architecture() -> None:
+    workload = load_workload(RANK_RENAMES)
+    assert workload.scope("Z").rank_sets == {"c": set(), "reduced": {"k"}, "kept": {"m", "n"}}
+    assert workload.scope("Y").rank_sets == {"k": set(), "reduced": {"c"}, "kept": {"m", "n"}}
+    arch = load_arch(
+        """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, component_class: Dummy}
+  - !Compute
+    name: MAC
+    component_class: Dummy
+    spatial:
+    - name: x
+      fanout: 4
+      loop_bounds:
+      - {expression: reduced, operator: ==, value: 1}
+      - {expression: ~k, operator: <=, value: 2}
+"""
+    )
+    limits = {
+        name: [sorted(b.rank_variables) for b in flat.compute.spatial[0].loop_bounds]
+        for name in ("Z", "Y")
+        for flat in flatten(arch, workload.scope(name))
+    }
+    assert limits == {"Z": [["k"], ["m", "n"]], "Y": [["c"], ["c", "m", "n"]]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("expected_count: 2", "expected_count: 3", "stands for 2 names"),
+        ("{reduced: c}", "{reduced: q}", "rename reduced"),
+        ("{reduced: c}", "{m: c}", "already the name"),
+        ("{reduced: c}", "{Z: c}", "already the name"),
+    ],
+)
+def test_bad_renames_of_rank_variables_are_refused(old: str, new: str, what: str) -> None:
+    assert old in RANK_RENAMES
+    with pytest.raises(WorkloadError, match=what) as caught:
+        load_workload(RANK_RENAMES.replace(old, new))
+    assert caught.value.where is not None
+    assert caught.value.where.line is not None
 
 
 def test_instances_multiply() -> None:
