@@ -1,0 +1,161 @@
+"""The certificate: no decision of an arbiter, no queue or thread asked for while it is in use.
+
+The times were found as if every element had a datapath per thread and every color its own links.
+Where no two users of one datapath or link ever move in the same cycle, the arbiters never had a
+choice, and the times are the machine's (induction over cycles, fabric-engine.md §5.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.simulator.engine import layout as engine
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.graph import Graph, Ints, Layout
+from tilewright.simulator.fast.script import Script
+from tilewright.simulator.fast.segments import M, R, T, meets, upper
+from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
+from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
+
+LINE_SOURCE, LINE_LATENCY, LINE_SPACE, LINE_CREDIT, LINE_DOWN, LINE_ROOT = range(6)
+
+
+def ends_of(times: Times) -> tuple[Ints, Ints]:
+    """Return the first and the last time of every unit."""
+    units = np.arange(times.count.size)
+    last = times.segment[units, times.count - 1]
+    return times.segment[:, 0, T], last[:, T] + last[:, R] * (last[:, M] - 1)
+
+
+def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
+    """Return the units of one operation, an element each."""
+    return layout.first[number] + k + len(script.ops) * np.arange(layout.elements[number].size)
+
+
+def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> None:
+    """Check queues, microthreads and datapaths of the elements. Raises NotCovered."""
+    first, last = ends_of(times)
+    for number, script in enumerate(scripts):
+        for k, op in enumerate(script.ops):
+            mine = units_of(layout, number, script, k)
+            for j in op.exclusive:
+                other = units_of(layout, number, script, j)
+                if (last[other] + times.header[X_COMPLETION] >= times.start[mine]).any():
+                    raise NotCovered("a queue or microthread may still be in use")
+            for j in op.together:
+                other = units_of(layout, number, script, j)
+                near = (first[mine] <= last[other]) & (first[other] <= last[mine])
+                if units_meet(times, mine[near], other[near]):
+                    raise NotCovered("two threads of an element want the datapath at once")
+
+
+def check_links(network: Network, graph: Graph, layout: Layout, times: Times) -> None:
+    """Check that no two colors want a link in the same cycle. Raises NotCovered."""
+    some, others = _sharing(network, graph)
+    if some.size == 0:
+        return
+    first, last = ends_of(times)
+    low, high = _intervals(network, graph, layout, (first, last))
+    near = (low[some] <= high[others]) & (low[others] <= high[some])
+    if not near.any():
+        return
+    node = np.isin(network.kind, [ROUTER, EDGE_IN]) & (graph.port[:, at.P_COUNT] > 0)
+    sums = np.concatenate([[0], np.cumsum(times.count[graph.entry[:, 0]])])
+    begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
+    entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
+    work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
+    if links_meet(graph, times, (layout.line, node), (some[near], others[near]), work):
+        raise NotCovered("two colors want a link at once")
+
+
+def _sharing(network: Network, graph: Graph) -> tuple[Ints, Ints]:
+    """Return the pairs of FIFOs with words on one link."""
+    fifo = network.fifo
+    used = np.arange(5) < fifo[:, engine.F_SUCCESSORS, None]
+    used &= ((graph.port[:, at.P_WORDS] > 0) & (fifo[:, engine.F_SHARED] != 0))[:, None]
+    links = fifo[:, engine.F_LINK : engine.F_LINK + 5][used]
+    users = np.broadcast_to(np.arange(fifo.shape[0])[:, None], used.shape)[used]
+    order = np.argsort(links, kind="stable")
+    links, users = links[order], users[order]
+    some, others = [], []
+    for distance in range(1, links.size):
+        same = links[distance:] == links[:-distance]
+        if not same.any():
+            break
+        some.append(users[:-distance][same])
+        others.append(users[distance:][same])
+    empty = np.zeros(0, dtype=np.int64)
+    return np.concatenate([empty, *some]), np.concatenate([empty, *others])
+
+
+def _intervals(
+    network: Network, graph: Graph, layout: Layout, ends: tuple[Ints, Ints]
+) -> tuple[Ints, Ints]:
+    """Return cycles between which each FIFO's words leave it, at most."""
+    first, last = ends
+    port = graph.port
+    source, down = layout.line[:, LINE_SOURCE], layout.line[:, LINE_DOWN]
+    passed = port[:, at.P_COUNT] > 0
+    begin = np.zeros(passed.size, dtype=np.int64)
+    end = begin.copy()
+    begin[passed] = first[graph.entry[port[passed, at.P_AT], 0]]
+    end[passed] = last[graph.entry[port[passed, at.P_AT] + port[passed, at.P_COUNT] - 1, 0]]
+    node = np.isin(network.kind, [EDGE_IN]) | ((network.kind == ROUTER) & passed)
+    sink = network.kind[down] == EDGE_OUT
+    latency = layout.line[:, LINE_LATENCY]
+    low = np.where(node, begin, begin[source] + latency)
+    high = np.where(node, end, np.where(sink, end[source] + latency, end[down]))
+    return low, high
+
+
+@kernel
+def units_meet(times: Times, some: Ints, others: Ints) -> bool:
+    """Return whether any pair of units has a time in common."""
+    for i in range(some.size):
+        a, b = some[i], others[i]
+        if meets(times.segment[a], times.segment[b], (times.count[a], times.count[b])):
+            return True
+    return False
+
+
+@kernel
+def fifo_times(
+    graph: Graph, times: Times, line: Ints, where: tuple[int, bool], work: Ints
+) -> int:
+    """Write the times at which words leave a FIFO to work[0]; work[1], work[2] are room."""
+    f, node = where
+    words = graph.port[f, at.P_WORDS]
+    if node:
+        return gather(graph, times, work[0], (f, 0, words, 0), True)
+    row = line[f]
+    down = graph.port[row[LINE_DOWN]]
+    a = gather(graph, times, work[1], (row[LINE_SOURCE], 0, words, row[LINE_LATENCY]), True)
+    space, credit = down[at.P_SPACE] - row[LINE_SPACE], down[at.P_CREDIT] - row[LINE_CREDIT]
+    b = gather(graph, times, work[2], (row[LINE_DOWN], -space, words, credit), False)
+    if a < 0 or b < 0:
+        return -1
+    return upper(work[0], work[1], work[2], (a, b))
+
+
+@kernel
+def links_meet(
+    graph: Graph, times: Times, fifos: tuple[Ints, Ints], pairs: tuple[Ints, Ints], work: Ints
+) -> bool:
+    """Return whether any pair of FIFOs moves a word in the same cycle, or may."""
+    line, node = fifos
+    some, others = pairs
+    for i in range(some.size):
+        a = fifo_times(graph, times, line, (some[i], node[some[i]]), work)
+        if a < 0:
+            return True
+        for k in range(a):
+            for column in range(3):
+                work[3, k, column] = work[0, k, column]
+        b = fifo_times(graph, times, line, (others[i], node[others[i]]), work)
+        if b < 0 or meets(work[3], work[0], (a, b)):
+            return True
+    return False

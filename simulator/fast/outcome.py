@@ -1,0 +1,162 @@
+"""From times and values to the tables that a run of the reference engine leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.fast.checks import LINE_ROOT, ends_of, units_of
+from tilewright.simulator.fast.graph import (
+    P_LATENCY,
+    P_SOURCE,
+    P_WORDS,
+    U_KIND,
+    THREAD,
+    Graph,
+    Ints,
+    Layout,
+)
+from tilewright.simulator.fast.moods import element_cycles, main_ends
+from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, WAIT, WORK, Script
+from tilewright.simulator.fast.segments import M, R, T
+from tilewright.simulator.fast.solve import X_COMPLETION, X_ISSUE, Times, gather
+from tilewright.simulator.fast.values import S_BASE, Flow
+from tilewright.simulator.network import EDGE_OUT, Network
+from tilewright.simulator.store import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What is known once the times are."""
+
+    network: Network
+    parts: Parts
+    graph: Graph
+    layout: Layout
+    scripts: tuple[Script, ...]
+    times: Times
+
+
+def end_cycle(solution: Solution, execute: int) -> int:
+    """Return the cycle at which the last operation and the last task have ended."""
+    times, layout = solution.times, solution.layout
+    _, last = ends_of(times)
+    threads = last[solution.graph.unit[:, U_KIND] == THREAD]
+    ends = [int(threads.max(initial=-1)) + max(1, int(times.header[X_COMPLETION]))]
+    for number, script in enumerate(solution.scripts):
+        if script.tasks and layout.elements[number].size:
+            ends.append(int(main_ends(layout, times, number, script).max()) + execute)
+    return max(ends) if threads.size or len(ends) > 1 else 0
+
+
+def arrivals(solution: Solution) -> dict[int, Ints]:
+    """Return the cycles at which words arrive at each FIFO of an edge output."""
+    graph, times = solution.graph, solution.times
+    found = {}
+    room = int(times.count.sum()) + 1
+    work = np.empty((room, 3), dtype=np.int64)
+    for fifo in np.flatnonzero(solution.network.kind == EDGE_OUT).tolist():
+        source, latency = graph.port[fifo, P_SOURCE], graph.port[fifo, P_LATENCY]
+        words = graph.port[fifo, P_WORDS]
+        n = gather(graph, times, work, (source, 0, words, latency), True)
+        found[fifo] = np.empty(words, dtype=np.int64)
+        expand(work, n, found[fifo])
+    return found
+
+
+@kernel
+def expand(segments: Ints, n: int, out: Ints) -> None:
+    """Write the times of a list one by one."""
+    k = 0
+    for i in range(n):
+        for j in range(segments[i, M]):
+            out[k] = segments[i, T] + segments[i, R] * j
+            k += 1
+
+
+def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: int) -> None:
+    """Write the final state of queues, edge outputs and elements into the store."""
+    store, parts, graph = flow.store, solution.parts, solution.graph
+    fifo = parts.fifo.view(store)
+    sinks = solution.network.kind == EDGE_OUT
+    fifo[~sinks, at.F_POPS] = graph.port[~sinks, P_WORDS]
+    for number, times in came.items():
+        first = flow.stream[solution.layout.line[number, LINE_ROOT], S_BASE]
+        ring = int(fifo[number, at.F_RING])
+        entries = store[ring : ring + 2 * times.size].reshape(-1, 2)
+        entries[:, 0] = times
+        entries[:, 1] = flow.data[first : first + times.size]
+    element = parts.element.view(store)
+    tables = (graph, solution.layout)
+    states = element_cycles(tables, solution.times, solution.scripts, cycles)
+    element[:, at.E_CYCLES : at.E_CYCLES + 4] = states
+    element[:, at.E_SINCE], element[:, at.E_MOOD] = cycles, 0
+    for mine, script in zip(solution.layout.elements, solution.scripts, strict=True):
+        runs = element[mine, at.E_RUNS][:, None] + np.arange(len(script.runs))
+        store[runs] = np.array(script.runs, dtype=np.int64)
+
+
+def events(solution: Solution, store: at.Table, scripts: Sequence[Script]) -> Ints:
+    """Return the timeline's rows; `scripts` name every operation."""
+    found = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
+    for number, script in enumerate(scripts):
+        found.extend(_CodeEvents(solution, store, number, script).rows())
+    return np.concatenate(found)
+
+
+class _CodeEvents:
+    """Replays the script of one code for all its elements."""
+
+    def __init__(self, solution: Solution, store: at.Table, number: int, script: Script) -> None:
+        self.solution = solution
+        self.store = store
+        self.number = number
+        self.script = script
+        elements = solution.layout.elements[number]
+        self.address = solution.parts.element.address(elements)
+        self.now = np.zeros(elements.size, dtype=np.int64)
+        self.begun = self.now
+        _, self.last = ends_of(solution.times)
+
+    def rows(self) -> list[Ints]:
+        """Return blocks of rows, one per operation and task."""
+        found = []
+        completion = int(self.solution.times.header[X_COMPLETION])
+        for event, value, cycles in self.script.events:
+            if event == ADVANCE:
+                self.now = self.now + value
+            elif event == WAIT:
+                self.now = np.maximum(self.now, self.last[self._units(value)] + completion)
+            elif event == BEGIN:
+                self.begun = self.now
+            elif event == END:
+                found.append(self._row(-1 - value, self.begun, self.now))
+            elif event == WORK:
+                after = self.now + cycles
+                found.append(
+                    self._row(value, self.now, after + int(self.store[at.K_MEMORY_COMPLETION]))
+                )
+                self.now = after
+            elif event == FABRIC:
+                found.append(self._fabric(value, completion))
+        return found
+
+    def _fabric(self, k: int, completion: int) -> Ints:
+        times, op, units = self.solution.times, self.script.ops[k], self._units(k)
+        start, last = times.start[units], self.last[units]
+        self.now = start + times.header[X_ISSUE] if op.asynchronous else last + op.gap
+        return self._row(op.row, start, last + max(1, completion))
+
+    def _units(self, k: int) -> Ints:
+        return units_of(self.solution.layout, self.number, self.script, k)
+
+    def _row(self, row: int, start: Ints, end: Ints) -> Ints:
+        block = np.empty((self.now.size, at.V_WIDTH), dtype=np.int64)
+        block[:, at.V_ELEMENT], block[:, at.V_ROW] = self.address, row
+        block[:, at.V_THREAD] = self.store[row + at.O_THREAD] if row >= 0 else 0
+        block[:, at.V_START], block[:, at.V_END] = start, end
+        return block

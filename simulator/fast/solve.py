@@ -1,0 +1,342 @@
+"""The least times of all units: Kleene iteration from below with a worklist (§4.2).
+
+Times that are not known yet are NEVER, so every evaluation is a lower bound. Whenever a unit's
+times change, the units that follow it are evaluated again, those that feed it only if its new
+times hold them back. When nothing is left to do, all conditions hold with equality; every one of
+them refers to earlier cycles, so the times are those of the cycle-stepped engine.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.graph import Graph, Ints
+from tilewright.simulator.fast.script import AFTER, COMPLETE
+from tilewright.simulator.fast.segments import (
+    FULL,
+    NEVER,
+    M,
+    R,
+    T,
+    append,
+    append_slice,
+    paced,
+    same,
+    upper,
+)
+
+UNKNOWN: Final = -1
+(
+    X_EVALUATIONS,
+    X_LIMIT,  # evaluations after which to give up
+    X_OUTCOME,
+    X_ISSUE,  # cycles of the profile
+    X_COMPLETION,
+    X_WIDTH,
+) = range(6)
+SOLVED, TOO_LONG, TOO_FINE = range(3)
+
+
+class Times(NamedTuple):
+    """The times of all units, and room to work."""
+
+    segment: Ints
+    """(units, room, 3)."""
+    count: Ints
+    """Segments per unit; 0: not known."""
+    start: Ints
+    """Dispatch of each unit, the earliest cycle of its first element."""
+    header: Ints
+    queue: Ints
+    """Ring of the units to evaluate."""
+    queued: Ints
+    work: Ints
+    """(4, room, 3)."""
+
+
+@kernel
+def last_time(times: Times, u: int) -> int:
+    """Return the time of a known unit's last word."""
+    last = times.count[u] - 1
+    row = times.segment[u, last]
+    return row[T] + row[R] * (row[M] - 1)
+
+
+@kernel
+def find_entry(graph: Graph, port: int, index: int) -> int:
+    """Return the entry of a port that holds an index."""
+    low = graph.port[port, at.P_AT]
+    high = low + graph.port[port, at.P_COUNT] - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if graph.entry[middle, 1] <= index:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
+def gather(
+    graph: Graph, times: Times, out: Ints, span: tuple[int, int, int, int], strict: bool
+) -> int:
+    """Write the times of `size` words of a port from `index` on, `shift` later.
+
+    What is not known is NEVER; with `strict` the answer is then UNKNOWN.
+    """
+    port, index, size, shift = span
+    n = 0
+    if index < 0:
+        n = append(out, n, NEVER, 0, min(size, -index))
+        size += index
+        index = 0
+    if size <= 0:
+        return n
+    e = find_entry(graph, port, index)
+    while size > 0 and n >= 0:
+        u = graph.entry[e, 0]
+        skip = index - graph.entry[e, 1]
+        take = min(size, graph.unit[u, at.U_SIZE] - skip)
+        if times.count[u] > 0:
+            n = append_slice(out, n, times.segment[u], (times.count[u], skip, take, shift))
+        elif strict:
+            return UNKNOWN
+        else:
+            n = append(out, n, NEVER, 0, take)
+        index += take
+        size -= take
+        e += 1
+    return n
+
+
+@kernel
+def start_of(graph: Graph, times: Times, u: int) -> int:
+    """Return a unit's dispatch, NEVER if what it refers to is not known."""
+    row = graph.unit[u]
+    first = row[at.U_FIRST]
+    if row[at.U_KIND] != at.THREAD:
+        return 0 if u == first else (
+            last_time(times, u - 1) + 1 if times.count[u - 1] > 0 else NEVER
+        )
+    found = NEVER
+    op = graph.op[row[at.U_OP]]
+    for i in range(op[0], op[0] + op[1]):
+        kind, other, cycles = graph.term[i, 0], first + graph.term[i, 1], graph.term[i, 2]
+        base = 0
+        if kind >= AFTER:
+            if times.count[other] == 0:
+                return NEVER
+            if kind == COMPLETE:
+                base = last_time(times, other) + times.header[X_COMPLETION]
+            elif graph.unit[other, at.U_ASYNC] == 1:
+                base = times.start[other] + times.header[X_ISSUE]
+            else:
+                base = last_time(times, other) + graph.unit[other, at.U_GAP]
+        found = max(found, base + cycles)
+    return found
+
+
+@kernel
+def credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> int:
+    """Write the cycles from which a channel has space for each of a unit's words."""
+    row, channel = graph.unit[u], graph.port[child]
+    index = row[at.U_OUT_AT] - channel[at.P_SPACE]
+    return gather(
+        graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), False
+    )
+
+
+@kernel
+def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
+    """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
+    row, work = graph.unit[u], times.work
+    size = row[at.U_SIZE]
+    here, n = 0, 0
+    if row[at.U_KIND] == at.EDGE:
+        n = append(work[0], 0, row[at.U_START], row[at.U_STEP], size)
+    else:
+        n = append(work[0], 0, NEVER, 0, size)
+        for column in (at.U_IN, at.U_IN2):
+            port = row[column]
+            if port < 0:
+                continue
+            source, shift = graph.port[port, at.P_SOURCE], graph.port[port, at.P_LATENCY]
+            k = gather(graph, times, work[2], (source, row[column + 1], size, shift), True)
+            if k < 0:
+                return k
+            n = upper(work[1 - here], work[here], work[2], (n, k))
+            if n < 0:
+                return FULL
+            here = 1 - here
+    port = row[at.U_OUT]
+    if port >= 0:
+        first = graph.port[port, at.P_CHILD]
+        for i in range(first, first + graph.port[port, at.P_CHILDREN]):
+            k = credits(graph, times, work[2], u, graph.child[i])
+            if k < 0:
+                return FULL
+            n = upper(work[1 - here], work[here], work[2], (n, k))
+            if n < 0:
+                return FULL
+            here = 1 - here
+    return paced(work[3], work[here], n, row[at.U_GAP], start)
+
+
+@kernel
+def enqueue(times: Times, u: int) -> None:
+    """Put a unit at the end of the worklist, once."""
+    if times.queued[u] == 1:
+        return
+    times.queued[u] = 1
+    tail = times.queue[-1]
+    times.queue[tail] = u
+    times.queue[-1] = tail + 1 if tail + 2 < times.queue.size - 1 else 0
+
+
+@kernel
+def exceeds(times: Times, u: int, other: int, span: tuple[int, int, int, int]) -> bool:
+    """Return whether u's times (from index `a` on, shifted) are above another's (from `b` on)."""
+    a, b, size, shift = span
+    i = j = 0
+    while a >= times.segment[u, i, M]:
+        a -= times.segment[u, i, M]
+        i += 1
+    while b >= times.segment[other, j, M]:
+        b -= times.segment[other, j, M]
+        j += 1
+    while size > 0:
+        mine, theirs = times.segment[u, i], times.segment[other, j]
+        k = min(size, mine[M] - a, theirs[M] - b)
+        first = mine[T] + mine[R] * a + shift - theirs[T] - theirs[R] * b
+        if first > 0 or first + (mine[R] - theirs[R]) * (k - 1) > 0:
+            return True
+        size -= k
+        a += k
+        b += k
+        if a == mine[M]:
+            i += 1
+            a = 0
+        if b == theirs[M]:
+            j += 1
+            b = 0
+    return False
+
+
+@kernel
+def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
+    """Evaluate the units again that a unit's new times hold back."""
+    row = graph.unit[u]
+    port = row[column]
+    if port < 0:
+        return
+    channel = graph.port[port]
+    source = channel[at.P_SOURCE]
+    index = row[column + 1] + channel[at.P_SPACE]
+    end = min(index + row[at.U_SIZE], channel[at.P_WORDS])
+    if index >= end:
+        return
+    begin = index
+    e = find_entry(graph, source, index)
+    while index < end:
+        other = graph.entry[e, 0]
+        skip = index - graph.entry[e, 1]
+        take = min(end - index, graph.unit[other, at.U_SIZE] - skip)
+        if times.count[other] > 0:
+            span = (index - begin, skip, take, channel[at.P_CREDIT])
+            if exceeds(times, u, other, span):
+                enqueue(times, other)
+        index += take
+        e += 1
+
+
+@kernel
+def wake_followers(graph: Graph, times: Times, u: int) -> None:
+    """Evaluate the units again that take a unit's words or start after it."""
+    row = graph.unit[u]
+    if row[at.U_KIND] == at.THREAD:
+        op = graph.op[row[at.U_OP]]
+        for i in range(op[2], op[2] + op[3]):
+            enqueue(times, row[at.U_FIRST] + graph.follower[i])
+    elif row[at.U_NEXT] >= 0:
+        enqueue(times, row[at.U_NEXT])
+    port = row[at.U_OUT]
+    if port < 0:
+        return
+    index = row[at.U_OUT_AT]
+    first = graph.port[port, at.P_CHILD]
+    for i in range(first, first + graph.port[port, at.P_CHILDREN]):
+        child = graph.child[i]
+        if graph.port[child, at.P_COUNT] == 0:
+            continue
+        e = find_entry(graph, child, index)
+        end = graph.port[child, at.P_AT] + graph.port[child, at.P_COUNT]
+        while e < end and graph.entry[e, 1] < index + row[at.U_SIZE]:
+            enqueue(times, graph.entry[e, 0])
+            e += 1
+
+
+@kernel
+def update(graph: Graph, times: Times, u: int) -> int:
+    """Evaluate a unit; if its times changed, wake who depends on them. Return False if full."""
+    start = start_of(graph, times, u)
+    if start == NEVER:
+        return True
+    n = evaluate(graph, times, u, start)
+    if n == UNKNOWN:
+        return True
+    times.header[X_EVALUATIONS] += 1
+    if n < 0 or n > times.segment.shape[1]:
+        return False
+    work, mine = times.work[3], times.segment[u]
+    old = times.count[u]
+    if old > 0 and times.start[u] == start and same(mine, work, (old, n)):
+        return True
+    times.start[u] = start
+    times.count[u] = n
+    for i in range(n):
+        for column in range(3):
+            mine[i, column] = work[i, column]
+    wake_followers(graph, times, u)
+    wake_sources(graph, times, u, at.U_IN)
+    wake_sources(graph, times, u, at.U_IN2)
+    return True
+
+
+@kernel
+def solve(graph: Graph, times: Times) -> None:
+    """Evaluate until nothing changes; the outcome is in the header."""
+    head = 0
+    for u in range(graph.unit.shape[0]):
+        if graph.unit[u, at.U_KIND] == at.EDGE or graph.unit[u, at.U_IN] < 0:
+            enqueue(times, u)
+    times.header[X_OUTCOME] = SOLVED
+    while head != times.queue[-1]:
+        u = times.queue[head]
+        head = head + 1 if head + 2 < times.queue.size - 1 else 0
+        times.queued[u] = 0
+        if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
+            times.header[X_OUTCOME] = TOO_LONG
+            return
+        if not update(graph, times, u):
+            times.header[X_OUTCOME] = TOO_FINE
+            return
+
+
+def new_times(units: int, room: int, cycles: tuple[int, int]) -> Times:
+    """Return room for the times of a graph; cycles: issue and completion."""
+    header = np.zeros(X_WIDTH, dtype=np.int64)
+    header[X_LIMIT] = 64 * units + 1024
+    header[X_ISSUE], header[X_COMPLETION] = cycles
+    return Times(
+        np.empty((units, room, 3), dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        header,
+        np.zeros(units + 4, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.empty((4, room, 3), dtype=np.int64),
+    )

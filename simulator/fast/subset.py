@@ -1,0 +1,97 @@
+"""What of the program's language the fast engine knows; everything else is refused.
+
+A part that this module does not name must have its default value, so a feature that is new in
+the language is never run by an engine that does not know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
+from typing import Any, Final
+
+from tilewright.simulator.dsd import Fabin, Fabout, Mem1d, Mem4d
+from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.program import (
+    Activate,
+    Add,
+    Block,
+    DsdOperation,
+    If,
+    Instruction,
+    Loop,
+    Program,
+    Set,
+    Task,
+    Unblock,
+)
+from tilewright.simulator.routes import EdgeInput, EdgeOutput, Route
+
+KNOWN: Final[dict[type[Any], frozenset[str]]] = {
+    kind: frozenset(names.split())
+    for kind, names in (
+        (Program, "name codes placement colors routes edge_inputs edge_outputs"),
+        (Task, "name body entry blocked"),
+        (
+            DsdOperation,
+            "operation dest sources asynchronous activate unblock microthread label",
+        ),
+        (Loop, "variable count body"),
+        (Set, "variable value"),
+        (Add, "variable value"),
+        (If, "variable below then otherwise"),
+        (Activate, "task"),
+        (Block, "task"),
+        (Unblock, "task"),
+        (Mem1d, "name buffer extent stride offset"),
+        (Mem4d, "name buffer extents strides offset"),
+        (Fabin, "name queue extent"),
+        (Fabout, "name queue extent"),
+        (Route, "color area rx tx"),
+        (EdgeInput, "name side first positions color dtype count interval start"),
+        (EdgeOutput, "name side first positions color dtype count"),
+    )
+}
+CODE: Final = frozenset("name buffers dsds input_queues output_queues tasks".split())
+
+
+def check_program(program: Program) -> None:
+    """Refuse a program with a part that the fast engine does not know. Raises NotCovered."""
+    _check(program, KNOWN[Program])
+    for code in program.codes:
+        _check(code, CODE)
+        for part in (*code.dsds, *code.tasks):
+            _check_known(part)
+        for task in code.tasks:
+            for instruction in _instructions(task.body):
+                _check_known(instruction)
+    for part in (*program.routes, *program.edge_inputs, *program.edge_outputs):
+        _check_known(part)
+
+
+def _instructions(body: tuple[Instruction, ...]) -> Iterator[Instruction]:
+    for instruction in body:
+        yield instruction
+        if isinstance(instruction, Loop):
+            yield from _instructions(instruction.body)
+        elif isinstance(instruction, If):
+            yield from _instructions((*instruction.then, *instruction.otherwise))
+
+
+def _check_known(part: object) -> None:
+    names = KNOWN.get(type(part))
+    if names is None:
+        raise NotCovered(f"a {type(part).__name__} in the program")
+    _check(part, names)
+
+
+def _check(part: Any, names: frozenset[str]) -> None:
+    for field in fields(part):
+        if field.name not in names and getattr(part, field.name) != _default(field):
+            raise NotCovered(f"{type(part).__name__}.{field.name} is set")
+
+
+def _default(field: Field[Any]) -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default

@@ -1,0 +1,257 @@
+"""The values: every element's operations in program order, whole operations at a time.
+
+Routes are fixed and streams keep their order, so values do not depend on times: an element runs
+until an operation lacks words and goes on when they have been sent. An operation on a
+microthread is done where it is dispatched; the script has made sure that nothing beside it
+touches its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.datapath import do_memory, read_word, step_position, write_word
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.task import control, load_operands
+from tilewright.simulator.engine.values import combine
+from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
+from tilewright.simulator.fast.script import Script
+from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
+from tilewright.simulator.store import Parts
+
+S_BASE, S_SENT, S_TAKEN, S_ROOT, S_WAITING, S_WIDTH = range(6)
+"""A FIFO's stream: its first word in `data`, words sent so far (of the root), words taken, the
+FIFO where it begins, and the first element that waits for it."""
+G_ADDRESS, G_TASK, G_LAST, G_NEXT, G_WIDTH = range(5)
+"""An element: its address, its next task, the end of its tasks, who waits after it."""
+NOBODY: Final = -1
+
+
+class Flow(NamedTuple):
+    """State of the run of values."""
+
+    store: at.Table
+    memory: at.Memory
+    data: npt.NDArray[np.uint32]
+    stream: Ints
+    element: Ints
+    tasks: Ints
+    stack: Ints
+    fifo: int
+    """Address of the first FIFO."""
+
+
+@kernel
+def fifo_of(flow: Flow, thread: int, which: int) -> int:
+    """Return the FIFO of a thread's operand."""
+    queue = flow.store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+    return (queue - flow.fifo) // at.F_WIDTH
+
+
+@kernel
+def lacking(flow: Flow, e: int, op: int) -> int:
+    """Return the stream that lacks words for an operation, or NOBODY."""
+    for which in range(1, 3):
+        row = flow.store[op + at.O_OPERANDS + which]
+        if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
+            continue
+        queue = flow.store[e + at.E_QUEUES + flow.store[row + at.D_BASE]]
+        f = (queue - flow.fifo) // at.F_WIDTH
+        root = flow.stream[f, S_ROOT]
+        if flow.stream[f, S_TAKEN] + flow.store[op + at.O_EXTENT] > flow.stream[root, S_SENT]:
+            return root
+    return NOBODY
+
+
+@kernel
+def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
+    """Return (operand row or -1, address of its position, place in `data` or -1) of a source."""
+    op = flow.store[thread + at.T_OP]
+    row = flow.store[op + at.O_OPERANDS + which]
+    place = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+    if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
+        return row, place, -1
+    f = fifo_of(flow, thread, which)
+    taken = flow.stream[f, S_TAKEN]
+    flow.stream[f, S_TAKEN] = taken + flow.store[op + at.O_EXTENT]
+    return row, place, flow.stream[flow.stream[f, S_ROOT], S_BASE] + taken
+
+
+@kernel
+def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) -> int:
+    """Return a source's value number i."""
+    row, place, data = source
+    if data >= 0:
+        return np.int64(flow.data[data + i])
+    if row < 0:
+        return scalar
+    bits = read_word(flow.memory, flow.store[place], flow.store[row + at.D_WIDE])
+    step_position(flow.store, place, row)
+    return bits
+
+
+@kernel
+def do_stream(flow: Flow, thread: int) -> int:
+    """Do a whole operation with a queue; return the stream that it sent on, or NOBODY."""
+    store = flow.store
+    op = store[thread + at.T_OP]
+    extent = store[op + at.O_EXTENT]
+    arithmetic, kind = store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
+    scalar = store[thread + at.T_SCALAR]
+    left = source_place(flow, thread, 1)
+    right = source_place(flow, thread, 2)
+    dest = store[op + at.O_OPERANDS]
+    place = thread + at.T_OPERANDS
+    sends = store[dest + at.D_KIND] == at.FABRIC_OUT
+    root, out = NOBODY, 0
+    if sends:
+        root = fifo_of(flow, thread, 0)
+        out = flow.stream[root, S_BASE] + flow.stream[root, S_SENT]
+        flow.stream[root, S_SENT] += extent
+    for i in range(extent):
+        a = next_value(flow, left, i, scalar)
+        b = next_value(flow, right, i, scalar)
+        bits = combine(arithmetic, kind, (a, b, scalar))
+        if sends:
+            flow.data[out + i] = np.uint32(bits)
+        else:
+            write_word(flow.memory, store[place], store[dest + at.D_WIDE], bits)
+            step_position(store, place, dest)
+    return root
+
+
+@kernel
+def wake(flow: Flow, root: int, top: int) -> int:
+    """Put the elements that wait for a stream on the stack; return its new height."""
+    i = flow.stream[root, S_WAITING]
+    flow.stream[root, S_WAITING] = NOBODY
+    while i >= 0:
+        flow.stack[top] = i
+        top += 1
+        i = flow.element[i, G_NEXT]
+    return top
+
+
+@kernel
+def next_task(flow: Flow, i: int) -> bool:
+    """Let an element begin its next task."""
+    row = flow.element[i]
+    if row[G_TASK] == row[G_LAST]:
+        return False
+    e = row[G_ADDRESS]
+    task = flow.tasks[row[G_TASK]]
+    flow.store[e + at.E_PC] = flow.store[flow.store[e + at.E_TASKS] + task]
+    row[G_TASK] += 1
+    return True
+
+
+@kernel
+def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
+    """Do an operation; return the stack's height, or -1 if the element has to wait."""
+    store = flow.store
+    e = flow.element[i, G_ADDRESS]
+    if store[op + at.O_FABRIC] == 1:
+        root = lacking(flow, e, op)
+        if root >= 0:
+            flow.element[i, G_NEXT] = flow.stream[root, S_WAITING]
+            flow.stream[root, S_WAITING] = i
+            return -1
+    thread = store[e + at.E_THREADS]
+    store[thread + at.T_OP] = op
+    if not load_operands(store, flow.memory, (e, thread), op):
+        return top
+    if store[op + at.O_FABRIC] == 0:
+        do_memory(store, flow.memory, thread, 0)
+        return top
+    root = do_stream(flow, thread)
+    return wake(flow, root, top) if root >= 0 else top
+
+
+@kernel
+def run_element(flow: Flow, i: int, top: int) -> int:
+    """Run an element until it lacks words or is done; return the stack's height."""
+    store = flow.store
+    e = flow.element[i, G_ADDRESS]
+    while store[at.S_ERROR] == at.OK:
+        pc = store[e + at.E_PC]
+        code = store[pc]
+        if code == at.I_OPERATION:
+            height = do_operation(flow, i, store[pc + 1], top)
+            if height < 0:
+                return top
+            top = height
+            store[e + at.E_PC] = pc + at.I_WIDTH
+        elif code == at.I_END:
+            if not next_task(flow, i):
+                store[at.S_EVENTS] += 1
+                return top
+        elif code == at.I_JUMP:
+            store[e + at.E_PC] = store[pc + 3]
+        else:
+            control(store, e)
+    return top
+
+
+@kernel
+def run_values(flow: Flow) -> None:
+    """Run all elements; S_EVENTS counts those that came to their end."""
+    top = 0
+    for i in range(flow.element.shape[0] - 1, -1, -1):
+        if next_task(flow, i):
+            flow.stack[top] = i
+            top += 1
+        else:
+            flow.store[at.S_EVENTS] += 1
+    while top > 0 and flow.store[at.S_ERROR] == at.OK:
+        top = run_element(flow, flow.stack[top - 1], top - 1)
+
+
+def new_flow(
+    store: at.Table,
+    parts: Parts,
+    network: Network,
+    tables: tuple[Graph, Layout],
+    scripts: Sequence[Script],
+) -> Flow:
+    """Return the state before the first operation, without memory; edge inputs are all sent."""
+    graph, layout = tables
+    words = graph.port[:, P_WORDS]
+    root = layout.line[:, 5]
+    begins = np.isin(network.kind, [OUTPUT, EDGE_IN])
+    sizes = np.where(begins, words, 0)
+    stream = np.zeros((words.size, S_WIDTH), dtype=np.int64)
+    stream[:, S_BASE] = np.cumsum(sizes) - sizes
+    stream[:, S_ROOT], stream[:, S_WAITING] = root, NOBODY
+    stream[network.kind == EDGE_IN, S_SENT] = words[network.kind == EDGE_IN]
+    elements = parts.element.rows
+    element = np.zeros((elements, G_WIDTH), dtype=np.int64)
+    element[:, G_ADDRESS] = parts.element.address(np.arange(elements, dtype=np.int64))
+    tasks: list[int] = []
+    for mine, script in zip(layout.elements, scripts, strict=True):
+        element[mine, G_TASK] = len(tasks)
+        tasks.extend(script.tasks)
+        element[mine, G_LAST] = len(tasks)
+    return Flow(
+        store,
+        np.zeros(parts.memory_words // 2, dtype=np.uint32),
+        np.zeros(int(sizes.sum()), dtype=np.uint32),
+        stream,
+        element,
+        np.array(tasks, dtype=np.int64),
+        np.zeros(elements + 1, dtype=np.int64),
+        parts.fifo.start,
+    )
+
+
+def check_values(flow: Flow) -> None:
+    """Refuse a run of values that did not come to its end. Raises NotCovered."""
+    if flow.store[at.S_ERROR] != at.OK:
+        raise NotCovered("an operand leaves its buffer")
+    if flow.store[at.S_EVENTS] != flow.element.shape[0]:
+        raise NotCovered("operations wait for each other's words")
