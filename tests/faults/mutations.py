@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 from tilewright.arch.printing import dump_yaml
@@ -109,6 +110,26 @@ def _change_character(text: str, rng: random.Random) -> str:
     return text[:at] + new + text[at + rng.randint(0, 1) :]
 
 
+def _change_number(text: str, rng: random.Random) -> str:
+    """The gentlest injury: another whole number where there was one."""
+    found = list(re.finditer(r"\b\d+\b", text))
+    if not found:
+        return text
+    match = rng.choice(found)
+    old = int(match[0])
+    new = rng.choice([old + 1, max(old - 1, 0), 2 * old, 1, 3, 7, 97, 1_000_003, 2**40])
+    return text[: match.start()] + str(new) + text[match.end() :]
+
+
+def _swap_words(text: str, rng: random.Random) -> str:
+    """Put a word of the file where another one stood: names that exist, but elsewhere."""
+    found = list(re.finditer(r"\b[A-Za-z]\w*\b", text))
+    if not found:
+        return text
+    match = rng.choice(found)
+    return text[: match.start()] + rng.choice(found)[0] + text[match.end() :]
+
+
 def _change_structure(text: str, rng: random.Random) -> str:
     """Swap, remove or replace a random value of the parsed file."""
     from tilewright.arch.errors import TilewrightError
@@ -162,4 +183,7 @@ _INJURIES: tuple[Callable[[str, random.Random], str], ...] = (
     _change_character,
     _change_structure,
     _change_structure,
+    _change_number,
+    _change_number,
+    _swap_words,
 )
