@@ -10,24 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as engine
-from tilewright.simulator.engine.jit import kernel
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
+from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.fast.segments import M, R, T, meets, upper
 from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
 
+Bools = npt.NDArray[np.bool_]
 LINE_SOURCE, LINE_LATENCY, LINE_SPACE, LINE_CREDIT, LINE_DOWN, LINE_ROOT = range(6)
 
 
 def ends_of(times: Times) -> tuple[Ints, Ints]:
     """Return the first and the last time of every unit."""
-    units = np.arange(times.count.size)
-    last = times.segment[units, times.count - 1]
+    units = np.arange(times.pieces.size)
+    last = times.segment[units, times.pieces - 1]
     return times.segment[:, 0, T], last[:, T] + last[:, R] * (last[:, M] - 1)
 
 
@@ -64,7 +66,7 @@ def check_links(network: Network, graph: Graph, layout: Layout, times: Times) ->
     if not near.any():
         return
     node = np.isin(network.kind, [ROUTER, EDGE_IN]) & (graph.port[:, at.P_COUNT] > 0)
-    sums = np.concatenate([[0], np.cumsum(times.count[graph.entry[:, 0]])])
+    sums = np.concatenate([[0], np.cumsum(times.pieces[graph.entry[:, 0]])])
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
     work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
@@ -117,15 +119,13 @@ def units_meet(times: Times, some: Ints, others: Ints) -> bool:
     """Return whether any pair of units has a time in common."""
     for i in range(some.size):
         a, b = some[i], others[i]
-        if meets(times.segment[a], times.segment[b], (times.count[a], times.count[b])):
+        if meets(times.segment[a], times.segment[b], (times.pieces[a], times.pieces[b])):
             return True
     return False
 
 
 @kernel
-def fifo_times(
-    graph: Graph, times: Times, line: Ints, where: tuple[int, bool], work: Ints
-) -> int:
+def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], work: Ints) -> int:
     """Write the times at which words leave a FIFO to work[0]; work[1], work[2] are room."""
     f, node = where
     words = graph.port[f, at.P_WORDS]
@@ -143,7 +143,7 @@ def fifo_times(
 
 @kernel
 def links_meet(
-    graph: Graph, times: Times, fifos: tuple[Ints, Ints], pairs: tuple[Ints, Ints], work: Ints
+    graph: Graph, times: Times, fifos: tuple[Ints, Bools], pairs: tuple[Ints, Ints], work: Ints
 ) -> bool:
     """Return whether any pair of FIFOs moves a word in the same cycle, or may."""
     line, node = fifos

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.script import AFTER, FabricOp, Script
+from tilewright.simulator.fast.script import AFTER, FabricOp, Script, Term
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
 from tilewright.simulator.program import Program
 
@@ -77,7 +77,8 @@ class Layout(NamedTuple):
     """First unit of each code: element i, operation k is unit first + i * operations + k."""
     first_op: tuple[int, ...]
     line: Ints
-    """(FIFOs, 6): source port, latency, space and credit up to and with it; next port down; root."""
+    """(FIFOs, 6), see checks.LINE_...: source port; latency, space and credit from there up to and
+    with the FIFO; next port down; FIFO where the stream begins."""
 
 
 def build_graph(
@@ -127,9 +128,7 @@ class _GraphBuilder:
 
     def build(self) -> tuple[Graph, Layout]:
         line = self._lines()
-        first = tuple(
-            self._threads(number, script) for number, script in enumerate(self.scripts)
-        )
+        first = tuple(self._threads(number, script) for number, script in enumerate(self.scripts))
         self._totals(line[:, 5])
         self._nodes(line[:, 5])
         child = self._children()
@@ -272,9 +271,7 @@ class _GraphBuilder:
     def _messages(self, root: Ints) -> tuple[dict[int, int], list[Ints]]:
         """Cut every stream where any operation on it begins or ends."""
         known = list(self.boundaries)
-        pairs = [
-            np.unique(root[fifos] * len(known) + bounds) for fifos, bounds in self.marks
-        ]
+        pairs = [np.unique(root[fifos] * len(known) + bounds) for fifos, bounds in self.marks]
         users: dict[int, set[int]] = {}
         for pair in np.unique(np.concatenate([np.zeros(0, np.int64), *pairs])).tolist():
             users.setdefault(pair // len(known), set()).add(pair % len(known))
@@ -314,7 +311,9 @@ class _GraphBuilder:
     # -- starts ----------------------------------------------------------------------------
 
     def _ops(self) -> tuple[Ints, Ints, Ints]:
-        rows, terms, followers = [], [], []
+        rows: list[list[int]] = []
+        terms: list[Term] = []
+        followers: list[int] = []
         for script in self.scripts:
             after: list[list[int]] = [[] for _ in script.ops]
             for k, op in enumerate(script.ops):

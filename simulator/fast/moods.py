@@ -11,18 +11,18 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.engine.jit import kernel
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.checks import ends_of, units_of
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
+from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT, Script
 from tilewright.simulator.fast.segments import M, R, T, append, append_slice, excess
 from tilewright.simulator.fast.solve import (
     X_COMPLETION,
     X_ISSUE,
     Times,
-    credits,
     last_time,
+    space_credits,
 )
 from tilewright.simulator.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
@@ -70,7 +70,7 @@ def element_cycles(
 def _tally(marks: Marks) -> Ints:
     counts = np.bincount(marks, minlength=8)
     busy = int(counts[MARK_BUSY:].sum())
-    out = int(counts[MARK_OUTPUT : MARK_BUSY].sum())
+    out = int(counts[MARK_OUTPUT:MARK_BUSY].sum())
     return np.array([counts[0], busy, counts[MARK_INPUT], out], dtype=np.int64)
 
 
@@ -117,7 +117,7 @@ def due_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     n = append(out, 0, times.start[u], 0, 1)
     if size == 1:
         return n
-    return append_slice(out, n, times.segment[u], (times.count[u], 0, size - 1, gap))
+    return append_slice(out, n, times.segment[u], (times.pieces[u], 0, size - 1, gap))
 
 
 @kernel
@@ -127,7 +127,14 @@ def space_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     if port < 0:
         return 0
     first = graph.port[port, at.P_CHILD]
-    return credits(graph, times, out, u, graph.child[first])
+    return space_credits(graph, times, out, u, graph.child[first])
+
+
+@kernel
+def mark(marks: Marks, begin: int, end: int, bit: int) -> None:
+    """Set a bit in a range of cycles."""
+    for t in range(begin, min(end, marks.size)):
+        marks[t] |= np.uint8(bit)
 
 
 @kernel
@@ -137,7 +144,7 @@ def paint(graph: Graph, times: Times, events: Ints, first: int, marks: Marks) ->
     for i in range(events.shape[0]):
         kind, value = events[i, 0], events[i, 1]
         if kind == ADVANCE:
-            marks[now : now + value] |= MARK_BUSY
+            mark(marks, now, now + value, MARK_BUSY)
             now += value
         elif kind == WAIT:
             done = last_time(times, first + value) + times.header[X_COMPLETION]
@@ -146,7 +153,7 @@ def paint(graph: Graph, times: Times, events: Ints, first: int, marks: Marks) ->
             u = first + value
             paint_unit(graph, times, u, marks)
             if graph.unit[u, at.U_ASYNC] == 1:
-                marks[now : now + times.header[X_ISSUE]] |= MARK_BUSY
+                mark(marks, now, now + times.header[X_ISSUE], MARK_BUSY)
                 now += times.header[X_ISSUE]
             else:
                 now = last_time(times, u) + graph.unit[u, at.U_GAP]
@@ -160,7 +167,7 @@ def paint_unit(graph: Graph, times: Times, u: int, marks: Marks) -> None:
     count = space_times(graph, times, u, space)
     piece = done = 0
     due = times.start[u]
-    for i in range(times.count[u]):
+    for i in range(times.pieces[u]):
         row = times.segment[u, i]
         for k in range(row[M]):
             t = row[T] + row[R] * k
@@ -171,10 +178,10 @@ def paint_unit(graph: Graph, times: Times, u: int, marks: Marks) -> None:
                 if done == space[piece, M]:
                     piece += 1
                     done = 0
-            marks[due:free] |= MARK_OUTPUT
-            marks[free:t] |= MARK_INPUT
-            marks[t : t + gap] |= MARK_BUSY
+            mark(marks, due, free, MARK_OUTPUT)
+            mark(marks, free, t, MARK_INPUT)
+            mark(marks, t, t + gap, MARK_BUSY)
             due = t + gap
     if graph.unit[u, at.U_ASYNC] == 1 and times.header[X_COMPLETION] > 1:
         last = due - gap
-        marks[last : last + times.header[X_COMPLETION]] |= MARK_BUSY
+        mark(marks, last, last + times.header[X_COMPLETION], MARK_BUSY)

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.jit import kernel
 from tilewright.simulator.fast.checks import LINE_ROOT, ends_of, units_of
 from tilewright.simulator.fast.graph import (
     P_LATENCY,
     P_SOURCE,
     P_WORDS,
-    U_KIND,
     THREAD,
+    U_KIND,
     Graph,
     Ints,
     Layout,
 )
+from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.moods import element_cycles, main_ends
 from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, WAIT, WORK, Script
 from tilewright.simulator.fast.segments import M, R, T
@@ -57,7 +57,7 @@ def arrivals(solution: Solution) -> dict[int, Ints]:
     """Return the cycles at which words arrive at each FIFO of an edge output."""
     graph, times = solution.graph, solution.times
     found = {}
-    room = int(times.count.sum()) + 1
+    room = int(times.pieces.sum()) + 1
     work = np.empty((room, 3), dtype=np.int64)
     for fifo in np.flatnonzero(solution.network.kind == EDGE_OUT).tolist():
         source, latency = graph.port[fifo, P_SOURCE], graph.port[fifo, P_LATENCY]

@@ -144,7 +144,7 @@ def _solve(machine: Machine) -> Solution:
             break
     if times.header[X_OUTCOME] != SOLVED:
         raise NotCovered("the times do not settle in a few segments")
-    if (times.count == 0).any():
+    if (times.pieces == 0).any():
         raise NotCovered("operations wait for each other")
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times)
@@ -156,9 +156,9 @@ def _granted(solution: Solution) -> Certificate:
     return Certificate(
         True,
         "",
-        int(times.count.size),
+        int(times.pieces.size),
         int(times.header[X_EVALUATIONS]),
-        int(times.count.max(initial=0)),
+        int(times.pieces.max(initial=0)),
     )
 
 

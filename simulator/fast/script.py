@@ -283,9 +283,7 @@ class ScriptWalker:
                 continue
             op = int(store[at_pc + 1])
             body += int(store[op + at.O_LOAD]) + self.busy(op)
-            self.runs[int(store[op + at.O_NUMBER])] += (
-                times * count * int(store[op + at.O_EXTENT])
-            )
+            self.runs[int(store[op + at.O_NUMBER])] += times * count * int(store[op + at.O_EXTENT])
             self._check_races(self._words_of(op, ranges))
             at_pc += at.I_WIDTH
         turns = (count - 1) * int(store[at.K_LOOP]) + int(store[at.K_NOT_TAKEN])

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.fast.jit import kernel
 
 Ints = npt.NDArray[np.int64]
 NEVER: Final = -(1 << 60)
@@ -23,7 +23,7 @@ T, R, M = range(3)
 
 
 @kernel
-def append(out: Ints, n: int, t: int, r: int, m: int) -> int:  # noqa: PLR0913, PLR0911
+def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
     """Append a segment, merged with the last one where the sequence goes on evenly."""
     if n < 0 or m <= 0:
         return n

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.layout import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
+from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -46,7 +47,7 @@ class Times(NamedTuple):
 
     segment: Ints
     """(units, room, 3)."""
-    count: Ints
+    pieces: Ints
     """Segments per unit; 0: not known."""
     start: Ints
     """Dispatch of each unit, the earliest cycle of its first element."""
@@ -59,15 +60,15 @@ class Times(NamedTuple):
 
 
 @kernel
-def last_time(times: Times, u: int) -> int:
+def last_time(times: Times, u: int) -> Word:
     """Return the time of a known unit's last word."""
-    last = times.count[u] - 1
+    last = times.pieces[u] - 1
     row = times.segment[u, last]
     return row[T] + row[R] * (row[M] - 1)
 
 
 @kernel
-def find_entry(graph: Graph, port: int, index: int) -> int:
+def find_entry(graph: Graph, port: int, index: int) -> Word:
     """Return the entry of a port that holds an index."""
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT] - 1
@@ -101,8 +102,8 @@ def gather(
         u = graph.entry[e, 0]
         skip = index - graph.entry[e, 1]
         take = min(size, graph.unit[u, at.U_SIZE] - skip)
-        if times.count[u] > 0:
-            n = append_slice(out, n, times.segment[u], (times.count[u], skip, take, shift))
+        if times.pieces[u] > 0:
+            n = append_slice(out, n, times.segment[u], (times.pieces[u], skip, take, shift))
         elif strict:
             return UNKNOWN
         else:
@@ -119,8 +120,8 @@ def start_of(graph: Graph, times: Times, u: int) -> int:
     row = graph.unit[u]
     first = row[at.U_FIRST]
     if row[at.U_KIND] != at.THREAD:
-        return 0 if u == first else (
-            last_time(times, u - 1) + 1 if times.count[u - 1] > 0 else NEVER
+        return (
+            0 if u == first else (last_time(times, u - 1) + 1 if times.pieces[u - 1] > 0 else NEVER)
         )
     found = NEVER
     op = graph.op[row[at.U_OP]]
@@ -128,7 +129,7 @@ def start_of(graph: Graph, times: Times, u: int) -> int:
         kind, other, cycles = graph.term[i, 0], first + graph.term[i, 1], graph.term[i, 2]
         base = 0
         if kind >= AFTER:
-            if times.count[other] == 0:
+            if times.pieces[other] == 0:
                 return NEVER
             if kind == COMPLETE:
                 base = last_time(times, other) + times.header[X_COMPLETION]
@@ -141,13 +142,11 @@ def start_of(graph: Graph, times: Times, u: int) -> int:
 
 
 @kernel
-def credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> int:
+def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> int:
     """Write the cycles from which a channel has space for each of a unit's words."""
     row, channel = graph.unit[u], graph.port[child]
     index = row[at.U_OUT_AT] - channel[at.P_SPACE]
-    return gather(
-        graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), False
-    )
+    return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), False)
 
 
 @kernel
@@ -176,7 +175,7 @@ def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
     if port >= 0:
         first = graph.port[port, at.P_CHILD]
         for i in range(first, first + graph.port[port, at.P_CHILDREN]):
-            k = credits(graph, times, work[2], u, graph.child[i])
+            k = space_credits(graph, times, work[2], u, graph.child[i])
             if k < 0:
                 return FULL
             n = upper(work[1 - here], work[here], work[2], (n, k))
@@ -245,7 +244,7 @@ def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
         other = graph.entry[e, 0]
         skip = index - graph.entry[e, 1]
         take = min(end - index, graph.unit[other, at.U_SIZE] - skip)
-        if times.count[other] > 0:
+        if times.pieces[other] > 0:
             span = (index - begin, skip, take, channel[at.P_CREDIT])
             if exceeds(times, u, other, span):
                 enqueue(times, other)
@@ -292,11 +291,11 @@ def update(graph: Graph, times: Times, u: int) -> int:
     if n < 0 or n > times.segment.shape[1]:
         return False
     work, mine = times.work[3], times.segment[u]
-    old = times.count[u]
+    old = times.pieces[u]
     if old > 0 and times.start[u] == start and same(mine, work, (old, n)):
         return True
     times.start[u] = start
-    times.count[u] = n
+    times.pieces[u] = n
     for i in range(n):
         for column in range(3):
             mine[i, column] = work[i, column]

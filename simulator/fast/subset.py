@@ -52,7 +52,7 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (EdgeOutput, "name side first positions color dtype count"),
     )
 }
-CODE: Final = frozenset("name buffers dsds input_queues output_queues tasks".split())
+CODE: Final = frozenset({"name", "buffers", "dsds", "input_queues", "output_queues", "tasks"})
 
 
 def check_program(program: Program) -> None:
@@ -60,8 +60,8 @@ def check_program(program: Program) -> None:
     _check(program, KNOWN[Program])
     for code in program.codes:
         _check(code, CODE)
-        for part in (*code.dsds, *code.tasks):
-            _check_known(part)
+        for named in (*code.dsds, *code.tasks):
+            _check_known(named)
         for task in code.tasks:
             for instruction in _instructions(task.body):
                 _check_known(instruction)

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_memory, read_word, step_position, write_word
-from tilewright.simulator.engine.jit import kernel
-from tilewright.simulator.engine.task import control, load_operands
+from tilewright.simulator.engine.task import load_operands
 from tilewright.simulator.engine.values import combine
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
+from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
 from tilewright.simulator.store import Parts
@@ -48,14 +48,14 @@ class Flow(NamedTuple):
 
 
 @kernel
-def fifo_of(flow: Flow, thread: int, which: int) -> int:
+def fifo_of(flow: Flow, thread: int, which: int) -> at.Word:
     """Return the FIFO of a thread's operand."""
     queue = flow.store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
     return (queue - flow.fifo) // at.F_WIDTH
 
 
 @kernel
-def lacking(flow: Flow, e: int, op: int) -> int:
+def lacking(flow: Flow, e: int, op: int) -> at.Word:
     """Return the stream that lacks words for an operation, or NOBODY."""
     for which in range(1, 3):
         row = flow.store[op + at.O_OPERANDS + which]
@@ -84,7 +84,7 @@ def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
 
 
 @kernel
-def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) -> int:
+def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) -> at.Word:
     """Return a source's value number i."""
     row, place, data = source
     if data >= 0:
@@ -174,6 +174,29 @@ def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
 
 
 @kernel
+def after_control(store: at.Table, e: int, pc: int) -> at.Word:
+    """Do an instruction on counters; return the next one's address.
+
+    Tasks run in the order of the script, so instructions on tasks have no effect here.
+    """
+    code, limit = store[pc], store[pc + 2]
+    slot = store[e + at.E_VARIABLES] + store[pc + 1]
+    if code == at.I_JUMP:
+        return store[pc + 3]
+    if code in (at.I_LOOP, at.I_SET):
+        store[slot] = limit
+    elif code == at.I_ADD:
+        store[slot] += limit
+    elif code == at.I_END_LOOP:
+        store[slot] += 1
+        if store[slot] < limit:
+            return store[pc + 3]
+    elif code == at.I_UNLESS_BELOW and store[slot] >= limit:
+        return store[pc + 3]
+    return pc + at.I_WIDTH
+
+
+@kernel
 def run_element(flow: Flow, i: int, top: int) -> int:
     """Run an element until it lacks words or is done; return the stack's height."""
     store = flow.store
@@ -191,10 +214,8 @@ def run_element(flow: Flow, i: int, top: int) -> int:
             if not next_task(flow, i):
                 store[at.S_EVENTS] += 1
                 return top
-        elif code == at.I_JUMP:
-            store[e + at.E_PC] = store[pc + 3]
         else:
-            control(store, e)
+            store[e + at.E_PC] = after_control(store, e, pc)
     return top
 
 
