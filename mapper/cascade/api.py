@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.boundary import Boundaries, boundaries_of
-from tilewright.mapper.cascade.fold import Graph, graph_of, steps_of
+from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
+from tilewright.mapper.cascade.boundary import boundaries_of
+from tilewright.mapper.cascade.fold import START, Graph, graph_of, steps_of
 from tilewright.mapper.cascade.labels import Folded, Label, LabelPass, Value
+from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.result import CascadeResult
 from tilewright.mapper.cascade.room import Room, room_of
 from tilewright.mapper.cascade.table import Table, TableMaker
-from tilewright.mapper.cascade.tree import TreeBuilder, body_of
+from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.score import Score
-from tilewright.mapper.search.errors import InternalError
-from tilewright.mapper.search.judge import TOLERANCE
-from tilewright.mapper.search.metrics import Objective
-from tilewright.mapper.search.result import Certificate
+from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.metrics import Objective
+from tilewright.mapper.searches.result import Certificate
 from tilewright.mapper.workload import Workload, load_workload
 
 VALUES: dict[Objective, Value] = {
@@ -51,37 +53,53 @@ def fused_search(
     began = time.monotonic()
     arch = arch if isinstance(arch, Arch) else load_arch(arch)
     workload = workload if isinstance(workload, Workload) else load_workload(workload)
-    value = VALUES[_objective(objective)]
     boundaries = boundaries_of(workload)
-    flats = [flatten(arch, workload.scope(einsum)) for einsum in workload.einsums]
-    _check_computes(workload, [len(found) for found in flats])
-    runs = [(e, flat) for e, found in zip(workload.einsums, flats, strict=True) for flat in found]
-    room = room_of(runs)
-    maker = TableMaker(boundaries, conventions, room.capacity, objective != "energy")
-    tables = [
-        tuple(maker.table(einsum, flat, number) for number, flat in enumerate(found))
-        for einsum, found in zip(workload.einsums, flats, strict=True)
+    goal = _objective(objective)
+    plan = _plan(arch, workload)
+    maker = TableMaker(boundaries, conventions, plan.room.capacity, goal != "energy")
+    lone = LoneSolver(arch, workload, conventions, plan.room)
+    tables: list[tuple[Table | LoneTable, ...]] = [
+        (lone.table(einsum, goal),)
+        if einsum.is_copy
+        else tuple(maker.table(einsum, flat, number) for number, flat in enumerate(flats))
+        for einsum, flats in plan.runs
     ]
     graph = graph_of(steps_of(boundaries, tables))
     deadline = inf if budget is None else began + budget
-    folded = LabelPass(graph, room.capacity, value, deadline).solve()
-    best = _best(folded, room)
-    mapping = _mapping(graph, best, boundaries, room)
+    folded = LabelPass(graph, plan.room.capacity, VALUES[goal], deadline).solve()
+    best = _best(folded, plan.room)
+    mapping = mapping_of(graph, best, boundaries, plan.room)
     score = evaluate(arch, workload, mapping, conventions)
-    _confirm(best, score)
-    return CascadeResult(
-        mapping,
-        score,
-        _certificate(_objective(objective), value(score.energy, score.latency), boundaries, room),
-        replace(
-            maker.statistics,
-            labels=maker.statistics.labels + folded.labels,
-            evaluations=1,
-            seconds=time.monotonic() - began,
-        ),
-        _on_chip(graph, best),
-        graph.keys,
+    _confirm(goal, best, score)
+    statistics = replace(
+        maker.statistics,
+        labels=maker.statistics.labels + folded.labels,
+        evaluations=1,
+        seconds=time.monotonic() - began,
     )
+    certificate = _certificate(goal, score, graph, scope_of(boundaries, plan.room, conventions))
+    on_chip = on_chip_in(graph, best)
+    return CascadeResult(mapping, score, certificate, statistics, on_chip, graph.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The Einsums with the ways to their computes, and the memories that all of them see."""
+
+    runs: tuple[tuple[Einsum, tuple[FlatArch, ...]], ...]
+    room: Room
+
+
+def _plan(arch: Arch, workload: Workload) -> _Plan:
+    runs = tuple((e, tuple(flatten(arch, workload.scope(e)))) for e in workload.einsums)
+    for einsum, flats in runs:
+        if not flats:
+            raise TilewrightError(
+                f"no Compute of the architecture is enabled for {einsum.name}",
+                instead="look at the `enabled` of its Computes",
+            )
+    room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
+    return _Plan(runs, room)
 
 
 def _objective(name: str) -> Objective:
@@ -90,15 +108,6 @@ def _objective(name: str) -> Objective:
             return objective
     names = ", ".join(VALUES)
     raise TilewrightError("unknown objective", value=name, instead=f"one of: {names}")
-
-
-def _check_computes(workload: Workload, counts: list[int]) -> None:
-    for einsum, count in zip(workload.einsums, counts, strict=True):
-        if not count:
-            raise TilewrightError(
-                f"no Compute of the architecture is enabled for {einsum.name}",
-                instead="look at the `enabled` of its Computes",
-            )
 
 
 def _best(folded: Folded, room: Room) -> Label:
@@ -115,65 +124,26 @@ def _best(folded: Folded, room: Room) -> Label:
     )
 
 
-def chosen_rows(best: Label) -> list[tuple[Label, int]]:
-    """Return the labels from the first Einsum to the last, with their numbers."""
-    found: list[Label] = []
-    label: Label | None = best
-    while label is not None and label.row is not None:
-        found.append(label)
-        label = label.before
-    return [(one, number) for number, one in enumerate(reversed(found))]
-
-
-def _mapping(graph: Graph, best: Label, boundaries: Boundaries, room: Room) -> Mapping:
-    bodies = []
-    shared = []
-    for label, number in chosen_rows(best):
-        assert label.row is not None
-        step = graph.steps[number]
-        bodies.append(body_of(step.tables[label.row.table], label.row, label.point))
-        shared.append(len(label.kept))
-    return TreeBuilder(bodies, shared[:-1], boundaries.users, room.inner or room.outer).mapping()
-
-
-def _confirm(best: Label, score: Score) -> None:
-    """Check the search's numbers against the model's."""
-    for name, mine, its in (
-        ("energy", best.energy, score.energy),
-        ("latency", best.latency or score.latency, score.latency),
-    ):
+def _confirm(goal: Objective, best: Label, score: Score) -> None:
+    """Check the search's numbers against the model's; without need the search has no latency."""
+    pairs = [("energy", best.energy, score.energy), ("latency", best.latency, score.latency)]
+    for name, mine, its in pairs[:1] if goal == "energy" else pairs:
         if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
             raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
 
 
-def _on_chip(graph: Graph, best: Label) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for label, number in chosen_rows(best):
-        assert label.row is not None
-        table: Table = graph.steps[number].tables[label.row.table]
-        pairs = zip(table.boundary, label.row.depths, strict=True)
-        names |= {tensor: None for tensor, depth in pairs if depth >= 0}
-    return tuple(names)
-
-
-def _certificate(
-    objective: Objective, value: float, boundaries: Boundaries, room: Room
-) -> Certificate:
-    return Certificate("optimal", objective, value, value, scope_of(boundaries, room))
-
-
-def scope_of(boundaries: Boundaries, room: Room) -> str:
-    """Say over which mappings the answer is optimal."""
-    if room.inner is None or not boundaries.chip:
-        return f"mappings with even tiles in which Einsums exchange tensors through {room.outer}"
-    names = [t for t in boundaries.workload.tensors if t in boundaries.chip]
-    outside = [t for t in boundaries.workload.tensors if t in boundaries.backed]
-    text = (
-        f"fused and unfused mappings with even tiles, Einsums in the order given: each of"
-        f" {', '.join(names)} is backed in {room.outer} or {room.inner}; Einsums share loops over"
-        " rank variables of one name, at most one per variable, above the lowest tensor that they"
-        f" exchange in {room.inner} and relevant to all of them"
-    )
-    if outside:
-        text += f"; {', '.join(outside)}: backed in {room.outer}"
-    return text
+def _certificate(objective: Objective, score: Score, graph: Graph, scope: str) -> Certificate:
+    """Say how good the answer is: what copies could still save is the only gap."""
+    value = VALUES[objective](score.energy, score.latency)
+    slack = [t.slack for step in graph.steps for t in step.tables if isinstance(t, LoneTable)]
+    energy = score.energy - sum(one[0] for one in slack)
+    latency = score.latency - sum(one[1] for one in slack)
+    if objective != "edp":
+        lower = VALUES[objective](energy, latency)
+    elif not slack:
+        lower = value
+    else:
+        least = graph.rest[0][START]
+        lower = (least[0] - score.energy + energy) * (least[1] - score.latency + latency)
+    optimal = value <= lower * (1 + TOLERANCE)
+    return Certificate("optimal" if optimal else "bounded", objective, value, lower, scope)

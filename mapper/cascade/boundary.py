@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.search.cascade import shared_tensors
+from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.workload import Workload
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.table import Loop, Row, Table
 
 # contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there)
@@ -45,7 +46,7 @@ class Step:
     contested tensors that a later Einsum touches.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[Table | LoneTable, ...]
     before: tuple[Extent, ...]
     shared: tuple[tuple[int, int], ...]
     kept: tuple[tuple[int | None, int | None], ...]
@@ -76,7 +77,9 @@ class Edge:
     target: Key
 
 
-def steps_of(boundaries: Boundaries, tables: Sequence[tuple[Table, ...]]) -> tuple[Step, ...]:
+def steps_of(
+    boundaries: Boundaries, tables: Sequence[tuple[Table | LoneTable, ...]]
+) -> tuple[Step, ...]:
     """Prepare how each Einsum is joined; `tables`: one per compute that can do it."""
     steps: list[Step] = []
     before: tuple[str, ...] = ()
@@ -90,7 +93,7 @@ def steps_of(boundaries: Boundaries, tables: Sequence[tuple[Table, ...]]) -> tup
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
         contested = boundaries.contested
-        touched = {t: _extent(table, t) for t in table.einsum.tensors if t in contested}
+        touched = {t: _extent(table, t) for t in table.widths if t in contested}
         later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
         sizes = tuple(extents[t] for t in before)
         steps.append(Step(several, sizes, shared, kept, new, touched, later))
@@ -99,7 +102,7 @@ def steps_of(boundaries: Boundaries, tables: Sequence[tuple[Table, ...]]) -> tup
     return tuple(steps)
 
 
-def _extent(table: Table, tensor: str) -> Extent:
+def _extent(table: Table | LoneTable, tensor: str) -> Extent:
     bounds = table.einsum.bounds
     variables = sorted(table.einsum.access(tensor).rank_variables)
     return Extent(tuple((v, bounds[v]) for v in variables), table.widths[tensor])

@@ -14,7 +14,7 @@ from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.mapspace.placement import Holder, Template
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.errors import UnsupportedFeature
+from tilewright.mapper.searches.errors import UnsupportedFeature
 
 _INSTEAD = "search without fusion"
 

@@ -19,10 +19,10 @@ from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, skeleton
-from tilewright.mapper.search.errors import UnsupportedFeature
-from tilewright.mapper.search.fields import Fields
-from tilewright.mapper.search.kernels import ENERGY, Floats
-from tilewright.mapper.search.program import (
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.kernels import ENERGY, Floats
+from tilewright.mapper.searches.program import (
     MAX_VARIANTS,
     Charge,
     Close,
@@ -32,10 +32,10 @@ from tilewright.mapper.search.program import (
     Program,
     Slide,
 )
-from tilewright.mapper.search.routes import Add, Route, Router
-from tilewright.mapper.search.tables import Engine, Outlook, Table, merged
-from tilewright.mapper.search.taps import taps
-from tilewright.mapper.search.trie import Node, grow
+from tilewright.mapper.searches.routes import Add, Route, Router
+from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
+from tilewright.mapper.searches.taps import taps
+from tilewright.mapper.searches.trie import Node, grow
 
 
 @dataclass(frozen=True, slots=True)

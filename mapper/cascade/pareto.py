@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tilewright.mapper.search.kernels import Floats, Ints
+from tilewright.mapper.searches.kernels import Floats, Ints
 
 _NOISE = 1e-13  # relative: sums of the same terms in another order
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.score import Score
-from tilewright.mapper.search.result import Certificate, Statistics
+from tilewright.mapper.searches.result import Certificate, Statistics
 
 
 @dataclass(frozen=True, slots=True)

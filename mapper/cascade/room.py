@@ -10,7 +10,7 @@ from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.layout import memories_of
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.search.errors import UnsupportedFeature
+from tilewright.mapper.searches.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Holder
-from tilewright.mapper.search.kernels import Floats, Ints
-from tilewright.mapper.search.metrics import Metrics
-from tilewright.mapper.search.tables import Engine
+from tilewright.mapper.searches.kernels import Floats, Ints
+from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.tables import Engine
 
 Gaps = tuple[tuple[int, int], ...]  # (variable, region holder that its loop stands right above)
 

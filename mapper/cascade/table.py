@@ -13,12 +13,12 @@ from tilewright.mapper.cascade.lower import LowerSearch, Part, Solved, parts
 from tilewright.mapper.cascade.rows import Block, RowMaker, Rules, Shape, Source, gaps_of
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.fields import fields
-from tilewright.mapper.search.identical import signature
-from tilewright.mapper.search.metrics import Metrics
-from tilewright.mapper.search.problem import leaks_of, refuse_unsupported
-from tilewright.mapper.search.result import Statistics
-from tilewright.mapper.search.tables import Engine
+from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.identical import signature
+from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
+from tilewright.mapper.searches.result import Statistics
+from tilewright.mapper.searches.tables import Engine
 
 Loop = tuple[str, int]  # rank variable, tile shape
 Point = tuple[float, ...]  # energy, latency, bits above loop 1 … n, bits in all

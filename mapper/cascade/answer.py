@@ -1,0 +1,71 @@
+"""From the best label to the mapping, and what the answer is optimal over."""
+
+from __future__ import annotations
+
+from tilewright.mapper.cascade.boundary import Boundaries, is_simple
+from tilewright.mapper.cascade.fold import Graph
+from tilewright.mapper.cascade.labels import Label
+from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.room import Room
+from tilewright.mapper.cascade.table import Row
+from tilewright.mapper.cascade.tree import Body, TreeBuilder, body_of
+from tilewright.mapper.mapping import Mapping
+
+
+def chosen_rows(best: Label) -> list[tuple[Label, Row]]:
+    """Return the labels from the first Einsum to the last, with their rows."""
+    found: list[tuple[Label, Row]] = []
+    label: Label | None = best
+    while label is not None and label.row is not None:
+        found.append((label, label.row))
+        label = label.before
+    return found[::-1]
+
+
+def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) -> Mapping:
+    """Return the mapping that a complete label stands for."""
+    bodies: list[Body] = []
+    shared: list[int] = []
+    for (label, row), step in zip(chosen_rows(best), graph.steps, strict=True):
+        table = step.tables[row.table]
+        if isinstance(table, LoneTable):
+            bodies.append(table.body)
+        else:
+            bodies.append(body_of(table, row, label.point))
+        shared.append(len(label.kept))
+    memory = room.inner or room.outer
+    return TreeBuilder(bodies, shared[:-1], boundaries.users, memory).mapping()
+
+
+def on_chip_in(graph: Graph, best: Label) -> tuple[str, ...]:
+    """Return the tensors that a complete label keeps on chip, in order of first use."""
+    names: dict[str, None] = {}
+    for (_, row), step in zip(chosen_rows(best), graph.steps, strict=True):
+        pairs = zip(step.tables[row.table].boundary, row.depths, strict=True)
+        names |= {tensor: None for tensor, depth in pairs if depth >= 0}
+    return tuple(names)
+
+
+def scope_of(boundaries: Boundaries, room: Room, conventions: str) -> str:
+    """Say over which mappings the answer is optimal."""
+    workload = boundaries.workload
+    chip = [t for t in workload.tensors if t in boundaries.chip]
+    outside = [t for t in workload.tensors if t in boundaries.backed]
+    text = "mappings with even tiles, the Einsums one after the other in the order given"
+    if room.inner is None or not chip:
+        text += f", in which they exchange tensors through {room.outer}"
+    else:
+        text += (
+            f", fused or not: each of {', '.join(chip)} is backed in {room.outer} or {room.inner};"
+            " Einsums share loops over rank variables of one name, at most one per variable, above"
+            f" the lowest tensor that they exchange in {room.inner} and relevant to all of those"
+        )
+        if outside:
+            text += f"; {', '.join(outside)}: backed in {room.outer}"
+    copies = [e.name for e in workload.einsums if e.is_copy]
+    if copies:
+        text += f"; copies ({', '.join(copies)}) are mapped alone"
+    sliding = [e.name for e in workload.einsums if not is_simple(e)]
+    if sliding and conventions != "accelforge":
+        text += f"; in {', '.join(sliding)} no two tensors slide over the same loop"
+    return text
