@@ -137,12 +137,12 @@ def executed() -> None:
 
 def studied(folder: Path) -> None:
     """Let Optuna propose designs; every one is recorded, also those that cannot be built."""
-    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 16})
+    study = load_study(path_of("studies", "wafer_matvec"), {"search.trials": 16, "SCALE": 32})
     result = start_study(study, folder / "run", Execution(workers=1))
     built = [trial for trial in result.trials if trial.status == "feasible"]
     print(
         f"{len(result.trials)} trials, {len(built)} could be built, "
-        f"{len(result.front['trials'])} designs on the Pareto front"
+        f"{len(result.front['front'])} designs on the Pareto front"
     )
     assert (folder / "run" / "report.html").exists()
 

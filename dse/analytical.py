@@ -16,7 +16,7 @@ from tilewright.dse.study_file import MapperObjective
 if TYPE_CHECKING:
     from tilewright.mapper.mapping import Mapping, Node
     from tilewright.mapper.score import Score
-    from tilewright.mapper.search.result import SearchResult
+    from tilewright.mapper.searches.result import SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class AnalyticalEvaluator:
 
     def evaluate(self, point: Point) -> Outcome:
         """Score a design; raises a TilewrightError if no mapping of the workload fits it."""
-        from tilewright.mapper.search.api import search
+        from tilewright.mapper.searches.api import search
 
         arch, work = architecture(self.arch, point), workload(self.workload, point)
         result = search(arch, work, objective=self.objective)

@@ -11,7 +11,7 @@ from tilewright.dse.units import label, quantity
 
 if TYPE_CHECKING:
     from tilewright.arch.tree import Arch
-    from tilewright.mapper.search.result import SearchResult
+    from tilewright.mapper.searches.result import SearchResult
     from tilewright.mapper.workload import Workload
 
 
@@ -66,7 +66,7 @@ class MappingAnswer:
 
 def find_mapping(arch: Arch, workload: Workload, how: tuple[Any, str | None, str]) -> MappingAnswer:
     """Search with `how` = (objective, Einsum or None for all, conventions)."""
-    from tilewright.mapper.search.api import search
+    from tilewright.mapper.searches.api import search
 
     objective, einsum, conventions = how
     start = time.perf_counter()

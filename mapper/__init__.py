@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tilewright.mapper.mapping import Mapping
     from tilewright.mapper.mapping_file import load_mapping
     from tilewright.mapper.score import Score
-    from tilewright.mapper.search.api import search
+    from tilewright.mapper.searches.api import search
     from tilewright.mapper.workload import Workload, load_workload
 
 __all__ = [
@@ -41,6 +41,6 @@ __getattr__ = lazily(
         "grid_candidate": "tilewright.mapper.candidate",
         "load_mapping": "tilewright.mapper.mapping_file",
         "load_workload": "tilewright.mapper.workload",
-        "search": "tilewright.mapper.search.api",
+        "search": "tilewright.mapper.searches.api",
     },
 )

@@ -10,10 +10,10 @@ from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workl
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.exact import ExactSearch
-from tilewright.mapper.search.exhaustive import ExhaustiveSearch
-from tilewright.mapper.search.judge import Judge
-from tilewright.mapper.search.metrics import Goal, Objective
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.workload import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}

@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.arch.load import load_arch
 from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.search.api import search
+from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import Workload, load_workload
 
 METRICS = {"ENERGY": "energy", "LATENCY": "latency", "ENERGY_DELAY_PRODUCT": "edp"}

@@ -74,7 +74,7 @@ def run(*arguments):
 def test_analytical_model_scores_the_best_mapping(files):
     from tilewright.arch.load import load_arch
     from tilewright.mapper.evaluation import evaluate
-    from tilewright.mapper.search.api import search
+    from tilewright.mapper.searches.api import search
 
     model = AnalyticalEvaluator(*files, "energy")
     few = model.evaluate({"arch.variables.Lanes": 1})

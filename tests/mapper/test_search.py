@@ -13,14 +13,14 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.api import search
-from tilewright.mapper.search.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.search.exact import ExactSearch
-from tilewright.mapper.search.exhaustive import ExhaustiveSearch
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.problem import touched
-from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
-from tilewright.mapper.search.sampling import RandomSearch
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.problem import touched
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.sampling import RandomSearch
 from tilewright.mapper.workload import Workload, load_workload
 
 ARCH = """
@@ -144,7 +144,7 @@ def test_product_of_sums_is_the_least_over_all_pairs() -> None:
 
 def front_of(design: Arch, work: Workload, name: str) -> list[tuple[float, float]]:
     """Return (energy, latency) at many prices of a second: more than the hull of the front."""
-    from tilewright.mapper.search.solver import Solver
+    from tilewright.mapper.searches.solver import Solver
 
     solver = Solver(design, work, "default", ExactSearch())
     einsum = work.einsum(name)
@@ -224,7 +224,7 @@ def test_budget_that_is_used_up_gives_an_answer_and_no_false_proof(objective: st
 
 def test_bounded_memory_gives_up_the_proof_only(monkeypatch: pytest.MonkeyPatch) -> None:
     best = search(arch(BUF__size=96), chain(12, 16)).certificate.value
-    monkeypatch.setattr("tilewright.mapper.search.dynamic.MAX_LABELS", 4)
+    monkeypatch.setattr("tilewright.mapper.searches.dynamic.MAX_LABELS", 4)
     small = search(arch(BUF__size=96), chain(12, 16)).certificate
     assert small.kind == "bounded"
     assert small.lower_bound <= best * (1 + 1e-9) <= small.value * (1 + 2e-9)
@@ -250,7 +250,7 @@ class Liar:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         honest = ExactSearch().find(space, goal, budget).best
         assert honest is not None
-        claim = Candidate(honest.mapping, honest.energy / 2, honest.latency)
+        claim = EinsumMapping(honest.mapping, honest.energy / 2, honest.latency)
         return SpaceResult(claim, claim.energy, True, Statistics())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.search import kernels
+from tilewright.mapper.searches import kernels
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels

@@ -12,8 +12,8 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.placement import Holder, Template
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.judge import Judge
-from tilewright.mapper.search.result import Candidate
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.result import EinsumMapping
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
 EINSUMS = (
@@ -343,13 +343,13 @@ def _above(space: Mapspace, node: Temporal | Spatial, memory: str) -> bool:
     return space.frame.level(node.component) <= space.frame.level(memory)
 
 
-def best_by_brute_force(space: Mapspace, limit: int) -> list[Candidate] | None:
+def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
     """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
     judge = Judge(space)
-    found: list[Candidate] = []
+    found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
-        legal: list[tuple[Candidate, Lanes]] = []
+        legal: list[tuple[EinsumMapping, Lanes]] = []
         for lanes in _all_lanes(space.einsum, space.frame.components):
             for mapping in _mappings(space, template, lanes):
                 looked += 1
@@ -365,7 +365,7 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[Candidate] | None:
     return found
 
 
-def _well_used(space: Mapspace, legal: list[tuple[Candidate, Lanes]]) -> list[Candidate]:
+def _well_used(space: Mapspace, legal: list[tuple[EinsumMapping, Lanes]]) -> list[EinsumMapping]:
     """Apply min_usage: where none reaches it, keep the highest usage; the innermost decides."""
     for component in reversed(space.frame.components):
         for dim in reversed(component.spatial):

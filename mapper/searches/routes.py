@@ -16,8 +16,8 @@ from tilewright.mapper.einsum import TensorAccess
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Slot
-from tilewright.mapper.search.fields import Fields
-from tilewright.mapper.search.taps import Tap
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.taps import Tap
 
 
 @dataclass(frozen=True, slots=True, order=True)

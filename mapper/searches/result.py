@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
-from tilewright.mapper.search.metrics import Goal, Objective
+from tilewright.mapper.searches.metrics import Goal, Objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Certificate:
         if self.kind == "optimal":
             return 0.0
         return self.value / self.lower_bound - 1 if self.lower_bound > 0 else float("inf")
+
+    def __str__(self) -> str:
+        if self.kind == "optimal":
+            return f"optimal in {self.objective} among {self.scope}"
+        return f"within {self.gap:.2%} of a lower bound on {self.objective} among {self.scope}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EinsumMapping:
     """A mapping of one Einsum with its energy (J) and latency (s), all instances counted."""
 
     mapping: Mapping
@@ -76,7 +81,7 @@ class Candidate:
 class SpaceResult:
     """The best candidate of one mapspace (None: there is none) and a bound on all others."""
 
-    best: Candidate | None
+    best: EinsumMapping | None
     lower_bound: float
     proven: bool
     statistics: Statistics

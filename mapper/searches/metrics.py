@@ -11,9 +11,9 @@ import numpy as np
 
 from tilewright.arch.components import Component, Compute
 from tilewright.mapper.mapspace.skeleton import Frame
-from tilewright.mapper.search import kernels
-from tilewright.mapper.search.fields import Fields
-from tilewright.mapper.search.kernels import Floats
+from tilewright.mapper.searches import kernels
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.kernels import Floats
 
 Objective = Literal["energy", "latency", "edp"]
 KINDS: dict[Objective, float] = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.copies import CopySearch
-from tilewright.mapper.search.errors import UnsupportedFeature
-from tilewright.mapper.search.exact import ExactSearch
-from tilewright.mapper.search.exhaustive import ExhaustiveSearch
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.result import SpaceResult
+from tilewright.mapper.searches.copies import CopySearch
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import SpaceResult
 
 SMALL = 20_000  # points: some ten seconds of model evaluations
 

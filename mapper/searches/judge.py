@@ -9,8 +9,8 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.view import make_view
 from tilewright.mapper.score import Score
-from tilewright.mapper.search.errors import InternalError
-from tilewright.mapper.search.result import Candidate
+from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.result import EinsumMapping
 
 TOLERANCE = 1e-9
 
@@ -27,12 +27,12 @@ class Judge:
         (path,) = paths_of(mapping)
         return evaluate_flat([(path, self._view)], self._conventions)
 
-    def candidate(self, mapping: Mapping) -> Candidate:
+    def candidate(self, mapping: Mapping) -> EinsumMapping:
         """Return the mapping with the energy and latency that the model gives it."""
         score = self.score(mapping)
-        return Candidate(mapping, score.energy, score.latency)
+        return EinsumMapping(mapping, score.energy, score.latency)
 
-    def confirm(self, candidate: Candidate) -> Candidate:
+    def confirm(self, candidate: EinsumMapping) -> EinsumMapping:
         """Check the search's numbers against the model's; InternalError if they differ."""
         judged = self.candidate(candidate.mapping)
         for name in ("energy", "latency"):

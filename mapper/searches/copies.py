@@ -11,11 +11,11 @@ from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.skeleton import Loops, Slot, skeleton
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.errors import UnsupportedFeature
-from tilewright.mapper.search.exhaustive import best_of
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.problem import compulsory_latency, leaks_of
-from tilewright.mapper.search.result import SpaceResult, Statistics
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.exhaustive import best_of
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
+from tilewright.mapper.searches.result import SpaceResult, Statistics
 
 
 class CopySearch:

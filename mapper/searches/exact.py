@@ -8,14 +8,14 @@ from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.dynamic import DynamicSearch, Outcome
-from tilewright.mapper.search.fields import Fields, fields
-from tilewright.mapper.search.metrics import Goal, Metrics
-from tilewright.mapper.search.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.search.program import Program, programs
-from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
-from tilewright.mapper.search.tables import Engine
-from tilewright.mapper.search.trie import grow
+from tilewright.mapper.searches.dynamic import DynamicSearch, Outcome
+from tilewright.mapper.searches.fields import Fields, fields
+from tilewright.mapper.searches.metrics import Goal, Metrics
+from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
+from tilewright.mapper.searches.program import Program, programs
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.tables import Engine
+from tilewright.mapper.searches.trie import grow
 
 
 class ExactSearch:
@@ -72,5 +72,5 @@ def _result(space: Mapspace, goal: Goal, outcome: Outcome, statistics: Statistic
         return SpaceResult(None, bound, not outcome.exhausted, statistics)
     found = outcome.found
     mapping = assemble(space.frame, found.program.skeleton, found.tiles)
-    candidate = Candidate(mapping, found.energy * times, found.latency * times)
+    candidate = EinsumMapping(mapping, found.energy * times, found.latency * times)
     return SpaceResult(candidate, bound, not outcome.exhausted, statistics)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tilewright.mapper.search.program import Operation, Program
-from tilewright.mapper.search.tables import Engine, Outlook, merged
+from tilewright.mapper.searches.program import Operation, Program
+from tilewright.mapper.searches.tables import Engine, Outlook, merged
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.cascade import shared_tensors
-from tilewright.mapper.search.explain import explain_infeasible
-from tilewright.mapper.search.identical import renamed, signature
-from tilewright.mapper.search.judge import Judge
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.relax import with_highest_usage
-from tilewright.mapper.search.result import Candidate, SpaceResult, SpaceSearch, Statistics
+from tilewright.mapper.searches.cascade import shared_tensors
+from tilewright.mapper.searches.explain import explain_infeasible
+from tilewright.mapper.searches.identical import renamed, signature
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.relax import with_highest_usage
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, SpaceSearch, Statistics
 from tilewright.mapper.workload import Workload
 
 
@@ -27,7 +27,7 @@ class Solved:
     """The best mapping of one Einsum, on the space (the Compute) where it was found."""
 
     space: Mapspace
-    best: Candidate
+    best: EinsumMapping
     lower_bound: float
     proven: bool
 

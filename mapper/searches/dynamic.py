@@ -10,11 +10,11 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.search.kernels import ENERGY, LATENCY
-from tilewright.mapper.search.metrics import KINDS, Metrics, Objective, objective_value
-from tilewright.mapper.search.program import Program
-from tilewright.mapper.search.tables import Engine, Table
-from tilewright.mapper.search.trie import Node, look_ahead
+from tilewright.mapper.searches.kernels import ENERGY, LATENCY
+from tilewright.mapper.searches.metrics import KINDS, Metrics, Objective, objective_value
+from tilewright.mapper.searches.program import Program
+from tilewright.mapper.searches.tables import Engine, Table
+from tilewright.mapper.searches.trie import Node, look_ahead
 
 DEEPENING = (1e-9, 0.002, 0.02, 0.1, 0.3, 1.0, inf)
 TIE = 1e-12

@@ -12,10 +12,10 @@ from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Reserve, Slot, skeleton
-from tilewright.mapper.search.errors import UnsupportedFeature
-from tilewright.mapper.search.fields import Fields
-from tilewright.mapper.search.routes import Add, Route, Router
-from tilewright.mapper.search.taps import taps
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.routes import Add, Route, Router
+from tilewright.mapper.searches.taps import taps
 
 MAX_VARIANTS = 20_000
 

@@ -12,8 +12,8 @@ from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.problem import leaks_of
-from tilewright.mapper.search.result import Candidate
+from tilewright.mapper.searches.problem import leaks_of
+from tilewright.mapper.searches.result import EinsumMapping
 
 Numbers = Mapping[str, int]
 
@@ -132,7 +132,7 @@ def _chosen(names: frozenset[str], numbers: Numbers) -> tuple[int, ...]:
     return tuple(number for name, number in numbers.items() if name in names)
 
 
-def renamed(candidate: Candidate, source: Mapspace, target: Mapspace) -> Candidate:
+def renamed(candidate: EinsumMapping, source: Mapspace, target: Mapspace) -> EinsumMapping:
     """Carry a solution of `source` over to `target`, a problem with the same signature."""
     pairs = [
         *zip(source.einsum.tensors, target.einsum.tensors, strict=True),
@@ -142,7 +142,7 @@ def renamed(candidate: Candidate, source: Mapspace, target: Mapspace) -> Candida
     variables = dict(pairs[len(source.einsum.tensors) :])
     nodes = tuple(_renamed(node, tensors, variables, target) for node in candidate.mapping.nodes)
     share = target.einsum.n_instances / source.einsum.n_instances
-    return Candidate(LoopNest(nodes), candidate.energy * share, candidate.latency * share)
+    return EinsumMapping(LoopNest(nodes), candidate.energy * share, candidate.latency * share)
 
 
 def _renamed(

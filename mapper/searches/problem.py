@@ -13,9 +13,9 @@ from tilewright.mapper.einsum import Affine, TensorAccess
 from tilewright.mapper.mapspace.skeleton import Frame
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.search.errors import UnsupportedFeature
-from tilewright.mapper.search.fields import matters
-from tilewright.mapper.search.metrics import Leak
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.fields import matters
+from tilewright.mapper.searches.metrics import Leak
 
 _INSTEAD = "use the exhaustive or the random search: they ask the model for every mapping"
 

@@ -10,9 +10,9 @@ from math import inf
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.exhaustive import best_of
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.result import SpaceResult, Statistics
+from tilewright.mapper.searches.exhaustive import best_of
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import SpaceResult, Statistics
 
 
 @dataclass(frozen=True, slots=True)

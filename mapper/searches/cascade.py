@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tilewright.mapper.mapping import Mapping, Node, Sequential, Storage
-from tilewright.mapper.search.result import Candidate
+from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.workload import Workload
 
 
@@ -43,10 +43,10 @@ def unfused(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
     return Mapping((*(first[t] for t in order), Sequential(tuple(branches))))
 
 
-def join(parts: Iterable[Candidate]) -> Candidate:
+def join(parts: Iterable[EinsumMapping]) -> EinsumMapping:
     """Add up energy and latency of Einsums that run one after the other."""
     energy = latency = 0.0
     for part in parts:
         energy += part.energy
         latency += part.latency
-    return Candidate(Mapping(()), energy, latency)
+    return EinsumMapping(Mapping(()), energy, latency)

@@ -9,9 +9,9 @@ from math import inf
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.judge import Judge
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.result import Candidate, SpaceResult, Statistics
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 
 _TIE = 1e-12
 
@@ -36,10 +36,10 @@ def _deadline(budget: float | None) -> float:
 
 def best_of(
     mappings: Iterable[Mapping], space: Mapspace, goal: Goal, deadline: float
-) -> tuple[Candidate | None, int, bool]:
+) -> tuple[EinsumMapping | None, int, bool]:
     """Return the best of some mappings, how many were scored, and whether all were."""
     judge = Judge(space)
-    best: Candidate | None = None
+    best: EinsumMapping | None = None
     count = 0
     for mapping in mappings:
         if time.monotonic() > deadline:
@@ -54,7 +54,7 @@ def best_of(
     return best, count, True
 
 
-def _better(candidate: Candidate, best: Candidate, goal: Goal) -> bool:
+def _better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
     """Compare by the objective; among equals the other metric decides."""
     mine, its = candidate.value(goal), best.value(goal)
     if abs(mine - its) > _TIE * max(abs(mine), abs(its)):

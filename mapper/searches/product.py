@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import sqrt
 
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.solver import Solved
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.solver import Solved
 
 _TIE = 1e-12
 Solve = Callable[[Goal], Sequence[Solved]]

@@ -15,14 +15,14 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.cascade import join, unfused
-from tilewright.mapper.search.default import DefaultSearch
-from tilewright.mapper.search.errors import InternalError
-from tilewright.mapper.search.judge import TOLERANCE, Judge
-from tilewright.mapper.search.metrics import Goal, Objective
-from tilewright.mapper.search.product import least_product
-from tilewright.mapper.search.result import Certificate, ScoredMapping, SearchResult, SpaceSearch
-from tilewright.mapper.search.solver import Solved, Solver
+from tilewright.mapper.searches.cascade import join, unfused
+from tilewright.mapper.searches.default import DefaultSearch
+from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.judge import TOLERANCE, Judge
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.product import least_product
+from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult, SpaceSearch
+from tilewright.mapper.searches.solver import Solved, Solver
 from tilewright.mapper.workload import Workload, load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")

@@ -12,10 +12,10 @@ from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.mapspace.fanout import holds
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.mapspace.skeleton import Frame, value_bits
-from tilewright.mapper.search import kernels
-from tilewright.mapper.search.fields import Fields
-from tilewright.mapper.search.kernels import Floats, Ints
-from tilewright.mapper.search.program import (
+from tilewright.mapper.searches import kernels
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.kernels import Floats, Ints
+from tilewright.mapper.searches.program import (
     Charge,
     Close,
     Deal,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from tilewright.arch.components import SpatialDim
 from tilewright.mapper.mapspace.fanout import free_variables, lane_choices, usage
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.search.metrics import Goal
-from tilewright.mapper.search.result import SpaceResult, SpaceSearch
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import SpaceResult, SpaceSearch
 
 _Place = tuple[int, int]  # number of the component on the path, number of its dimension
 
