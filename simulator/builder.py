@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,134 +11,41 @@ import numpy.typing as npt
 from tilewright.simulator.dsd import (
     DTYPES,
     Buffer,
+    Circbuf,
     Dsd,
     Element,
     Fabin,
     Fabout,
-    Immediate,
+    Fifo,
     Index,
     Mem1d,
-    Operand,
     Ref,
+    Register,
     as_index,
     mem4d_access,
-    variable,
 )
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.program import (
-    Activate,
-    Add,
-    Block,
-    DsdOperation,
     ElementCode,
-    If,
-    Instruction,
-    Loop,
+    LoadRegister,
     Program,
     Queue,
-    Set,
     Task,
-    Unblock,
 )
-from tilewright.simulator.routes import Area, Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.routes import (
+    Area,
+    Color,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    RangeFilter,
+    Route,
+    Switch,
+)
+from tilewright.simulator.task_builder import Arguments, TaskBuilder, as_load
 from tilewright.simulator.validate import check_program
 
-OperandLike = Operand | str | int | float
-
-
-def as_operand(value: OperandLike) -> Operand:
-    """Return a descriptor's name as `Ref`, a number as `Immediate`, an operand as itself."""
-    if isinstance(value, str):
-        return Ref(value)
-    return Immediate(value) if isinstance(value, int | float) else value
-
-
-class TaskBuilder:
-    """Instructions of one task, in order."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._bodies: list[list[Instruction]] = [[]]
-
-    @property
-    def body(self) -> tuple[Instruction, ...]:
-        return tuple(self._bodies[0])
-
-    def add(self, instruction: Instruction) -> None:
-        self._bodies[-1].append(instruction)
-
-    def op(self, operation: str, dest: OperandLike, *sources: OperandLike, label: str = "") -> None:
-        """Append a synchronous DSD operation."""
-        self.add(
-            DsdOperation(operation, as_operand(dest), tuple(map(as_operand, sources)), label=label)
-        )
-
-    def start(  # noqa: PLR0913 (the keywords of the operation's configuration)
-        self,
-        operation: str,
-        dest: OperandLike,
-        *sources: OperandLike,
-        activate: str | None = None,
-        unblock: str | None = None,
-        microthread: int | None = None,
-        label: str = "",
-    ) -> None:
-        """Append an asynchronous DSD operation."""
-        operands = tuple(map(as_operand, sources))
-        self.add(
-            DsdOperation(
-                operation, as_operand(dest), operands, True, activate, unblock, microthread, label
-            )
-        )
-
-    @contextmanager
-    def loop(self, name: str, count: int) -> Iterator[Index]:
-        """Open a loop; what is appended inside is its body. Yields the variable."""
-        self._bodies.append([])
-        yield variable(name)
-        self.add_closed(Loop(name, count, tuple(self._bodies.pop())))
-
-    def add_closed(self, instruction: Instruction) -> None:
-        """Append an instruction to the body that is open now."""
-        self._bodies[-1].append(instruction)
-
-    @contextmanager
-    def when_below(self, name: str, limit: int) -> Iterator[None]:
-        """Open a body that runs only when the counter is below the limit."""
-        self._bodies.append([])
-        yield
-        self.add_closed(If(name, limit, tuple(self._bodies.pop())))
-
-    @contextmanager
-    def otherwise(self) -> Iterator[None]:
-        """Open the other branch of the `when_below` just closed."""
-        last = self._bodies[-1][-1] if self._bodies[-1] else None
-        if not isinstance(last, If) or last.otherwise:
-            raise ProgramError(f"task {self.name}: otherwise() must follow when_below()")
-        self._bodies.append([])
-        yield
-        body = tuple(self._bodies.pop())
-        self._bodies[-1][-1] = If(last.variable, last.below, last.then, body)
-
-    def set(self, name: str, value: int) -> None:
-        """Append the setting of a counter."""
-        self.add(Set(name, value))
-
-    def increment(self, name: str, value: int = 1) -> None:
-        """Append the addition of a constant to a counter."""
-        self.add(Add(name, value))
-
-    def activate(self, task: str) -> None:
-        """Append the activation of a task."""
-        self.add(Activate(task))
-
-    def block(self, task: str) -> None:
-        """Append the blocking of a task."""
-        self.add(Block(task))
-
-    def unblock(self, task: str) -> None:
-        """Append the unblocking of a task."""
-        self.add(Unblock(task))
+__all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
 
 
 class CodeBuilder:
@@ -150,7 +57,8 @@ class CodeBuilder:
         self._dsds: list[Dsd] = []
         self._input_queues: list[Queue] = []
         self._output_queues: list[Queue] = []
-        self._tasks: list[tuple[TaskBuilder, bool, bool]] = []
+        self._tasks: list[tuple[TaskBuilder, dict[str, Any]]] = []
+        self._loads: list[LoadRegister] = []
         self._next_word = 0
 
     def buffer(
@@ -170,9 +78,18 @@ class CodeBuilder:
         self._next_word = max(self._next_word, at + made.words)
         return made
 
-    def mem1d(self, name: str, buffer: str, extent: int, stride: int = 1, offset: int = 0) -> Ref:
+    def mem1d(  # noqa: PLR0913 (the properties of the descriptor)
+        self,
+        name: str,
+        buffer: str,
+        extent: int,
+        stride: int = 1,
+        offset: int = 0,
+        *,
+        wavelet_index_offset: bool = False,
+    ) -> Ref:
         """Declare a one-dimensional memory vector (elements of the buffer)."""
-        return self._declare(Mem1d(name, buffer, extent, stride, offset))
+        return self._declare(Mem1d(name, buffer, extent, stride, offset, wavelet_index_offset))
 
     def mem4d(
         self, name: str, buffer: str, loops: Sequence[tuple[int, int]], offset: int = 0
@@ -180,13 +97,25 @@ class CodeBuilder:
         """Declare a vector of up to four (extent, coefficient) loops, outermost first."""
         return self._declare(mem4d_access(name, buffer, loops, offset))
 
-    def fabin(self, name: str, queue: int, extent: int) -> Ref:
-        """Declare `extent` wavelets of an input queue."""
-        return self._declare(Fabin(name, queue, extent))
+    def fabin(self, name: str, queue: int, extent: int, **properties: bool) -> Ref:
+        """Declare `extent` wavelets of an input queue; properties as in `Fabin`."""
+        return self._declare(Fabin(name, queue, extent, **properties))
 
-    def fabout(self, name: str, queue: int, extent: int) -> Ref:
-        """Declare `extent` wavelets of an output queue."""
-        return self._declare(Fabout(name, queue, extent))
+    def fabout(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
+        """Declare `extent` wavelets of an output queue; properties as in `Fabout`."""
+        return self._declare(Fabout(name, queue, extent, **properties))
+
+    def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
+        """Declare `extent` elements of a buffer that start again after `wraparound`."""
+        return self._declare(Circbuf(name, buffer, extent, wraparound))
+
+    def fifo(self, name: str, buffer: str, **settings: str) -> Ref:
+        """Allocate a FIFO in a buffer; settings as in `Fifo`."""
+        return self._declare(Fifo(name, buffer, **settings))
+
+    def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
+        """Load a register before the program starts; settings as in `LoadRegister`."""
+        self._loads.append(as_load(register, dsd, settings))
 
     def element(self, buffer: str, index: Index | int = 0) -> Element:
         """Return one element of a buffer as scalar source or as destination pointer."""
@@ -202,8 +131,26 @@ class CodeBuilder:
 
     def task(self, name: str, *, entry: bool = False, blocked: bool = False) -> TaskBuilder:
         """Declare a local task; entry tasks are active at cycle 0."""
+        return self._task(name, entry=entry, blocked=blocked)
+
+    def data_task(
+        self, name: str, queue: int, arguments: Arguments = (), *, blocked: bool = False
+    ) -> TaskBuilder:
+        """Declare the task that every data wavelet of an input queue starts.
+
+        arguments: (counter, dtype) that share the 32 bits of the wavelet, from bit 0 on.
+        """
+        return self._task(name, queue=queue, arguments=tuple(arguments), blocked=blocked)
+
+    def control_task(
+        self, name: str, entry: int, arguments: Arguments = (), *, blocked: bool = False
+    ) -> TaskBuilder:
+        """Declare the task that control wavelets of an entry (0-63) start."""
+        return self._task(name, control=entry, arguments=tuple(arguments), blocked=blocked)
+
+    def _task(self, name: str, **properties: Any) -> TaskBuilder:
         made = TaskBuilder(name)
-        self._tasks.append((made, entry, blocked))
+        self._tasks.append((made, properties))
         return made
 
     def build(self) -> ElementCode:
@@ -214,7 +161,8 @@ class CodeBuilder:
             tuple(self._dsds),
             tuple(self._input_queues),
             tuple(self._output_queues),
-            tuple(Task(t.name, t.body, entry, blocked) for t, entry, blocked in self._tasks),
+            tuple(Task(t.name, t.body, **properties) for t, properties in self._tasks),
+            tuple(self._loads),
         )
 
     def _declare(self, dsd: Dsd) -> Ref:
@@ -259,9 +207,18 @@ class ProgramBuilder:
         """Set the whole placement: code numbers in order of declaration, shape (H, W)."""
         self._placement[:, :] = codes
 
-    def route(self, color: str, area: Area, *, rx: str, tx: str) -> None:
+    def route(  # noqa: PLR0913 (the keywords of a color's configuration)
+        self,
+        color: str,
+        area: Area,
+        *,
+        rx: str,
+        tx: str,
+        switch: Switch | None = None,
+        filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
+    ) -> None:
         """Route a color in an area; ports as letters, as in rx="W", tx="ER"."""
-        self._routes.append(Route(color, area, tuple(rx), tuple(tx)))
+        self._routes.append(Route(color, area, tuple(rx), tuple(tx), switch, filter))
 
     def edge_input(self, port: EdgeInput) -> None:
         """Add streams that enter at the border."""

@@ -102,6 +102,7 @@ class Mem1d:
     extent: int
     stride: int = 1
     offset: int = 0
+    wavelet_index_offset: bool = False
 
     def span(self) -> tuple[int, int]:
         """Return the least and greatest element that is touched."""
@@ -123,6 +124,7 @@ class Mem4d:
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int = 0
+    wavelet_index_offset: bool = False
 
     @property
     def extent(self) -> int:
@@ -162,23 +164,81 @@ def mem4d_access(
 
 @dataclass(frozen=True, slots=True)
 class Fabin:
-    """`extent` wavelets that arrive in an input queue."""
+    """`extent` wavelets that arrive in an input queue; extent ENDLESS never ends.
+
+    With `control_transform` the two top bits of a value say that it came as a control wavelet.
+    """
 
     name: str
     queue: int
     extent: int
+    control_transform: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Fabout:
-    """`extent` wavelets that leave by an output queue."""
+    """`extent` wavelets that leave by an output queue; extent ENDLESS never ends.
+
+    control: they are control wavelets. advance_switch: the router of the element moves its
+    switch behind the last one. wavelet_index_offset: they carry the operation's index in their
+    upper half. control_transform: values with both top bits set go as control wavelets. zero:
+    `first` or `second` source is cleared when the operation is done (`second`: of a single one).
+    """
 
     name: str
     queue: int
     extent: int
+    control: bool = False
+    advance_switch: bool = False
+    wavelet_index_offset: bool = False
+    control_transform: bool = False
+    zero: str = ""
+
+    @property
+    def commands(self) -> bool:
+        """Whether it may send what acts on switches."""
+        return self.control or self.advance_switch or self.control_transform
+
+    @property
+    def is_plain(self) -> bool:
+        return not (self.commands or self.wavelet_index_offset or self.zero)
 
 
-Dsd = Mem1d | Mem4d | Fabin | Fabout
+@dataclass(frozen=True, slots=True)
+class Circbuf:
+    """`extent` elements of a buffer from its start, around the end after `wraparound` of them."""
+
+    name: str
+    buffer: str
+    extent: int
+    wraparound: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fifo:
+    """A first-in first-out buffer in memory, one of the element, at the start of the program empty.
+
+    Actions: test_or_suspend, terminate, suspend, fault. `activate_pop` (`activate_push`) names the
+    task that a pop (push) activates when a push (pop) had found the FIFO full (empty). It has no
+    length of its own (0) until one is set.
+    """
+
+    name: str
+    buffer: str
+    empty_action: str = "test_or_suspend"
+    full_action: str = "test_or_suspend"
+    activate_pop: str | None = None
+    activate_push: str | None = None
+
+    @property
+    def extent(self) -> int:
+        return 0
+
+
+Dsd = Mem1d | Mem4d | Fabin | Fabout | Circbuf | Fifo
+ENDLESS: Final = 0x7FFF
+"""The fabric extent of an operation that does not end by itself."""
+FIFO_ACTIONS: Final = ("test_or_suspend", "terminate", "suspend", "fault")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +267,26 @@ class Immediate:
     value: float | int
 
 
-Operand = Ref | Element | Immediate
+@dataclass(frozen=True, slots=True)
+class CounterValue:
+    """The value of an affine expression of counters as scalar source (floats: their bits)."""
+
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A data-structure register as operand: file `dest`, `src0` or `src1`, and its id.
+
+    `fifo` says that it holds a FIFO (dsr_fifo_dest, dsr_fifo_src1).
+    """
+
+    file: str
+    id: int
+    fifo: bool = False
+
+    def __str__(self) -> str:
+        return f"dsr_{'fifo_' if self.fifo else ''}{self.file} {self.id}"
+
+
+Operand = Ref | Element | Immediate | CounterValue | Register

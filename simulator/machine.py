@@ -121,11 +121,24 @@ class Machine:
         sinks = self._network.kind == EDGE_OUT
         counts = final.fifo[:, at.F_COUNT]
         return bool(
-            not final.element[:, [at.E_RUNNING, at.E_ACTIVE]].any()
+            not final.element[:, at.E_ACTIVE].any()
+            and _running(final) == _endless(final)
             and (final.element[:, at.E_STATE] == at.M_IDLE).all()
             and not counts[~sinks].any()
             and (counts[sinks] == final.fifo[sinks, at.F_CAP]).all()
         )
+
+
+def _running(final: FinalState) -> int:
+    return int(final.element[:, at.E_RUNNING].sum())
+
+
+def _endless(final: FinalState) -> int:
+    """Return how many operations wait that are not meant to end."""
+    thread = final.parts.thread.view(final.store)
+    running = thread[thread[:, at.T_STATE] == at.RUNNING]
+    special = final.store[running[:, at.T_OP] + at.O_SPECIAL] == 1
+    return int((special & (running[:, at.T_EXTENT] == at.ENDLESS)).sum())
 
 
 def _loop(store: at.Table, sram: at.Memory) -> at.Table:

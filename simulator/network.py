@@ -18,6 +18,7 @@ from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.steering import Steering, all_directions, control_colors, port_groups
 from tilewright.simulator.tables import CodeLayout
 
 Ids = npt.NDArray[np.int64]
@@ -43,6 +44,11 @@ class Network:
     edge_outputs: tuple[Ids, ...]
     words: npt.NDArray[np.int64]
     """(moves, 3): FIFO, element, port of every way a FIFO's words go, for link counts."""
+    way: at.Table
+    """Ways of the steered router buffers, with row numbers of `state`."""
+    state: at.Table
+    way_ports: Ids
+    """(ways, 5): port of each successor, -1 where there is none."""
 
 
 OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
@@ -51,6 +57,23 @@ OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
 def compile_network(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
     """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
     return _NetworkCompiler(program, layouts, profile).compile()
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffers:
+    """The router buffers of one color."""
+
+    arrive: Ids
+    """(5, elements): buffer that takes what comes in by a port."""
+    holders: list[tuple[Ids, Ids]]
+    """(buffers, their elements)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Masks:
+    buffers: _Buffers
+    rx: npt.NDArray[np.uint8]
+    tx: npt.NDArray[np.uint8]
 
 
 class _NetworkCompiler:
@@ -71,6 +94,8 @@ class _NetworkCompiler:
         self.border_links: dict[tuple[int, str], int] = {}
         self.entered: set[tuple[int, str, str]] = set()
         codes = program.placement.ravel()
+        self.steering = Steering(profile)
+        self.commanded = control_colors(program)
         self.places_of = {
             layout.code.name: np.flatnonzero(codes == number).astype(np.int64)
             for number, layout in enumerate(layouts)
@@ -85,6 +110,9 @@ class _NetworkCompiler:
         fifo = np.concatenate(self.rows) if self.rows else np.zeros((0, at.F_WIDTH), np.int64)
         self._connect(fifo)
         fifo[:, at.F_RING] = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
+        for fifos, ways in self.steering.steered:
+            fifo[fifos, at.F_WAY] = ways
+            fifo[fifos, at.F_SHARED] |= at.STEERED
         return Network(
             fifo,
             self.queue,
@@ -95,6 +123,7 @@ class _NetworkCompiler:
             tuple(inputs),
             tuple(outputs),
             np.concatenate(self.words) if self.words else np.zeros((0, 3), np.int64),
+            *self.steering.tables(),
         )
 
     def _add(self, kind: int, places: Ids, capacity: Ids | int, latency: int) -> Ids:
@@ -103,7 +132,7 @@ class _NetworkCompiler:
         numbers = np.arange(self.count, self.count + places.size, dtype=np.int64)
         block[:, at.F_CAP] = capacity
         block[:, at.F_LATENCY] = latency
-        block[:, [at.F_POPPED, at.F_PUSHED, at.F_WAITER]] = -1
+        block[:, [at.F_POPPED, at.F_PUSHED, at.F_WAITER, at.F_WAY]] = -1
         block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
         self.rows.append(block)
         self.kinds.append(np.full(places.size, kind, dtype=np.int64))
@@ -132,20 +161,48 @@ class _NetworkCompiler:
 
     def _color(self, name: str, number: int, outputs: list[Ids], inputs: list[Ids]) -> None:
         """Add the router buffers and queues of one color and note how they feed each other."""
-        rx, tx = self._masks([route for route in self.program.routes if route.color == name], name)
-        places = np.flatnonzero(tx.ravel())
-        hop = self.profile.hop_cycles
-        routers = np.full(self.elements, -1, dtype=np.int64)
-        depth = self.profile.router_buffer_words + hop - 1
-        routers[places] = self._add(ROUTER, places, depth, hop)
-        self.rows[-1][:, at.F_COLOR] = number
-        self._output_queues(name, routers, rx.ravel())
-        self._ramps_in(name, routers, tx.ravel())
+        routes = [route for route in self.program.routes if route.color == name]
+        rx, tx = self._masks(routes, name)
+        buffers = self._buffers(routes, number, tx.ravel())
+        self._output_queues(name, buffers, rx.ravel())
+        self._ramps_in(name, buffers, tx.ravel())
         for port in range(4):
-            self._links(name, port, (routers, rx.ravel(), tx.ravel()), outputs)
+            self._links(name, port, _Masks(buffers, rx.ravel(), tx.ravel()), outputs)
         for source, fifos in zip(self.program.edge_inputs, inputs, strict=True):
             if source.color == name:
-                self._enter(source, fifos, routers, rx.ravel())
+                self._enter(source, fifos, buffers, rx.ravel())
+
+    def _buffers(self, routes: Sequence[Route], number: int, tx: npt.NDArray[np.uint8]) -> _Buffers:
+        """Add a color's router buffers: one per element, several where a switch selects rx."""
+        places = np.flatnonzero(tx).astype(np.int64)
+        base = np.full(self.elements, -1, dtype=np.int64)
+        base[places] = self._router(places, number)
+        made = _Buffers(np.tile(base, (5, 1)), [(base[places], places)])
+        for route in routes:
+            if not (route.switch or route.filter or route.color in self.commanded):
+                continue
+            inside = self._area(route)
+            groups = port_groups(route)
+            fifos = [base[inside], *(self._router(inside, number) for _ in groups[1:])]
+            for group, numbers in zip(groups, fifos, strict=True):
+                ports = np.flatnonzero([group >> port & 1 for port in range(5)])
+                made.arrive[ports[:, None], inside] = numbers
+            made.holders.extend((numbers, inside) for numbers in fifos[1:])
+            self.steering.add(route, number, inside, fifos)
+        return made
+
+    def _router(self, places: Ids, color: int) -> Ids:
+        hop = self.profile.hop_cycles
+        numbers = self._add(ROUTER, places, self.profile.router_buffer_words + hop - 1, hop)
+        self.rows[-1][:, at.F_COLOR] = color
+        return numbers
+
+    def _area(self, route: Route) -> Ids:
+        """Return the elements of a route, row by row."""
+        area = route.area
+        rows = np.arange(area.row, area.row + area.height, dtype=np.int64)
+        columns = np.arange(area.column, area.column + area.width, dtype=np.int64)
+        return np.asarray((rows[:, None] * self.shape[1] + columns).ravel())
 
     def _masks(
         self, routes: Sequence[Route], name: str
@@ -164,14 +221,13 @@ class _NetworkCompiler:
                     value=str(area),
                     instead="one route per element and color",
                 )
-            rx[rows, columns] = sum(1 << PORTS.index(port) for port in set(route.rx))
-            tx[rows, columns] = sum(1 << PORTS.index(port) for port in set(route.tx))
+            rx[rows, columns], tx[rows, columns] = all_directions(route)
         return rx, tx
 
     def _elements_of(self, layout: CodeLayout) -> Ids:
         return self.places_of[layout.code.name]
 
-    def _output_queues(self, name: str, routers: Ids, rx: npt.NDArray[np.uint8]) -> None:
+    def _output_queues(self, name: str, buffers: _Buffers, rx: npt.NDArray[np.uint8]) -> None:
         latency = self.profile.dispatch_to_link_cycles - self.profile.hop_cycles
         if latency < 1:
             raise ProgramError("dispatch_to_link_cycles must exceed hop_cycles", value=latency)
@@ -191,9 +247,9 @@ class _NetworkCompiler:
                 numbers = self._add(OUTPUT, places, depth, latency)
                 self.rows[-1][:, at.F_COLOR] = queue.id
                 self.queue[places, slot] = numbers
-                self._feed(numbers, routers[places], places * LINKS + 5)
+                self._feed(numbers, buffers.arrive[RAMP, places], places * LINKS + 5)
 
-    def _ramps_in(self, name: str, routers: Ids, tx: npt.NDArray[np.uint8]) -> None:
+    def _ramps_in(self, name: str, buffers: _Buffers, tx: npt.NDArray[np.uint8]) -> None:
         latency = self.profile.arrival_to_execute_cycles
         delivered = (tx >> RAMP & 1).astype(bool)
         for layout in self.layouts:
@@ -217,19 +273,28 @@ class _NetworkCompiler:
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
             self.queue[reached, queue.id] = numbers
-            self._feed(routers[reached], numbers, reached * LINKS + RAMP)
-            self._note(routers[reached], reached, RAMP)
+            ramps = np.full(self.elements, -1, dtype=np.int64)
+            ramps[reached] = numbers
+            for fifos, homes in buffers.holders:
+                mine = ramps[homes] >= 0
+                self._feed(fifos[mine], ramps[homes][mine], homes[mine] * LINKS + RAMP)
+                self._note(fifos[mine], homes[mine], RAMP)
 
     def _links(
         self,
         name: str,
         port: int,
-        masks: tuple[Ids, npt.NDArray[np.uint8], npt.NDArray[np.uint8]],
+        masks: _Masks,
         outputs: list[Ids],
     ) -> None:
         """Connect every router that sends by a port to its neighbour or to an edge output."""
-        routers, rx, tx = masks
-        places = np.flatnonzero(tx >> port & 1).astype(np.int64)
+        rx = masks.rx
+        leaving = [
+            (fifos[masks.tx[homes] >> port & 1 == 1], homes[masks.tx[homes] >> port & 1 == 1])
+            for fifos, homes in masks.buffers.holders
+        ]
+        sources = np.concatenate([fifos for fifos, _ in leaving])
+        places = np.concatenate([homes for _, homes in leaving])
         row = places // self.shape[1] + STEP[port][0]
         column = places % self.shape[1] + STEP[port][1]
         inside = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
@@ -240,7 +305,8 @@ class _NetworkCompiler:
                 f"{self._at(here[deaf][0])}: color {name} leaves by {PORTS[port]}, but "
                 f"{self._at(there[deaf][0])} does not take it from {PORTS[OPPOSITE[port]]}"
             )
-        self._feed(routers[here], routers[there], here * LINKS + port)
+        arrive = masks.buffers.arrive[OPPOSITE[port]]
+        self._feed(sources[inside], arrive[there], here * LINKS + port)
         outside = places[~inside]
         sinks = np.full(self.elements, -1, dtype=np.int64)
         for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
@@ -252,10 +318,12 @@ class _NetworkCompiler:
                 f"{self._at(lost[0])}: color {name} leaves the grid by {PORTS[port]}, but there "
                 "is no edge output"
             )
-        self._feed(routers[outside], sinks[outside], outside * LINKS + port)
-        self._note(routers[places], places, port)
+        self._feed(sources[~inside], sinks[outside], outside * LINKS + port)
+        self._note(sources, places, port)
 
-    def _enter(self, port: EdgeInput, fifos: Ids, routers: Ids, rx: npt.NDArray[np.uint8]) -> None:
+    def _enter(
+        self, port: EdgeInput, fifos: Ids, buffers: _Buffers, rx: npt.NDArray[np.uint8]
+    ) -> None:
         places = self._border(port)
         deaf = places[(rx[places] >> PORTS.index(port.side) & 1) == 0]
         if deaf.size:
@@ -264,7 +332,8 @@ class _NetworkCompiler:
                 f"{port.side}, but its router does not take it from there"
             )
         links = [self._border_link(place, port) for place in places.tolist()]
-        self._feed(fifos, routers[places], np.array(links, dtype=np.int64))
+        arrive = buffers.arrive[PORTS.index(port.side)]
+        self._feed(fifos, arrive[places], np.array(links, dtype=np.int64))
 
     def _border_link(self, place: int, port: EdgeInput) -> int:
         """Return the link by which edge inputs enter at a place; all colors share it."""

@@ -9,17 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.simulator.dsd import (
+    ENDLESS,
     NO_OFFSET,
     Buffer,
+    Circbuf,
+    CounterValue,
     Dsd,
     Element,
     Fabin,
     Fabout,
+    Fifo,
     Immediate,
     Index,
+    Mem1d,
     Mem4d,
     Operand,
     Ref,
+    Register,
 )
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operations import OPERATIONS, Operation
@@ -35,6 +41,20 @@ class Resolved:
     buffer: Buffer | None = None
     offset: Index = NO_OFFSET
     value: float | int = 0
+    register: Register | None = None
+    is_counter: bool = False
+
+    @property
+    def is_special(self) -> bool:
+        """Whether only the general part of the engine can serve this operand."""
+        dsd = self.dsd
+        if isinstance(dsd, Fabout):
+            return not dsd.is_plain or dsd.extent == ENDLESS
+        if isinstance(dsd, Fabin):
+            return dsd.control_transform or dsd.extent == ENDLESS
+        if isinstance(dsd, Mem1d | Mem4d):
+            return dsd.wavelet_index_offset
+        return dsd is not None or self.register is not None or self.is_counter
 
     @property
     def is_fabric(self) -> bool:
@@ -52,7 +72,16 @@ class Resolved:
         """Return the least and greatest element touched, without the offset's variables."""
         if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
             return 0, 0
+        if isinstance(self.dsd, Circbuf | Fifo):
+            return 0, self.wraparound - 1
         return self.dsd.span()
+
+    @property
+    def wraparound(self) -> int:
+        """Elements after which the operand starts again at its base."""
+        assert self.buffer is not None
+        chosen = self.dsd.wraparound if isinstance(self.dsd, Circbuf) else None
+        return self.buffer.elements if chosen is None else chosen
 
     def extents(self) -> tuple[int, ...]:
         """Return the extents, outermost first."""
@@ -66,12 +95,12 @@ class Resolved:
             return self.dsd.strides
         if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
             return (0,)
-        return (self.dsd.stride,)
+        return (self.dsd.stride,) if isinstance(self.dsd, Mem1d) else (1,)
 
     @property
     def base(self) -> int:
         """Elements from the start of the buffer, without the offset."""
-        return 0 if self.dsd is None or isinstance(self.dsd, Fabin | Fabout) else self.dsd.offset
+        return self.dsd.offset if isinstance(self.dsd, Mem1d | Mem4d) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +112,14 @@ class ResolvedOperation:
     dest: Resolved
     sources: tuple[Resolved, ...]
     extent: int
+    """0 when it is known only at the start of a run of the operation."""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the general part of the engine runs it."""
+        source = self.source
+        chosen = source.on_control is not None or source.index is not None
+        return chosen or source.result is not None or any(o.is_special for o in self.operands)
 
     @property
     def operands(self) -> tuple[Resolved, ...]:
@@ -118,8 +155,8 @@ def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation
             value=op.operation,
             instead="one of " + ", ".join(OPERATIONS),
         )
-    dest = _resolve_operand(code, op.dest, where, is_dest=True)
-    sources = tuple(_resolve_operand(code, source, where) for source in op.sources)
+    dest = resolve_operand(code, op.dest, where, is_dest=True)
+    sources = tuple(resolve_operand(code, source, where) for source in op.sources)
     form = "".join(operand.letter for operand in (dest, *sources))
     if form not in operation.forms:
         raise ProgramError(
@@ -158,11 +195,16 @@ def check_bounds(operand: Resolved, counts: Mapping[str, int], where: str) -> No
         )
 
 
-def _resolve_operand(
+def resolve_operand(
     code: ElementCode, operand: Operand, where: str, *, is_dest: bool = False
 ) -> Resolved:
+    """Look up what an operand names. Raises ProgramError."""
     if isinstance(operand, Immediate):
         return Resolved("v", value=operand.value)
+    if isinstance(operand, CounterValue):
+        return Resolved("v", offset=operand.index, is_counter=True)
+    if isinstance(operand, Register):
+        return Resolved("D", register=operand)
     if isinstance(operand, Element):
         buffer = _buffer(code, operand.buffer, where)
         return Resolved("p" if is_dest else "v", buffer=buffer, offset=operand.index)
@@ -181,6 +223,8 @@ def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
         if operand.offset != NO_OFFSET:
             raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
         return Resolved("D", dsd)
+    if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
+        raise ProgramError(f"{where}: {dsd.name} has no offset", value=str(operand.offset))
     return Resolved("D", dsd, _buffer(code, dsd.buffer, where), operand.offset)
 
 
@@ -217,9 +261,12 @@ def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
     found = {
         operand.dsd.name: operand.dsd.extent
         for operand in (dest, *sources)
-        if operand.dsd is not None
+        if operand.dsd is not None and not isinstance(operand.dsd, Fifo)
     }
+    if not found:
+        return 0
     if len(set(found.values())) != 1:
         shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
         raise ProgramError(f"{where}: the extents of the operands differ", value=shown)
-    return next(iter(found.values()))
+    runtime = any(o.register is not None or isinstance(o.dsd, Fifo) for o in (dest, *sources))
+    return 0 if runtime else next(iter(found.values()))

@@ -11,7 +11,8 @@
           @fmacs y, y, column[k], x(k)
 
 Descriptors with an offset are written `name[offset]`, elements of buffers `buffer(index)`,
-numbers `#value`. Indentation shows nesting. Equal programs print equally.
+numbers `#value`, values of counters `=expression`, registers `%dsr_file id`.
+Indentation shows nesting. Equal programs print equally.
 """
 
 from __future__ import annotations
@@ -20,18 +21,44 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tilewright.simulator.dsd import Dsd, Element, Fabin, Immediate, Index, Mem1d, Mem4d, Operand
+from tilewright.simulator.dsd import (
+    Circbuf,
+    CounterValue,
+    Dsd,
+    Element,
+    Fabin,
+    Fabout,
+    Fifo,
+    Immediate,
+    Index,
+    Mem1d,
+    Mem4d,
+    Operand,
+    Register,
+)
+from tilewright.simulator.printing_special import (
+    print_binding,
+    print_load,
+    print_on_control,
+    print_properties,
+    print_ring,
+    print_scalar,
+    print_steering,
+)
 from tilewright.simulator.program import (
     Activate,
     Add,
     Block,
+    Compute,
     DsdOperation,
     ElementCode,
     If,
     Instruction,
+    LoadRegister,
     Loop,
     Program,
     Set,
+    SetLength,
     Task,
     Unblock,
 )
@@ -48,7 +75,7 @@ def print_program(program: Program) -> str:
         lines.append(f"place {name} {area}")
     for route in program.routes:
         rx, tx = "".join(route.rx), "".join(route.tx)
-        lines.append(f"route {route.color} {route.area} rx {rx} tx {tx}")
+        lines.append(f"route {route.color} {route.area} rx {rx} tx {tx}{print_steering(route)}")
     lines += [_edge("edge_input", port) for port in program.edge_inputs]
     lines += [_edge("edge_output", port) for port in program.edge_outputs]
     return "\n".join(lines) + "\n"
@@ -92,6 +119,10 @@ def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
                 yield f"{pad}{type(instruction).__name__.lower()} {variable} {value}"
             case Activate(task) | Block(task) | Unblock(task):
                 yield f"{pad}{type(instruction).__name__.lower()} {task}"
+            case Compute() | SetLength():
+                yield pad + print_scalar(instruction)
+            case LoadRegister():
+                yield pad + print_load(instruction)
 
 
 def _code(code: ElementCode) -> Iterator[str]:
@@ -104,6 +135,8 @@ def _code(code: ElementCode) -> Iterator[str]:
     for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
         for queue in queues:
             yield f"  {kind}_queue {queue.id} {queue.color}"
+    for load in code.loads:
+        yield f"  {print_load(load)}"
     for task in code.tasks:
         yield f"  {_task(task)}"
         yield from print_body(task.body, 2)
@@ -111,10 +144,16 @@ def _code(code: ElementCode) -> Iterator[str]:
 
 def _task(task: Task) -> str:
     marks = [mark for mark, on in (("entry", task.entry), ("blocked", task.blocked)) if on]
-    return " ".join(["task", task.name, *marks])
+    return " ".join(["task", task.name, *marks]) + print_binding(task)
 
 
 def _dsd(dsd: Dsd) -> str:
+    if isinstance(dsd, Circbuf | Fifo):
+        return print_ring(dsd)
+    return _plain_dsd(dsd) + print_properties(dsd)
+
+
+def _plain_dsd(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
     if isinstance(dsd, Mem1d):
         return (
             f"mem1d {dsd.name} {dsd.buffer} extent {dsd.extent} stride {dsd.stride} "
@@ -142,6 +181,12 @@ def _operation(op: DsdOperation) -> str:
         text += f" activate {op.activate}"
     if op.unblock is not None:
         text += f" unblock {op.unblock}"
+    if op.on_control is not None:
+        text += print_on_control(op.on_control)
+    if op.index is not None:
+        text += f" index ({op.index})"
+    if op.result is not None:
+        text += f" result {op.result}"
     return text + (f" label {op.label}" if op.label else "")
 
 
@@ -150,6 +195,10 @@ def _operand(operand: Operand) -> str:
         return f"#{operand.value!r}"
     if isinstance(operand, Element):
         return f"{operand.buffer}({operand.index})"
+    if isinstance(operand, CounterValue):
+        return f"={operand.index}"
+    if isinstance(operand, Register):
+        return f"%{operand}"
     return operand.dsd if operand.offset == Index() else f"{operand.dsd}[{operand.offset}]"
 
 

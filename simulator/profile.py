@@ -46,6 +46,7 @@ class Profile:
     increment_offset_cycles: int
     scalar_load_cycles: int
     task_control_cycles: int
+    scalar_operation_cycles: int
     counter_cycles: int
     branch_taken_cycles: int
     branch_not_taken_cycles: int
@@ -55,6 +56,11 @@ class Profile:
     dsr_registers: int
     xdsr_registers: int
     stride_registers: int
+    switch_both_directions: bool
+    """Whether one switch position may change rx and tx."""
+    switchable_colors: tuple[int, ...]
+    filter_counter_inclusive: bool
+    """The other reading of a counter filter: the counter runs over 0..limit, both included."""
     operations: Mapping[str, OperationTiming]
     sources: Mapping[str, str]
     """Where each field's number comes from; `assumed: ...` where nothing is published."""

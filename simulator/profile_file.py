@@ -43,6 +43,7 @@ AT_LEAST: Final[dict[str, int]] = {
     "increment_offset_cycles": 0,
     "scalar_load_cycles": 0,
     "task_control_cycles": 1,
+    "scalar_operation_cycles": 1,
     "counter_cycles": 1,
     "branch_taken_cycles": 1,
     "branch_not_taken_cycles": 1,
@@ -53,12 +54,21 @@ AT_LEAST: Final[dict[str, int]] = {
     "stride_registers": 0,
 }
 """The integer fields and their least values."""
+SWITCHES: Final = (
+    "explicit_microthread",
+    "filter_counter_inclusive",
+    "switch_both_directions",
+)
+"""Fields that are true or false."""
 LIMITS: Final[dict[str, int]] = {"colors": 32, "local_tasks": 62, "microthreads": 8}
 """Greatest values that the engine's tables hold."""
 OTHER: Final = (
     "clock_hz",
     "cycles_per_wavelet",
     "explicit_microthread",
+    "filter_counter_inclusive",
+    "switch_both_directions",
+    "switchable_colors",
     "input_queue_words",
     "output_queue_words",
 )
@@ -134,10 +144,14 @@ def convert(field: str, value: object, where: Where | None) -> object:
     """Return a field's value in its type. Raises ProfileError."""
     if field in AT_LEAST:
         return _integer(field, value, where)
-    if field == "explicit_microthread":
+    if field in SWITCHES:
         if not isinstance(value, bool):
             raise ProfileError(f"{field} is not true or false", where=where, value=value)
         return value
+    if field == "switchable_colors":
+        if not isinstance(value, list | tuple):
+            raise ProfileError(f"{field} needs a list of colors", where=where, value=value)
+        return tuple(_at_least(field, item, 0, where) for item in value)
     if field.endswith("queue_words"):
         if not isinstance(value, list | tuple) or not 1 <= len(value) <= 8:
             raise ProfileError(f"{field} needs 1 to 8 lengths", where=where, value=value)

@@ -7,8 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.dsd import Buffer, Dsd, Operand
+from tilewright.simulator.dsd import (
+    NO_OFFSET,
+    Buffer,
+    Dsd,
+    Element,
+    Immediate,
+    Index,
+    Operand,
+    Register,
+)
 from tilewright.simulator.routes import Color, EdgeInput, EdgeOutput, Route
+
+
+@dataclass(frozen=True, slots=True)
+class OnControl:
+    """A control wavelet ends an asynchronous operation: terminate, activate or unblock a task."""
+
+    action: str
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +44,11 @@ class DsdOperation:
     unblock: str | None = None
     microthread: int | None = None
     label: str = ""
+    on_control: OnControl | None = None
+    index: Index | None = None
+    """The explicit index of descriptors with `wavelet_index_offset`."""
+    result: str | None = None
+    """Counter that gets 1 at the end, 0 when a FIFO ended the operation (test_or_suspend)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +107,86 @@ class Unblock:
     task: str
 
 
-Instruction = DsdOperation | Loop | Set | Add | If | Activate | Block | Unblock
+Value = str | Element | Immediate
+"""A scalar: a counter by name, an element of a buffer, a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """`dest = operation(sources)` on scalars of a dtype; a counter holds a float by its bits."""
+
+    dest: Value
+    operation: str
+    sources: tuple[Value, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetLength:
+    """Set the length of a FIFO for operations that read from it or write to it, in place."""
+
+    fifo: str
+    reads: bool
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRegister:
+    """Load a descriptor into a register, with extended and stride registers where it needs them.
+
+    Asynchronous settings hold for fabric descriptors, `save_address` for memory descriptors.
+    """
+
+    register: Register
+    dsd: str
+    offset: Index = NO_OFFSET
+    xdsr: int | None = None
+    strides: tuple[int, ...] = ()
+    asynchronous: bool = False
+    activate: str | None = None
+    unblock: str | None = None
+    on_control: OnControl | None = None
+    save_address: bool = False
+    single_step: bool = False
+
+
+Instruction = (
+    DsdOperation
+    | Loop
+    | Set
+    | Add
+    | If
+    | Activate
+    | Block
+    | Unblock
+    | Compute
+    | SetLength
+    | LoadRegister
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A local task: runs to its end once it is active and not blocked.
+    """A task: runs to its end once it is runnable and not blocked.
 
-    Of several runnable tasks the one declared first starts first.
+    A local task is runnable when it is active, a data task (with a queue) when a data wavelet
+    stands at the head of its input queue, a control task (with an entry, 0-63) when a control
+    wavelet of this entry stands at the head of an input queue. The wavelet is taken; its bits go
+    to the counters `arguments` ((name, dtype), from bit 0 on). Of several runnable tasks the one
+    declared first starts first.
     """
 
     name: str
     body: tuple[Instruction, ...]
     entry: bool = False
     blocked: bool = False
+    queue: int | None = None
+    control: int | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        return self.queue is None and self.control is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +207,8 @@ class ElementCode:
     input_queues: tuple[Queue, ...] = ()
     output_queues: tuple[Queue, ...] = ()
     tasks: tuple[Task, ...] = ()
+    loads: tuple[LoadRegister, ...] = ()
+    """Registers loaded before the program starts."""
 
     def buffer(self, name: str) -> Buffer | None:
         return next((b for b in self.buffers if b.name == name), None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.dsd import DTYPES
+from tilewright.simulator.dsd import DTYPES, Buffer
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.memory import BufferMap, stream_values
 from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
@@ -74,7 +74,14 @@ def _link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
     """Return (H, W, 5) wavelets per tx port of each router."""
     words = np.zeros(outcome.program.placement.size * 5, dtype=np.int64)
     fifo, element, port = outcome.network.words.T
-    np.add.at(words, element * 5 + port, outcome.fifo[fifo, at.F_POPS])
+    plain = outcome.network.fifo[fifo, at.F_WAY] < 0
+    np.add.at(words, (element * 5 + port)[plain], outcome.fifo[fifo[plain], at.F_POPS])
+    ways = np.flatnonzero(outcome.network.fifo[:, at.F_WAY] >= 0)
+    numbers = outcome.network.fifo[ways, at.F_WAY]
+    ports = outcome.network.way_ports[numbers]
+    sent = outcome.parts.way.view(outcome.store)[numbers, at.W_SENT : at.W_SENT + 5]
+    links = outcome.network.element[ways][:, None] * 5 + ports
+    np.add.at(words, links[ports >= 0], sent[ports >= 0])
     return words.reshape(*outcome.program.placement.shape, 5)
 
 
@@ -112,6 +119,11 @@ def _counts(outcome: Outcome, links: npt.NDArray[np.int64]) -> Counts:
         totals = _processed(outcome, layout, number).sum(axis=0)
         for (_, resolved), elements in zip(layout.operations, totals, strict=True):
             tally.add(resolved, int(elements))
+        for operand, name in layout.buffers:
+            row = outcome.parts.operand.view(outcome.store)[operand]
+            buffer = layout.code.buffer(name)
+            assert buffer is not None
+            tally.touch(buffer, int(row[at.D_READS]), int(row[at.D_WRITES]))
     pops = outcome.fifo[:, at.F_POPS]
     kind = outcome.network.kind
     edge_out = sum(port.positions * port.count for port in outcome.program.edge_outputs)
@@ -142,9 +154,20 @@ class _Tally:
         self.write_words = 0
         self.actions = {"mac": 0, "add": 0, "multiply": 0, "move": 0}
 
+    def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
+        """Count accesses of special operations and scalars to a buffer."""
+        if reads:
+            self.reads[buffer.name] = self.reads.get(buffer.name, 0) + reads
+            self.read_words += reads * DTYPES[buffer.dtype]
+        if writes:
+            self.writes[buffer.name] = self.writes.get(buffer.name, 0) + writes
+            self.write_words += writes * DTYPES[buffer.dtype]
+
     def add(self, resolved: ResolvedOperation, elements: int) -> None:
         """Count an operation that did so many elements in all its runs."""
         self.actions[resolved.operation.counts_as] += elements
+        if resolved.is_special:
+            return
         for source in resolved.sources:
             if source.buffer is None:
                 continue

@@ -39,6 +39,58 @@ class Area:
         return f"[{self.row}:{rows}, {self.column}:{columns}]"
 
 
+POP_MODES: Final = ("no_pop", "always_pop", "pop_on_advance", "pop_on_advance_nop")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A switch position: the directions that it changes; without one those of the route stay."""
+
+    rx: tuple[str, ...] | None = None
+    tx: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Positions 1 to 3 of a route; position 0 is the route itself.
+
+    The command SWITCH_ADV of a control wavelet moves to the next position, after the last one to
+    position 0 in ring mode, else it stays. A pop mode says when a control wavelet loses its first
+    command (the commands behind it move up) at this router.
+    """
+
+    positions: tuple[Position, ...]
+    current: int = 0
+    ring: bool = False
+    pop: str = "no_pop"
+
+
+@dataclass(frozen=True, slots=True)
+class CounterFilter:
+    """Keep wavelets from the element by counting those that come to it.
+
+    The counter starts at `start`, counts each counted wavelet, and starts again from 0 at
+    `limit`; a wavelet is rejected when the counter is above `most`. With `other_limit` (a sparse
+    counter) the two limits take turns. `reject_control` rejects all control wavelets.
+    """
+
+    limit: int
+    most: int
+    start: int = 0
+    other_limit: int | None = None
+    count_data: bool = True
+    count_control: bool = False
+    reject_control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RangeFilter:
+    """Let data wavelets with an index in low..high to the element, and every control wavelet."""
+
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """What every router of an area does with a color: wavelets of `rx` ports go to all of `tx`.
@@ -50,6 +102,14 @@ class Route:
     area: Area
     rx: tuple[str, ...]
     tx: tuple[str, ...]
+    switch: Switch | None = None
+    filter: CounterFilter | RangeFilter | None = None
+
+    def directions(self) -> tuple[Position, ...]:
+        """Return rx and tx of every position, the route itself first."""
+        later = self.switch.positions if self.switch is not None else ()
+        changed = (Position(p.rx or self.rx, p.tx or self.tx) for p in later)
+        return (Position(self.rx, self.tx), *changed)
 
 
 @dataclass(frozen=True, slots=True)

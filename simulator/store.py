@@ -54,6 +54,13 @@ PARTS: Final = (
     "ring",
     "bid",
     "batch",
+    "way",
+    "state",
+    "binding",
+    "scalar",
+    "load",
+    "pool",
+    "register",
 )
 """The parts of a store in order."""
 
@@ -74,13 +81,20 @@ class Parts:
     ring: Part
     bid: Part
     batch: Part
+    way: Part
+    state: Part
+    binding: Part
+    scalar: Part
+    load: Part
+    pool: Part
+    register: Part
     memory_words: int
     most_events: int
     """Upper bound of the events of one cycle."""
 
     @property
     def end(self) -> int:
-        return self.batch.end
+        return self.register.end
 
 
 def compile_store(
@@ -92,7 +106,9 @@ def compile_store(
         at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
         at.E_VARIABLES: [len(layout.variables) for layout in layouts],
         at.E_THREADS: [len(layout.threads) + 1 for layout in layouts],
-        at.E_RUNS: [len(layout.operations) for layout in layouts],
+        at.E_RUNS: [2 * len(layout.operations) for layout in layouts],
+        at.E_POOLS: [len(layout.pools) for layout in layouts],
+        at.E_REGISTERS: [len(layout.registers) for layout in layouts],
     }
     amounts = {
         column: np.array(values, dtype=np.int64)[codes] for column, values in per_element.items()
@@ -108,6 +124,7 @@ def compile_store(
     _place_codes(store, parts, tables)
     _place_network(store, parts, network)
     _place_elements(store, parts, layouts, codes, amounts)
+    place_special(store, parts, layouts, tables)
     queues = parts.fifo.address(network.queue.astype(np.int64))
     parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
     return store, parts
@@ -130,6 +147,13 @@ def _parts(
         (network.ring_entries, 2),
         (network.links, 2),
         (network.fifo.shape[0] + elements, 1),
+        network.way.shape,
+        network.state.shape,
+        tables.binding.shape,
+        tables.scalar.shape,
+        tables.load.shape,
+        (int(amounts[at.E_POOLS].sum()), at.Q_WIDTH),
+        (int(amounts[at.E_REGISTERS].sum()), at.R_WIDTH),
     )
     start = at.WHEEL_AT + at.WHEEL
     parts = []
@@ -147,15 +171,54 @@ def _place_codes(store: at.Table, parts: Parts, tables: CodeTables) -> None:
     operation[:] = tables.operation
     rows = slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
     operation[:, rows] = parts.operand.address(operation[:, rows])
+    operation[:, at.O_INDEX] = parts.operand.address(operation[:, at.O_INDEX])
     parts.operand.view(store)[:] = tables.operand
     instruction = parts.instruction.view(store)
     instruction[:] = tables.instruction
     code = instruction[:, 0]
     operations = code == at.I_OPERATION
     instruction[operations, 1] = parts.operation.address(instruction[operations, 1])
+    scalars = code == at.I_COMPUTE
+    instruction[scalars, 1] = parts.scalar.address(instruction[scalars, 1])
+    loads = code == at.I_LOAD_REGISTER
+    instruction[loads, 1] = parts.load.address(instruction[loads, 1])
     jumps = np.isin(code, [at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP])
     instruction[jumps, 3] = parts.instruction.address(instruction[jumps, 3])
     parts.task.view(store)[:] = parts.instruction.address(tables.task)
+
+
+def place_special(
+    store: at.Table, parts: Parts, layouts: tuple[CodeLayout, ...], tables: CodeTables
+) -> None:
+    """Write bindings, scalar instructions, register loads, and every element's FIFOs."""
+    parts.binding.view(store)[:] = tables.binding
+    scalar = parts.scalar.view(store)
+    scalar[:] = tables.scalar
+    for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
+        inside = scalar[:, column] == at.ELEMENT
+        scalar[inside, column + 1] = parts.operand.address(scalar[inside, column + 1])
+    load = parts.load.view(store)
+    load[:] = tables.load
+    load[:, at.L_ROW] = parts.operand.address(load[:, at.L_ROW])
+    element = parts.element.view(store)
+    for number, layout in enumerate(layouts):
+        mine = element[element[:, at.E_BINDINGS] == parts.binding.start + number * at.BIND_WIDTH]
+        for i, row in enumerate(layout.pools):
+            at_row = mine[:, at.E_POOLS] + i * at.Q_WIDTH
+            store[at_row[:, None] + np.arange(at.Q_WIDTH)] = row
+            store[at_row + at.Q_BASE] += mine[:, at.E_MEMORY]
+        for i, loaded in enumerate(layout.registers):
+            if loaded[0] < 0:
+                continue
+            given = load[loaded[0]]
+            operand = int(given[at.L_ROW])
+            at_row = mine[:, at.E_REGISTERS] + i * at.R_WIDTH
+            store[at_row + at.R_ROW] = operand
+            in_memory = store[operand + at.D_KIND] == at.MEMORY
+            base = store[operand + at.D_BASE] + mine[:, at.E_MEMORY]
+            store[at_row + at.R_POSITION] = base if in_memory else 0
+            for j in range(at.R_WIDTH - at.R_ASYNC):
+                store[at_row + at.R_ASYNC + j] = given[at.L_SETTINGS + j]
 
 
 def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
@@ -172,6 +235,15 @@ def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     user[~elements] = parts.fifo.address(user[~elements])
     user[elements] = parts.element.address(at.USER_IS_ELEMENT - user[elements])
     parts.bid.view(store)[:] = -1
+    fifo[:, at.F_WAY] = parts.way.address(fifo[:, at.F_WAY])
+    way = parts.way.view(store)
+    way[:] = network.way
+    way[:, at.W_STATE] = parts.state.address(way[:, at.W_STATE])
+    state = parts.state.view(store)
+    state[:] = network.state
+    waiting = slice(at.X_FIFOS, at.X_FIFOS + 5)
+    state[:, waiting] = parts.fifo.address(state[:, waiting])
+    state[:, at.X_ELEMENT] = parts.element.address(state[:, at.X_ELEMENT])
 
 
 def _place_elements(
@@ -183,7 +255,13 @@ def _place_elements(
 ) -> None:
     element = parts.element.view(store)
     element[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1
-    homes = {at.E_VARIABLES: parts.variable, at.E_THREADS: parts.thread, at.E_RUNS: parts.runs}
+    homes = {
+        at.E_VARIABLES: parts.variable,
+        at.E_THREADS: parts.thread,
+        at.E_RUNS: parts.runs,
+        at.E_POOLS: parts.pool,
+        at.E_REGISTERS: parts.register,
+    }
     for column, amount in amounts.items():
         first = np.cumsum(amount) - amount
         home = homes.get(column)
@@ -193,6 +271,8 @@ def _place_elements(
         at.E_BLOCKED: [_bits(layout, "blocked") for layout in layouts],
         at.E_TASKS: [parts.task.start + layout.first_task for layout in layouts],
         at.E_THREAD_COUNT: [len(layout.threads) + 1 for layout in layouts],
+        at.E_LISTEN: [layout.listens for layout in layouts],
+        at.E_BINDINGS: [parts.binding.start + i * at.BIND_WIDTH for i in range(len(layouts))],
     }
     for column, values in fixed.items():
         element[:, column] = np.array(values, dtype=np.int64)[codes]

@@ -24,6 +24,7 @@ from tilewright.simulator.program import (
     Set,
     Unblock,
 )
+from tilewright.simulator.special_rows import SpecialRows
 
 TYPES = {
     "f32": at.TYPE_F32,
@@ -48,7 +49,15 @@ class CodeLayout:
     threads: tuple[int, ...]
     """Microthread id per thread row after the first."""
     queues: tuple[int, ...]
-    """Slots of the queues that operations use."""
+    """Slots of the queues that operations and tasks use."""
+    listens: int
+    """Bit per input queue from which wavelets start tasks."""
+    pools: tuple[tuple[int, ...], ...]
+    """FIFO rows of an element; their base counts from its first word."""
+    registers: tuple[tuple[int, ...], ...]
+    """Register rows of an element; what was loaded before the start names operand rows."""
+    buffers: tuple[tuple[int, str], ...]
+    """(operand row, buffer) of the operands that special operations and scalars touch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,9 @@ class CodeTables:
     instruction: at.Table
     task: at.Table
     """First instruction of each task."""
+    binding: at.Table
+    scalar: at.Table
+    load: at.Table
     header: at.Table
     """The store's header with the profile's cycles."""
 
@@ -70,6 +82,9 @@ class _Rows:
     operand: list[list[int]] = field(default_factory=list)
     instruction: list[list[int]] = field(default_factory=list)
     task: list[list[int]] = field(default_factory=list)
+    binding: list[list[int]] = field(default_factory=list)
+    scalar: list[list[int]] = field(default_factory=list)
+    load: list[list[int]] = field(default_factory=list)
 
 
 def compile_codes(
@@ -83,6 +98,9 @@ def compile_codes(
         _table(rows.operand, at.D_WIDTH),
         _table(rows.instruction, at.I_WIDTH),
         _table(rows.task, 1),
+        _table(rows.binding, at.BIND_WIDTH),
+        _table(rows.scalar, at.U_WIDTH),
+        _table(rows.load, at.L_WIDTH),
         _header(profile),
     )
     return tables, layouts
@@ -119,6 +137,8 @@ def _header(profile: Profile) -> at.Table:
     table[at.K_COMPLETION] = profile.completion_cycles
     table[at.K_MEMORY_COMPLETION] = profile.memory_completion_cycles
     table[at.K_EXECUTE] = profile.decode_to_execute_cycles
+    table[at.K_SCALAR] = profile.scalar_operation_cycles
+    table[at.K_DESCRIPTOR] = max(1, profile.descriptor_load_cycles)
     return table
 
 
@@ -134,14 +154,23 @@ class _CodeCompiler:
         self.queues: set[int] = set()
         self.operations: list[tuple[str, ResolvedOperation]] = []
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
+        self.special = SpecialRows(code, profile, self)
 
     def compile(self) -> CodeLayout:
         first_operation = len(self.rows.operation)
         first_task = len(self.rows.task)
         for task in self.code.tasks:
             self.rows.task.append([len(self.rows.instruction)])
+            for slot, shift, bits in self.special.arguments(task):
+                self._emit(at.I_ARGUMENT, slot, shift, bits)
             self._body(task.name, task.body)
             self._emit(at.I_END)
+        self.rows.binding.append(self.special.bindings())
+        registers = self.special.registers()
+        self.queues |= self.special.task_queues()
+        for row in range(first_operation, len(self.rows.operation)):
+            numbered = self.rows.operation[row]
+            numbered[at.O_RUNS] = len(self.operations) + numbered[at.O_NUMBER]
         return CodeLayout(
             self.code,
             first_operation,
@@ -150,7 +179,21 @@ class _CodeCompiler:
             tuple(self.variables),
             tuple(self.threads),
             tuple(sorted(self.queues)),
+            self.special.listens(),
+            self.special.pools(),
+            registers,
+            tuple(self.special.buffers.items()),
         )
+
+    def append_scalar(self, row: list[int]) -> int:
+        """Append a scalar instruction's row; return its number."""
+        self.rows.scalar.append(row)
+        return len(self.rows.scalar) - 1
+
+    def append_load(self, row: list[int]) -> int:
+        """Append a register load's row; return its number."""
+        self.rows.load.append(row)
+        return len(self.rows.load) - 1
 
     def _emit(self, code: int, *arguments: int) -> int:
         row = [code, *arguments]
@@ -166,27 +209,28 @@ class _CodeCompiler:
             case DsdOperation():
                 self._emit(at.I_OPERATION, self._operation(task, instruction))
             case Loop(variable, count, body):
-                slot = self._variable(variable)
+                slot = self.variable(variable)
                 self._emit(at.I_LOOP, slot, 0)
                 start = len(self.rows.instruction)
                 self._body(task, body)
                 self._emit(at.I_END_LOOP, slot, count, start)
             case Set(variable, value):
-                self._emit(at.I_SET, self._variable(variable), value)
+                self._emit(at.I_SET, self.variable(variable), value)
             case Add(variable, value):
-                self._emit(at.I_ADD, self._variable(variable), value)
+                self._emit(at.I_ADD, self.variable(variable), value)
             case If():
                 self._if(task, instruction)
             case Activate(name):
                 self._emit(at.I_ACTIVATE, self.tasks[name])
             case Block(name):
                 self._emit(at.I_BLOCK, self.tasks[name])
+            case Unblock(name):
+                self._emit(at.I_UNBLOCK, self.tasks[name])
             case _:
-                assert isinstance(instruction, Unblock)
-                self._emit(at.I_UNBLOCK, self.tasks[instruction.task])
+                self._emit(*self.special.instruction(task, instruction))
 
     def _if(self, task: str, instruction: If) -> None:
-        slot = self._variable(instruction.variable)
+        slot = self.variable(instruction.variable)
         test = self._emit(at.I_UNLESS_BELOW, slot, instruction.below)
         self._body(task, instruction.then)
         if instruction.otherwise:
@@ -197,7 +241,8 @@ class _CodeCompiler:
         else:
             self.rows.instruction[test][3] = len(self.rows.instruction)
 
-    def _variable(self, name: str) -> int:
+    def variable(self, name: str) -> int:
+        """Return the number of a counter of the element."""
         return self.variables.setdefault(name, len(self.variables))
 
     def _operation(self, task: str, op: DsdOperation) -> int:
@@ -220,6 +265,7 @@ class _CodeCompiler:
         row[at.O_CYCLES], row[at.O_DENOMINATOR] = rate.numerator, rate.denominator
         row[at.O_REDUCTION] = int(resolved.is_reduction)
         row[at.O_NUMBER] = len(self.operations)
+        self.special.operation(row, resolved)
         for slot in queue_slots(resolved):
             row[at.O_QUEUES] |= 1 << slot
             self.queues.add(slot)
@@ -233,13 +279,14 @@ class _CodeCompiler:
 
     def _operands(self, resolved: ResolvedOperation) -> list[int]:
         """Emit operand rows of destination and sources; -1 stands for a scalar or nothing."""
-        dest = self._operand(resolved.dest)
+        dest = self.operand(resolved.dest)
         if resolved.is_reduction:
-            return [dest, dest, self._operand(resolved.sources[1])]
-        found = [-1 if s.letter == "v" else self._operand(s) for s in resolved.sources[:2]]
+            return [dest, dest, self.operand(resolved.sources[1])]
+        found = [-1 if s.letter == "v" else self.operand(s) for s in resolved.sources[:2]]
         return [dest, *found, *[-1] * (2 - len(found))]
 
-    def _operand(self, operand: Resolved) -> int:
+    def operand(self, operand: Resolved) -> int:
+        """Append an operand's row; return its number."""
         row = [0] * at.D_WIDTH
         row[at.D_DIMENSIONS] = len(operand.extents())
         if isinstance(operand.dsd, Fabin):
@@ -247,8 +294,9 @@ class _CodeCompiler:
         elif isinstance(operand.dsd, Fabout):
             row[at.D_KIND] = at.FABRIC_OUT
             row[at.D_BASE] = at.OUTPUT_SLOT + operand.dsd.queue
-        else:
+        elif operand.buffer is not None:
             self._memory_operand(row, operand)
+        self.special.operand(row, operand, len(self.rows.operand))
         self.rows.operand.append(row)
         return len(self.rows.operand) - 1
 
@@ -262,6 +310,13 @@ class _CodeCompiler:
         for d, extent in enumerate(reversed(operand.extents())):
             row[at.D_EXTENT + d] = extent
             row[at.D_STRIDE + d] = operand.strides()[d] * wide
+        self.terms(row, operand, wide)
+        low, high = operand.span()
+        row[at.D_LOW], row[at.D_HIGH] = (low - operand.base) * wide, (high - operand.base) * wide
+        row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
+
+    def terms(self, row: list[int], operand: Resolved, wide: int) -> None:
+        """Set the counters that an operand's offset (or value) adds up."""
         if len(operand.offset.terms) > 4:
             raise ProgramError(
                 f"code {self.code.name}: an offset has more than four variables",
@@ -269,23 +324,21 @@ class _CodeCompiler:
             )
         row[at.D_TERMS] = len(operand.offset.terms)
         for i, (name, factor) in enumerate(operand.offset.terms):
-            row[at.D_VARIABLE + i] = self._variable(name)
+            row[at.D_VARIABLE + i] = self.variable(name)
             row[at.D_FACTOR + i] = factor * wide
-        low, high = operand.span()
-        row[at.D_LOW], row[at.D_HIGH] = (low - operand.base) * wide, (high - operand.base) * wide
-        row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
 
     def _scalar(self, resolved: ResolvedOperation, where: str) -> tuple[int, int]:
         scalar = next((s for s in resolved.sources if s.letter == "v"), None)
         if scalar is None:
             return -1, 0
-        if scalar.is_memory:
-            return self._operand(scalar), 0
+        if scalar.is_memory or scalar.is_counter:
+            return self.operand(scalar), 0
+        if self.special.sends_control(resolved):
+            return -1, int(scalar.value)
         return -1, bits_of(scalar.value, self._dtype(resolved), where)
 
     def _thread(self, resolved: ResolvedOperation, where: str) -> int:
-        fabric = next(o.dsd for o in resolved.operands if o.is_fabric)
-        assert isinstance(fabric, Fabin | Fabout)
+        fabric = self.special.first_fabric(resolved)
         chosen = resolved.source.microthread
         if chosen is not None and not self.profile.explicit_microthread:
             raise ProgramError(

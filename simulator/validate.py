@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from tilewright.simulator.dsd import DTYPES, Dsd, Fabin, Fabout, Mem4d
+from tilewright.simulator.dsd import (
+    DTYPES,
+    ENDLESS,
+    Circbuf,
+    Dsd,
+    Fabin,
+    Fabout,
+    Fifo,
+    Mem4d,
+)
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import check_bounds, describe, resolve
 from tilewright.simulator.program import (
@@ -24,6 +33,15 @@ from tilewright.simulator.program import (
     Unblock,
 )
 from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.validate_special import (
+    check_load,
+    check_ring,
+    check_special_instruction,
+    check_special_operation,
+    check_steering,
+    check_tasks,
+    has_register,
+)
 
 MAX_EXTENT = 65535
 """Extents are u16 in the descriptors' documentation."""
@@ -69,19 +87,26 @@ def check_code(code: ElementCode, colors: set[str]) -> None:
             raise _unknown(f"code {code.name}, queue {queue.id}:", "color", queue.color, colors)
     for dsd in code.dsds:
         _check_dsd(code, dsd)
+    check_tasks(code)
+    for load in code.loads:
+        check_load(code, load, f"code {code.name}, load of {load.register}")
     for task in code.tasks:
         _check_body(code, task, task.body, {})
 
 
+def instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
+    """Yield every instruction of a body and of the bodies inside, in text order."""
+    for instruction in body:
+        yield instruction
+        if isinstance(instruction, Loop):
+            yield from instructions(instruction.body)
+        elif isinstance(instruction, If):
+            yield from instructions((*instruction.then, *instruction.otherwise))
+
+
 def operations(body: Iterable[Instruction]) -> Iterator[DsdOperation]:
     """Yield every DSD operation of a body, in text order."""
-    for instruction in body:
-        if isinstance(instruction, DsdOperation):
-            yield instruction
-        elif isinstance(instruction, Loop):
-            yield from operations(instruction.body)
-        elif isinstance(instruction, If):
-            yield from operations((*instruction.then, *instruction.otherwise))
+    return (found for found in instructions(body) if isinstance(found, DsdOperation))
 
 
 def _unique(what: str, names: Iterable[str]) -> None:
@@ -127,6 +152,9 @@ def _check_dsd(code: ElementCode, dsd: Dsd) -> None:
     if isinstance(dsd, Fabin | Fabout):
         _check_fabric_dsd(code, dsd, where)
         return
+    if isinstance(dsd, Circbuf | Fifo):
+        check_ring(code, dsd)
+        return
     extents = dsd.extents if isinstance(dsd, Mem4d) else (dsd.extent,)
     strides = dsd.strides if isinstance(dsd, Mem4d) else (dsd.stride,)
     low, high = STRIDE_4D if isinstance(dsd, Mem4d) else STRIDE_1D
@@ -150,9 +178,11 @@ def _check_fabric_dsd(code: ElementCode, dsd: Fabin | Fabout, where: str) -> Non
         raise ProgramError(
             f"{where}: {kind} queue {dsd.queue} is not bound to a color", value=dsd.queue
         )
-    if not 1 <= dsd.extent <= MAX_FABRIC_EXTENT:
+    if not 1 <= dsd.extent <= MAX_FABRIC_EXTENT and dsd.extent != ENDLESS:
         raise ProgramError(
-            f"{where}: a fabric extent is outside 1..{MAX_FABRIC_EXTENT}", value=dsd.extent
+            f"{where}: a fabric extent is outside 1..{MAX_FABRIC_EXTENT}",
+            value=dsd.extent,
+            instead=f"{ENDLESS} for an operation that does not end by itself",
         )
 
 
@@ -172,6 +202,8 @@ def _check_body(
             _check_body(code, task, instruction.otherwise, counts)
         elif isinstance(instruction, Activate | Block | Unblock):
             _known_task(code, f"code {code.name}, task {task.name}:", instruction.task)
+        else:
+            check_special_instruction(code, task, instruction)
 
 
 def _check_loop(code: ElementCode, task: Task, loop: Loop, counts: Mapping[str, int]) -> None:
@@ -201,7 +233,8 @@ def _check_operation(
             _known_task(code, f"{where}:", name)
             if not op.asynchronous:
                 raise ProgramError(f"{where}: only an asynchronous operation can activate a task")
-    if op.asynchronous and not resolved.is_fabric:
+    check_special_operation(code, resolved, where)
+    if op.asynchronous and not resolved.is_fabric and not has_register(resolved):
         raise ProgramError(f"{where}: an asynchronous operation needs a fabric operand")
     if op.microthread is not None and not op.asynchronous:
         raise ProgramError(f"{where}: a synchronous operation has no microthread")
@@ -244,6 +277,7 @@ def _check_route(program: Program, route: Route, colors: set[str]) -> None:
     area = route.area
     inside = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
     inside = inside and area.row + area.height <= program.height
+    check_steering(route, where)
     if not inside or area.column + area.width > program.width:
         raise ProgramError(f"{where} outside the grid", value=program.placement.shape)
 

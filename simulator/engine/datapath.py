@@ -46,7 +46,7 @@ def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
         return
     shift = 16 * (position & 1)
     other = np.int64(memory[address(position >> 1)]) & (0xFFFF0000 >> shift)
-    memory[address(position >> 1)] = np.uint32(other | (bits << shift))
+    memory[address(position >> 1)] = np.uint32(other | ((bits & 0xFFFF) << shift))
 
 
 @inline_kernel

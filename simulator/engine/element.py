@@ -10,9 +10,11 @@ from __future__ import annotations
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
+from tilewright.simulator.engine.finish import complete, last_element
 from tilewright.simulator.engine.jit import address, kernel
+from tilewright.simulator.engine.launch import fire_special
 from tilewright.simulator.engine.layout import Memory, Table, Word
-from tilewright.simulator.engine.task import advance_main, record
+from tilewright.simulator.engine.main_thread import advance_main
 from tilewright.simulator.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 
@@ -47,42 +49,21 @@ def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
 
 
 @kernel
-def complete(store: Table, e: int, thread: int) -> None:
-    """End an asynchronous operation: free its thread and queues, activate or unblock its task."""
-    thread = address(thread)
-    op = address(store[thread + at.T_OP])
-    store[thread + at.T_STATE] = at.FREE
-    store[e + at.E_RUNNING] -= 1
-    store[e + at.E_QUEUES_BUSY] &= ~store[op + at.O_QUEUES]
-    bit = 1 << store[op + at.O_ACTION_TASK]
-    if store[op + at.O_ACTION] == at.ACTIVATE:
-        store[e + at.E_ACTIVE] |= bit
-    elif store[op + at.O_ACTION] == at.UNBLOCK:
-        store[e + at.E_BLOCKED] &= ~bit
-
-
-@kernel
-def last_element(store: Table, e: int, thread: int, now: int) -> None:
-    """Note the end of a fabric operation whose last element went in this cycle."""
-    thread = address(thread)
-    op = address(store[thread + at.T_OP])
-    store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
-    end = max(now + 1, now + store[at.K_COMPLETION])
-    store[at.S_END] = max(store[at.S_END], end)
-    start = store[thread + at.T_START]
-    record(store, e, op, start, end)
-    if store[op + at.O_ASYNC] == 1:
-        store[thread + at.T_STATE] = at.COMPLETING
-        store[thread + at.T_NEXT] = now + store[at.K_COMPLETION]
-        return
-    store[e + at.E_STATE] = at.M_READY
-    store[e + at.E_UNTIL] = store[thread + at.T_NEXT]
-    complete(store, e, thread)
+def serve_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
+    """Serve a running special operation; FIFOs may wake other threads and tasks."""
+    e, thread = where
+    mood = fire_special(store, memory, where, now)
+    if mood == BUSY:
+        schedule(store, e, now + 1)
+        store[e + at.E_TURN] = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
+    return mood
 
 
 @kernel
 def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     """Do the next element of a running thread if its queues allow; return the mood."""
+    if store[store[address(thread) + at.T_OP] + at.O_SPECIAL] == 1:
+        return serve_special(store, memory, (e, thread), now)
     mood = queues_ready(store, e, thread, now)
     if mood != BUSY:
         return mood

@@ -157,15 +157,19 @@ def move(store: Table, queue: int, now: int) -> None:
 def leads(store: Table, queue: int, link: int, now: int) -> Word:
     """Return whether a bid of the queue is the best on a link in this cycle so far.
 
-    The queue that was served longest ago wins, then the lower color: the queue of an element
-    that is best over all wins all its links, so a multicast cannot starve.
+    The queue that was served longest ago wins, then the lower color, then the lower
+    address: the queue of an element that is best over all wins all its links, so a multicast
+    cannot starve.
     """
     if store[link] != now:
         return True
     other = store[link + 1]
     mine = store[queue + F_POPPED]
     theirs = store[other + F_POPPED]
-    return mine < theirs or (mine == theirs and store[queue + F_COLOR] < store[other + F_COLOR])
+    if mine != theirs:
+        return mine < theirs
+    color, rival = store[queue + F_COLOR], store[other + F_COLOR]
+    return color < rival or (color == rival and queue < other)
 
 
 @kernel

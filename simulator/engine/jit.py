@@ -45,7 +45,8 @@ def drop_stale_cache(folder: Path) -> None:
     numba's cache looks at the file of each function only, but a kernel also holds the code of
     those it calls in other files. Without write access the cache is elsewhere and left alone.
     """
-    sources = [*sorted(folder.glob("*.py")), folder.parent / "operations.py"]
+    constants = ("operations.py", "scalars.py", "trace.py")
+    sources = [*sorted(folder.glob("*.py")), *(folder.parent / name for name in constants)]
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
     try:

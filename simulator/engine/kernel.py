@@ -7,6 +7,7 @@ from tilewright.simulator.engine.element import visit_element
 from tilewright.simulator.engine.fabric import schedule, settle_bid, visit_queue
 from tilewright.simulator.engine.jit import address, kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
+from tilewright.simulator.engine.switch import settle_way, visit_way
 from tilewright.simulator.engine.task import fail
 
 
@@ -59,11 +60,19 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
         agent = address(store[batch + i])
         if agent >= elements:
             visit_element(store, memory, agent, now)
-        elif visit_queue(store, agent, now):
+        elif store[agent + at.F_SHARED] < at.STEERED:
+            if visit_queue(store, agent, now):
+                store[batch + bids] = agent
+                bids += 1
+        elif visit_way(store, agent, now):
             store[batch + bids] = agent
             bids += 1
     for i in range(bids):
-        settle_bid(store, store[batch + i], now)
+        agent = address(store[batch + i])
+        if store[agent + at.F_SHARED] < at.STEERED:
+            settle_bid(store, agent, now)
+        else:
+            settle_way(store, agent, now)
 
 
 @kernel

@@ -34,14 +34,63 @@ F_POPPED: Final = 8  # cycle of the last pop: its slot is free from the next cyc
 F_PUSHED: Final = 9  # cycle of the last push
 F_WAITER: Final = 10  # agent that waits for space here, or -1
 F_USER: Final = 11  # agent that takes from here, or -1 (edge output)
-F_SHARED: Final = 12  # 1 if one of its links is used by other FIFOs too
+F_SHARED: Final = 12  # SHARES if one of its links is used by other FIFOs too, STEERED: see F_WAY
 F_POPS: Final = 13
 F_COLOR: Final = 14
 F_SUCCESSORS: Final = 15  # number of successors
 F_NEXT: Final = 16  # successors, five columns
 F_LINK: Final = 21  # link of each successor, five columns
-F_WIDTH: Final = 26
+F_WAY: Final = 26  # way of a router buffer that chooses among its successors, or -1
+F_WIDTH: Final = 27
+SHARES, STEERED = 1, 2
 
+# A way: a router buffer whose successors depend on a switch, a filter or the wavelet.
+W_STATE: Final = 0  # router state of its element and color
+W_TARGETS: Final = 1  # successors of the head that bids in this cycle, a bit each
+W_MASKS: Final = 2  # four columns, one per position: successors, and ACCEPTS
+W_SENT: Final = 6  # five columns: wavelets per successor
+W_RAMP: Final = 11  # bit of the successor that is the ramp, or 0
+W_WIDTH: Final = 12
+ACCEPTS: Final = 1 << 5
+"""Set in a mask when the position takes wavelets from this buffer's ports."""
+
+# The state of a router for one color: switch position and filter.
+X_POSITION: Final = 0
+X_BEFORE: Final = 1  # position before the last change
+X_SINCE: Final = 2  # first cycle of the position
+X_VALID: Final = 3  # bit per valid position
+X_RING: Final = 4
+X_POP: Final = 5
+X_FIFOS: Final = 6  # five columns: buffers that wait for the switch, or -1
+X_FILTER: Final = 11
+X_COUNT: Final = 12
+X_LIMIT: Final = 13  # two columns; a sparse counter uses them in turns
+X_TURN: Final = 15
+X_MOST: Final = 16
+X_COUNTS: Final = 17  # COUNTS_DATA, COUNTS_CONTROL
+X_REJECTS_CONTROL: Final = 18
+X_LOW: Final = 19
+X_HIGH: Final = 20
+X_INCLUSIVE: Final = 21
+X_TORN: Final = 22  # 1 while the color is torn down
+X_ELEMENT: Final = 23
+X_COLOR: Final = 24
+X_WIDTH: Final = 25
+NO_POP, ALWAYS_POP, POP_ON_ADVANCE, POP_ON_ADVANCE_NOP = range(4)
+NO_FILTER, COUNTER, SPARSE_COUNTER, RANGE = range(4)
+COUNTS_DATA, COUNTS_CONTROL = 1, 2
+
+# A wavelet: 16 bits of data, 16 bits of index; of a control wavelet the upper bits are the entry
+# of its control task (6 bits) and its commands (wavelets.py), and the top bits are marks.
+ENTRY_AT: Final = 16
+COMMAND_AT: Final = 22
+COMMAND_BITS: Final = 3
+IGNORE_CE: Final = 4  # in a command, beside its opcode
+NOP, SWITCH_ADVANCE, SWITCH_RESET, TEARDOWN = range(4)
+IS_CONTROL: Final = 1 << 62
+LAST_ADVANCES: Final = 1 << 61
+"""The first router moves its switch after this wavelet (`advance_switch` of a fabout)."""
+COMMANDS: Final = ((1 << 24) - 1) << COMMAND_AT
 
 # An element.
 E_STATE: Final = 3
@@ -64,7 +113,16 @@ E_SINCE: Final = 19  # cycle up to which time is accounted
 E_MOOD: Final = 20  # how the time since then counts (trace.STATES)
 E_CYCLES: Final = 21  # four columns: cycles per state
 E_QUEUES: Final = 25  # FIFO of each of the 16 queue slots, or -1
-E_WIDTH: Final = 41
+E_LISTEN: Final = 41  # bit per input queue from which wavelets start tasks
+E_BINDINGS: Final = 42  # address of the code's bindings
+E_ARGUMENT: Final = 43  # wavelet that started the running task
+E_POOLS: Final = 44  # first row of the element's FIFOs in memory
+E_REGISTERS: Final = 45  # first row of the element's data-structure registers
+E_WIDTH: Final = 46
+
+BIND_CONTROL: Final = 8
+BIND_WIDTH: Final = 72
+"""A code's bindings: data task of each input queue, then control task of each entry, or -1."""
 
 M_IDLE, M_READY, M_DISPATCH, M_SYNC = range(4)
 """States of the main thread."""
@@ -80,7 +138,19 @@ T_START: Final = 6
 T_MOOD: Final = 7
 T_OPERANDS: Final = 8  # three operands of five columns: position, four counters
 T_OPERAND_WIDTH: Final = 5
-T_WIDTH: Final = 23
+T_ROWS: Final = 23  # operand rows of a special operation
+T_INDEX: Final = 26  # its index, -1 for none
+T_EXTENT: Final = 27  # of a special operation
+T_QUEUES: Final = 28  # bit per queue that it uses
+T_ORIGIN: Final = 29  # first position of each of the three operands
+T_SAVED: Final = 32  # value of a pointer destination before the operation
+T_ACTION: Final = 33  # what its end does, and to which task
+T_ACTION_TASK: Final = 34
+T_ASYNC: Final = 35
+T_ON_CONTROL: Final = 36
+T_CONTROL_TASK: Final = 37
+T_SINGLE: Final = 38
+T_WIDTH: Final = 39
 
 FREE, RUNNING, COMPLETING = range(3)
 """States of a thread."""
@@ -104,7 +174,18 @@ O_DENOMINATOR: Final = 16
 O_REDUCTION: Final = 17
 O_QUEUES: Final = 18  # bit per queue that it uses
 O_NUMBER: Final = 19  # of its code, from 0
-O_WIDTH: Final = 20
+O_SPECIAL: Final = 20  # 1 if `special.py` runs it
+O_INDEX: Final = 21  # operand row of its index (VARIABLE), -1 for none
+O_ON_CONTROL: Final = 22  # CONTROL_...
+O_CONTROL_TASK: Final = 23
+O_RESULT: Final = 24  # counter that gets 1 when it ran to its end, else 0; or -1
+O_PRIORITY: Final = 25
+O_POINTER: Final = 26  # 1 if the destination is a pointer to a scalar
+O_RUNS: Final = 27  # behind the counters of elements: of its runs, if special
+O_WIDTH: Final = 28
+CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
+ENDLESS: Final = 0x7FFF
+"""Extent of an operation that does not end by itself."""
 
 TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32 = range(4)
 NO_ACTION, ACTIVATE, UNBLOCK = range(3)
@@ -127,11 +208,67 @@ D_LOW: Final = 21  # least word touched, relative to D_BASE
 D_HIGH: Final = 22  # greatest word touched
 D_FIRST: Final = 23  # first word of the buffer
 D_LAST: Final = 24  # last word of the buffer
-D_WIDTH: Final = 25
+D_FLAGS: Final = 25
+D_WRAP: Final = 26  # words after which a circular buffer starts again, or 0
+D_LENGTH: Final = 27  # extent of the descriptor, 0 for none of its own
+D_SAVE: Final = 28  # words from the start to one step beyond the outermost dimension
+D_READS: Final = 29  # elements that special operations read and wrote by this row
+D_WRITES: Final = 30
+D_WIDTH: Final = 31
 
-MEMORY, FABRIC_IN, FABRIC_OUT = range(3)
+MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
+"""Kinds of operands; D_BASE of the last three is a FIFO, a counter, a register of the element."""
+(
+    SENDS_CONTROL,
+    ADVANCES,
+    INDEXED,
+    TRANSFORMS,
+    ZEROES,
+) = (1 << bit for bit in range(5))
+"""Flags of an operand. ZEROES << 1 and << 2: the first, the second source is cleared at the end."""
+
+# A FIFO in the memory of an element.
+(
+    Q_BASE,
+    Q_CAP,
+    Q_WIDE,
+    Q_HEAD,
+    Q_COUNT,
+    Q_READ_LENGTH,
+    Q_WRITE_LENGTH,
+    Q_EMPTY_ACTION,
+    Q_FULL_ACTION,
+    Q_POP_TASK,
+    Q_PUSH_TASK,
+    Q_FULL,  # elements for which a push found no space since the last full event, or 0
+    Q_EMPTY,
+    Q_WIDTH,
+) = range(14)
+TEST_OR_SUSPEND, TERMINATE, SUSPEND, FAULT = range(4)
 OUTPUT_SLOT: Final = 8
 """Queue slots: 0..7 input queues, 8..15 output queues."""
+
+# A data-structure register of an element.
+R_ROW: Final = 0  # operand row of what was loaded, or 0
+R_POSITION: Final = 1
+R_ASYNC: Final = 2
+R_ACTION: Final = 3
+R_ACTION_TASK: Final = 4
+R_ON_CONTROL: Final = 5
+R_CONTROL_TASK: Final = 6
+R_SAVES: Final = 7
+R_SINGLE: Final = 8
+R_WIDTH: Final = 9
+# What a load gives to a register: its number, an operand row, then R_ASYNC ... R_SINGLE.
+L_REGISTER, L_ROW, L_SETTINGS = range(3)
+L_WIDTH: Final = 9
+
+# A scalar instruction: operation, dtype, then (kind, value) of destination and two sources.
+U_CODE, U_TYPE, U_DEST, U_DEST_VALUE, U_LEFT, U_LEFT_VALUE, U_RIGHT, U_RIGHT_VALUE, U_WIDTH = range(
+    9
+)
+NUMBER, COUNTER_VALUE, ELEMENT = range(3)
+SCALAR_F32, SCALAR_F16, SCALAR_I16, SCALAR_U16, SCALAR_I32, SCALAR_U32 = range(6)
 
 # An instruction: code and three arguments.
 (
@@ -146,7 +283,11 @@ OUTPUT_SLOT: Final = 8
     I_BLOCK,
     I_UNBLOCK,
     I_END,
-) = range(11)
+    I_ARGUMENT,
+    I_COMPUTE,
+    I_SET_LENGTH,
+    I_LOAD_REGISTER,
+) = range(15)
 I_WIDTH: Final = 4
 
 # The header of the store, at address 0.
@@ -177,8 +318,10 @@ I_WIDTH: Final = 4
     K_COMPLETION,
     K_MEMORY_COMPLETION,
     K_EXECUTE,
+    K_SCALAR,
+    K_DESCRIPTOR,
     S_WIDTH,
-) = range(26)
+) = range(28)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -193,7 +336,14 @@ WHEEL_AT: Final = 32
     ERROR_BOUNDS,
     ERROR_LIMIT,
     EVENTS_FULL,
-) = range(7)
+    ERROR_NO_CONTROL_TASK,
+    ERROR_EXTENTS,
+    ERROR_FIFO,
+    ERROR_NOT_LOADED,
+    ERROR_INDEX,
+    ERROR_NOT_ASYNC,
+    ERROR_SINGLE_STEP,
+) = range(14)
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

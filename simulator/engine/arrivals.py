@@ -1,0 +1,47 @@
+"""Wavelets that start tasks: data tasks of input queues, control tasks of entries."""
+
+from __future__ import annotations
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.fabric import head_ready, pop, schedule
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.layout import Table, Word
+
+
+@kernel
+def task_of(store: Table, e: int, slot: int, now: int) -> Word:
+    """Return the task that the head of an input queue starts now, or -1."""
+    queue = store[e + at.E_QUEUES + slot]
+    if queue < 0 or store[e + at.E_QUEUES_BUSY] >> slot & 1 or store[queue + at.F_COUNT] == 0:
+        return -1
+    ready = head_ready(store, queue)
+    if ready > now:
+        schedule(store, e, ready)
+        return -1
+    payload = store[store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD] + 1]
+    bindings = store[e + at.E_BINDINGS]
+    if payload & at.IS_CONTROL:
+        entry = payload >> at.ENTRY_AT & 63
+        return store[bindings + at.BIND_CONTROL + entry]
+    return store[bindings + slot]
+
+
+@kernel
+def arrivals(store: Table, e: int, now: int) -> Word:
+    """Return the tasks that wavelets at the heads of input queues can start, a bit each."""
+    found = 0
+    for slot in range(8):
+        if store[e + at.E_LISTEN] >> slot & 1:
+            task = task_of(store, e, slot, now)
+            if task >= 0:
+                found |= 1 << task
+    return found
+
+
+@kernel
+def receive(store: Table, e: int, task: int, now: int) -> None:
+    """Take the wavelet that starts a task from the first queue that has one for it."""
+    for slot in range(8):
+        if store[e + at.E_LISTEN] >> slot & 1 and task_of(store, e, slot, now) == task:
+            store[e + at.E_ARGUMENT] = pop(store, store[e + at.E_QUEUES + slot], now)
+            return

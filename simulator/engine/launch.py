@@ -1,0 +1,282 @@
+"""The start of special operations: registers, indices, FIFOs, lengths known only now."""
+
+from __future__ import annotations
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.datapath import read_word, write_word
+from tilewright.simulator.engine.finish import finish
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.layout import Memory, Table, Word
+from tilewright.simulator.engine.special import (
+    clear_sources,
+    do_special,
+    end_by_control,
+    end_early,
+    meets_control,
+    special_ready,
+)
+from tilewright.simulator.engine.task import fail, record, start_of
+from tilewright.simulator.trace import BUSY
+
+
+@kernel
+def use_register(store: Table, e: int, thread: int, which: int) -> Word:
+    """Give a thread what a register holds; return the operand row, or -1 on an error."""
+    op = store[thread + at.T_OP]
+    number = store[store[op + at.O_OPERANDS + which] + at.D_BASE]
+    register = store[e + at.E_REGISTERS] + number * at.R_WIDTH
+    row = store[register + at.R_ROW]
+    if row == 0:
+        fail(store, at.ERROR_NOT_LOADED, e, op, number)
+        return -1
+    if store[register + at.R_SINGLE] == 1:
+        fail(store, at.ERROR_SINGLE_STEP, e, op, number)
+        return -1
+    if store[register + at.R_ASYNC] == 1:
+        store[thread + at.T_ASYNC] = 2
+    if store[register + at.R_ACTION] != at.NO_ACTION:
+        store[thread + at.T_ACTION] = store[register + at.R_ACTION]
+        store[thread + at.T_ACTION_TASK] = store[register + at.R_ACTION_TASK]
+    if store[register + at.R_ON_CONTROL] != at.CONTROL_IS_DATA:
+        store[thread + at.T_ON_CONTROL] = store[register + at.R_ON_CONTROL]
+        store[thread + at.T_CONTROL_TASK] = store[register + at.R_CONTROL_TASK]
+    return row
+
+
+@kernel
+def place_operand(store: Table, where: tuple[int, int, int], row: int) -> Word:
+    """Set an operand's start; return False on an error: where = (element, thread, operand)."""
+    e, thread, which = where
+    op = store[thread + at.T_OP]
+    kind = store[row + at.D_KIND]
+    if kind == at.POOL:
+        position = store[e + at.E_POOLS] + store[row + at.D_BASE] * at.Q_WIDTH
+    else:
+        position = start_of(store, e, row)
+    declared = store[op + at.O_OPERANDS + which]
+    if position >= 0 and store[declared + at.D_KIND] == at.REGISTER and kind == at.MEMORY:
+        register = store[e + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
+        position = store[register + at.R_POSITION]
+    if position < 0:
+        return False
+    if store[row + at.D_FLAGS] & at.INDEXED:
+        if store[thread + at.T_INDEX] < 0:
+            fail(store, at.ERROR_INDEX, e, op, which)
+            return False
+        if kind == at.MEMORY:
+            position += store[thread + at.T_INDEX]
+    if kind == at.MEMORY and not inside(store, e, row, position):
+        fail(store, at.ERROR_BOUNDS, e, row, position)
+        return False
+    if kind in (at.FABRIC_IN, at.FABRIC_OUT):
+        store[thread + at.T_QUEUES] |= 1 << store[row + at.D_BASE]
+    column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+    store[column] = position
+    for i in range(1, at.T_OPERAND_WIDTH):
+        store[column + i] = 0
+    store[thread + at.T_ORIGIN + which] = position
+    return True
+
+
+@kernel
+def inside(store: Table, e: int, row: int, position: int) -> Word:
+    """Return whether a memory operand that starts at a position stays in its buffer."""
+    base = position - store[e + at.E_MEMORY]
+    low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
+    return low >= store[row + at.D_FIRST] and high <= store[row + at.D_LAST]
+
+
+@kernel
+def length_of(store: Table, thread: int, which: int) -> Word:
+    """Return an operand's own length, 0 for none."""
+    row = store[thread + at.T_ROWS + which]
+    if store[row + at.D_KIND] == at.POOL:
+        pool = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+        return store[pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)]
+    return store[row + at.D_LENGTH]
+
+
+@kernel
+def set_extent(store: Table, e: int, thread: int) -> Word:
+    """Give a thread the common length of its operands; return False when they differ."""
+    op = store[thread + at.T_OP]
+    extent = 0
+    for which in range(3):
+        if store[thread + at.T_ROWS + which] < 0:
+            continue
+        length = length_of(store, thread, which)
+        if extent and length and length != extent:
+            fail(store, at.ERROR_EXTENTS, e, op, extent)
+            return False
+        extent = max(extent, length)
+    store[thread + at.T_EXTENT] = extent
+    store[thread + at.T_LEFT] = extent
+    return True
+
+
+@kernel
+def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
+    """Fill a thread for a special operation; return False on an error."""
+    e, thread = where
+    store[thread + at.T_ASYNC] = store[op + at.O_ASYNC]
+    store[thread + at.T_ACTION] = store[op + at.O_ACTION]
+    store[thread + at.T_ACTION_TASK] = store[op + at.O_ACTION_TASK]
+    store[thread + at.T_ON_CONTROL] = store[op + at.O_ON_CONTROL]
+    store[thread + at.T_CONTROL_TASK] = store[op + at.O_CONTROL_TASK]
+    store[thread + at.T_INDEX] = -1
+    store[thread + at.T_QUEUES] = 0
+    index = store[op + at.O_INDEX]
+    if index >= 0:
+        store[thread + at.T_INDEX] = value_of(store, memory, e, index) & 0xFFFF
+    for which in range(3):
+        row = store[op + at.O_OPERANDS + which]
+        store[thread + at.T_ROWS + which] = row
+        if row < 0:
+            continue
+        if store[row + at.D_KIND] == at.REGISTER:
+            row = use_register(store, e, thread, which)
+            store[thread + at.T_ROWS + which] = row
+        if row < 0 or not place_operand(store, (e, thread, which), row):
+            return False
+    store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
+    row = store[op + at.O_SCALAR_ROW]
+    if row >= 0:
+        store[thread + at.T_SCALAR] = value_of(store, memory, e, row)
+    if store[op + at.O_POINTER] == 1:
+        wide = store[store[thread + at.T_ROWS] + at.D_WIDE]
+        store[thread + at.T_SAVED] = read_word(memory, store[thread + at.T_ORIGIN], wide)
+        if store[op + at.O_REDUCTION] == 1:
+            write_word(memory, store[thread + at.T_ORIGIN], wide, store[thread + at.T_SCALAR])
+    return store[at.S_ERROR] == at.OK and set_extent(store, e, thread)
+
+
+@kernel
+def value_of(store: Table, memory: Memory, e: int, row: int) -> Word:
+    """Return a scalar operand: bits of a value in memory, or a counter's value."""
+    if store[row + at.D_KIND] == at.VARIABLE:
+        value = 0
+        for i in range(store[row + at.D_TERMS]):
+            slot = store[e + at.E_VARIABLES] + store[row + at.D_VARIABLE + i]
+            value += store[slot] * store[row + at.D_FACTOR + i]
+        value += store[row + at.D_BASE]
+        return value & (0xFFFFFFFF if store[row + at.D_WIDE] == 2 else 0xFFFF)
+    position = start_of(store, e, row)
+    store[row + at.D_READS] += 1
+    return 0 if position < 0 else read_word(memory, position, store[row + at.D_WIDE])
+
+
+@kernel
+def streams(store: Table, thread: int) -> Word:
+    """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO, else 0."""
+    found = 0
+    for which in range(3):
+        row = store[thread + at.T_ROWS + which]
+        if row < 0:
+            continue
+        if store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT):
+            found = 2
+        elif store[row + at.D_KIND] == at.POOL:
+            found = max(found, 1)
+    return found
+
+
+@kernel
+def save_positions(store: Table, e: int, thread: int) -> None:
+    """Let registers that save their address point behind what the operation covered."""
+    op = store[thread + at.T_OP]
+    for which in range(3):
+        row = store[op + at.O_OPERANDS + which]
+        if row < 0 or store[row + at.D_KIND] != at.REGISTER:
+            continue
+        register = store[e + at.E_REGISTERS] + store[row + at.D_BASE] * at.R_WIDTH
+        held = store[thread + at.T_ROWS + which]
+        if store[register + at.R_SAVES] == 0 or store[held + at.D_KIND] != at.MEMORY:
+            continue
+        column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+        last = store[held + at.D_DIMENSIONS] - 1
+        position = store[column]
+        if last > 0:
+            # the walk came back to the start of the outermost dimension: one step beyond it
+            position = store[thread + at.T_ORIGIN + which] + store[held + at.D_SAVE]
+        store[register + at.R_POSITION] = position
+
+
+@kernel
+def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
+    """Do a special operation on memory alone at once."""
+    e, thread = where
+    op = store[thread + at.T_OP]
+    extent = store[thread + at.T_EXTENT]
+    for _ in range(extent):
+        do_special(store, memory, (e, thread), now)
+    save_positions(store, e, thread)
+    group, per = store[op + at.O_GROUP], store[op + at.O_DENOMINATOR]
+    groups = (extent + group - 1) // group
+    busy = max(1, (groups * store[op + at.O_CYCLES] + per - 1) // per)
+    store[e + at.E_STATE] = at.M_READY
+    store[e + at.E_UNTIL] = now + busy
+    record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
+
+
+@kernel
+def launch(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
+    """Start a special operation on a free thread."""
+    e, thread = where
+    op = store[thread + at.T_OP]
+    if not load_special(store, memory, where, op):
+        return
+    store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
+    if store[op + at.O_RESULT] >= 0:
+        store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
+    if store[thread + at.T_ASYNC] and store[op + at.O_ASYNC] != (store[thread + at.T_ASYNC] > 0):
+        fail(store, at.ERROR_NOT_ASYNC, e, op, 0)
+        return
+    stream = streams(store, thread)
+    if stream == 0:
+        run_special_memory(store, memory, where, now)
+        return
+    queues = store[thread + at.T_QUEUES]
+    if store[e + at.E_QUEUES_BUSY] & queues:
+        fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
+        return
+    store[thread + at.T_STATE] = at.RUNNING
+    store[thread + at.T_NEXT] = now
+    store[thread + at.T_FRACTION] = 0
+    store[thread + at.T_START] = now
+    store[e + at.E_RUNNING] += 1
+    store[e + at.E_QUEUES_BUSY] |= queues
+    store[e + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
+    store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
+
+
+@kernel
+def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
+    """Do the next element of a running special operation if it can go; return the mood."""
+    e, thread = where
+    op = store[thread + at.T_OP]
+    if meets_control(store, thread, now):
+        store[thread + at.T_NEXT] = now + 1
+        end_by_control(store, e, thread)
+        finish(store, e, thread, now)
+        return BUSY
+    mood = special_ready(store, e, thread, now)
+    if mood < 0:
+        store[thread + at.T_NEXT] = now + 1
+        end_early(store, memory, where, mood == -1 - at.TERMINATE)
+        finish(store, e, thread, now)
+        return BUSY
+    if mood != BUSY:
+        return mood
+    do_special(store, memory, where, now)
+    pace = store[op + at.O_CYCLES]
+    per = store[op + at.O_DENOMINATOR]
+    if per != 1:
+        pace += store[thread + at.T_FRACTION]
+        store[thread + at.T_FRACTION] = pace % per
+        pace //= per
+    store[thread + at.T_NEXT] = now + max(1, pace)
+    if store[thread + at.T_LEFT] == 0:
+        save_positions(store, e, thread)
+        clear_sources(store, memory, thread)
+        finish(store, e, thread, now)
+    return BUSY

@@ -1,0 +1,178 @@
+"""Scalar instructions on counters and elements of buffers.
+
+A counter holds an integer, or the bits of a float; results are rounded to the dtype.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.datapath import read_word, write_word
+from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.layout import Memory, Table, Word
+from tilewright.simulator.engine.task import start_of
+from tilewright.simulator.engine.values import bits_of, f16_to_f32, f32_of, f32_to_f16
+from tilewright.simulator.scalars import (
+    ADD,
+    AND,
+    DIV,
+    EQ,
+    FROM_INT,
+    LE,
+    LT,
+    MAX,
+    MIN,
+    MOV,
+    MUL,
+    NE,
+    OR,
+    SHL,
+    SQRT,
+    SUB,
+    TO_INT,
+    XOR,
+)
+
+
+@kernel
+def wrapped(value: int, dtype: int) -> Word:
+    """Return an integer as the dtype holds it."""
+    if dtype == at.SCALAR_I16:
+        return ((value + 0x8000) & 0xFFFF) - 0x8000
+    if dtype in (at.SCALAR_U16, at.SCALAR_F16):
+        return value & 0xFFFF
+    if dtype == at.SCALAR_I32:
+        return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+    return value & 0xFFFFFFFF
+
+
+@kernel
+def compare(code: int, left: float, right: float) -> Word:
+    """Return 1 when a comparison holds, else 0; -1 when it is none."""
+    if code == LT:
+        return 1 if left < right else 0
+    if code == LE:
+        return 1 if left <= right else 0
+    if code == EQ:
+        return 1 if left == right else 0
+    if code == NE:
+        return 1 if left != right else 0
+    return -1
+
+
+@kernel
+def float_result(code: int, x: Word, y: Word) -> Word:
+    """Return an f32 operation's result, rounded once."""
+    if code == ADD:
+        return x + y
+    if code == SUB:
+        return x - y
+    if code == MUL:
+        return x * y
+    if code == DIV:
+        return float_quotient(x, y)
+    if code in (MIN, MAX):
+        return min(x, y) if code == MIN else max(x, y)
+    return np.sqrt(x) if code == SQRT else x
+
+
+@kernel
+def float_quotient(x: Word, y: Word) -> Word:
+    """Return x / y with IEEE's results for division by zero."""
+    if y != 0.0:
+        return x / y
+    if x == 0.0 or x != x:  # noqa: PLR0124 (true for NaN)
+        return np.float32(np.nan)
+    # the signs of both count: 1 / y is not allowed, a copy of its sign is
+    signs = np.copysign(np.float32(1.0), x) * np.copysign(np.float32(1.0), y)
+    return signs * np.float32(np.inf)
+
+
+@kernel
+def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
+    """Return the bits of a float operation, or the integer of a comparison or conversion."""
+    half = dtype == at.SCALAR_F16
+    if code == FROM_INT:
+        number = np.float32(left)
+        return f32_to_f16(number) if half else bits_of(number)
+    x = f16_to_f32(left) if half else f32_of(left)
+    y = f16_to_f32(right) if half else f32_of(right)
+    if code == TO_INT:
+        return np.int64(x)
+    found = compare(code, x, y)
+    if found >= 0:
+        return found
+    result = np.float32(float_result(code, x, y))
+    return f32_to_f16(result) if half else bits_of(result)
+
+
+@kernel
+def on_bits(code: int, left: int, right: int) -> Word:
+    """Return a bit operation on integers; shifts by 31 at most."""
+    if code == AND:
+        return left & right
+    if code == OR:
+        return left | right
+    if code == XOR:
+        return left ^ right
+    if code == SHL:
+        return left << (right & 31)
+    return left >> (right & 31)
+
+
+@kernel
+def on_integers(code: int, left: int, right: int) -> Word:
+    """Return an integer operation; division truncates to zero, by zero it gives 0."""
+    if code == ADD:
+        return left + right
+    if code == SUB:
+        return left - right
+    if code == MUL:
+        return left * right
+    if code == DIV:
+        size = 0 if right == 0 else abs(left) // abs(right)
+        return size if (left < 0) == (right < 0) else -size
+    if code in (MIN, MAX):
+        return min(left, right) if code == MIN else max(left, right)
+    found = compare(code, left, right)
+    return found if found >= 0 else on_bits(code, left, right)
+
+
+@kernel
+def scalar_value(store: Table, memory: Memory, e: int, at_value: tuple[int, int]) -> Word:
+    """Return a source: at_value = (address of its kind, dtype)."""
+    column, dtype = at_value
+    kind, value = store[column], store[column + 1]
+    if kind == at.NUMBER:
+        return value
+    if kind == at.COUNTER_VALUE:
+        return store[store[e + at.E_VARIABLES] + value]
+    position = start_of(store, e, value)
+    if position < 0:
+        return 0
+    store[value + at.D_READS] += 1
+    return wrapped(read_word(memory, position, store[value + at.D_WIDE]), dtype)
+
+
+@kernel
+def compute(store: Table, memory: Memory, e: int, row: int) -> None:
+    """Do a scalar instruction."""
+    code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
+    left = scalar_value(store, memory, e, (row + at.U_LEFT, dtype))
+    right = scalar_value(store, memory, e, (row + at.U_RIGHT, dtype))
+    if code == MOV:
+        result = wrapped(left, dtype)
+    elif dtype in (at.SCALAR_F32, at.SCALAR_F16):
+        result = on_floats(code, dtype, left, right)
+    else:
+        result = wrapped(on_integers(code, left, right), dtype)
+    target = store[row + at.U_DEST_VALUE]
+    if store[row + at.U_DEST] == at.COUNTER_VALUE:
+        store[store[e + at.E_VARIABLES] + target] = result
+        return
+    position = start_of(store, e, target)
+    if position >= 0:
+        store[target + at.D_WRITES] += 1
+        wide = store[target + at.D_WIDE]
+        write_word(memory, position, wide, result & (0xFFFFFFFF if wide == 2 else 0xFFFF))

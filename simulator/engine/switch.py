@@ -1,0 +1,207 @@
+"""Router buffers that choose: switch positions, filters, and commands of control wavelets.
+
+A control wavelet is routed with the position that it finds; the position changes behind it, from
+the next cycle on (wse.md §4, topics 06 and 07).
+"""
+
+from __future__ import annotations
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.fabric import (
+    await_space,
+    has_space,
+    head_ready,
+    leads,
+    pop,
+    push,
+    schedule,
+)
+from tilewright.simulator.engine.jit import address, kernel
+from tilewright.simulator.engine.layout import Table, Word
+
+
+@kernel
+def position_at(store: Table, state: int, now: int) -> Word:
+    """Return the switch position in a cycle."""
+    if now >= store[state + at.X_SINCE]:
+        return store[state + at.X_POSITION]
+    return store[state + at.X_BEFORE]
+
+
+@kernel
+def counted(store: Table, state: int) -> Word:
+    """Return what a filter's counter shows for the next wavelet that it counts."""
+    limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
+    count = store[state + at.X_COUNT]
+    if store[state + at.X_INCLUSIVE] == 1:
+        return count if count <= limit else 0
+    return count + 1
+
+
+@kernel
+def rejects(store: Table, state: int, payload: int) -> Word:
+    """Return whether the filter keeps a wavelet from the element."""
+    kind = store[state + at.X_FILTER]
+    if kind == at.NO_FILTER:
+        return False
+    control = payload & at.IS_CONTROL != 0
+    if kind == at.RANGE:
+        index = (payload >> at.ENTRY_AT) & 0xFFFF
+        inside = store[state + at.X_LOW] <= index <= store[state + at.X_HIGH]
+        return not control and not inside
+    if control and store[state + at.X_REJECTS_CONTROL] == 1:
+        return True
+    mask = at.COUNTS_CONTROL if control else at.COUNTS_DATA
+    if store[state + at.X_COUNTS] & mask == 0:
+        return False
+    return counted(store, state) > store[state + at.X_MOST]
+
+
+@kernel
+def count_wavelet(store: Table, state: int, payload: int) -> None:
+    """Let the filter's counter see a wavelet that moves; at its limit it starts again."""
+    kind = store[state + at.X_FILTER]
+    mask = at.COUNTS_CONTROL if payload & at.IS_CONTROL else at.COUNTS_DATA
+    if kind in (at.NO_FILTER, at.RANGE) or store[state + at.X_COUNTS] & mask == 0:
+        return
+    shown = counted(store, state)
+    limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
+    inclusive = store[state + at.X_INCLUSIVE]
+    store[state + at.X_COUNT] = shown + inclusive
+    if shown >= limit:
+        store[state + at.X_COUNT] = 0
+        if kind == at.SPARSE_COUNTER:
+            store[state + at.X_TURN] = 1 - store[state + at.X_TURN]
+
+
+@kernel
+def targets_of(store: Table, queue: int, now: int) -> Word:
+    """Return the successors that the head goes to, a bit each; -1 if it has to wait.
+
+    0 means that the head is dropped: its only way was the ramp, and the filter rejects it.
+    """
+    way = address(store[queue + at.F_WAY])
+    state = address(store[way + at.W_STATE])
+    mask = store[way + at.W_MASKS + position_at(store, state, now)]
+    if mask & at.ACCEPTS == 0 or store[state + at.X_TORN] == 1:
+        return -1
+    mask &= ~at.ACCEPTS
+    ramp = store[way + at.W_RAMP]
+    if mask & ramp:
+        payload = store[address(store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD] + 1)]
+        ignored = payload >> (at.COMMAND_AT) & at.IGNORE_CE and payload & at.IS_CONTROL
+        if ignored or rejects(store, state, payload):
+            mask &= ~ramp
+    return mask
+
+
+@kernel
+def turn_switch(store: Table, state: int, command: int, now: int) -> None:
+    """Move a switch by a command; buffers that wait for the position look again."""
+    before = position_at(store, state, now)
+    valid = store[state + at.X_VALID]
+    if command == at.SWITCH_RESET:
+        after = 0
+    elif valid >> (before + 1) & 1:
+        after = before + 1
+    else:
+        after = 0 if store[state + at.X_RING] == 1 else before
+    store[state + at.X_BEFORE] = before
+    store[state + at.X_POSITION] = after
+    store[state + at.X_SINCE] = now + 1
+    for i in range(5):
+        fifo = store[state + at.X_FIFOS + i]
+        if fifo >= 0:
+            schedule(store, fifo, now + 1)
+
+
+@kernel
+def obey(store: Table, state: int, payload: int, now: int) -> Word:
+    """Do the first command of a control wavelet; return the wavelet as it goes on."""
+    command = (payload >> at.COMMAND_AT) & 3
+    if command in (at.SWITCH_ADVANCE, at.SWITCH_RESET):
+        turn_switch(store, state, command, now)
+    elif command == at.TEARDOWN:
+        store[state + at.X_TORN] = 1
+    mode = store[state + at.X_POP]
+    advances = command == at.SWITCH_ADVANCE
+    popped = mode == at.ALWAYS_POP
+    popped = popped or (mode == at.POP_ON_ADVANCE and advances)
+    popped = popped or (mode == at.POP_ON_ADVANCE_NOP and (advances or command == at.NOP))
+    if not popped:
+        return payload
+    left = (payload & at.COMMANDS) >> at.COMMAND_BITS
+    return (payload & ~at.COMMANDS) | (left & at.COMMANDS)
+
+
+@kernel
+def move_way(store: Table, queue: int, now: int) -> None:
+    """Move the head to the successors it goes to, then let it act on switch and filter."""
+    queue = address(queue)
+    way = address(store[queue + at.F_WAY])
+    state = address(store[way + at.W_STATE])
+    targets = store[way + at.W_TARGETS]
+    position = position_at(store, state, now)
+    payload = pop(store, queue, now)
+    if store[way + at.W_MASKS + position] & store[way + at.W_RAMP]:
+        count_wavelet(store, state, payload)
+    sent = payload & ~at.LAST_ADVANCES
+    if payload & at.LAST_ADVANCES:
+        turn_switch(store, state, at.SWITCH_ADVANCE, now)
+    if payload & at.IS_CONTROL:
+        sent = obey(store, state, sent, now)
+    for i in range(store[queue + at.F_SUCCESSORS]):
+        if targets >> i & 1 == 0:
+            continue
+        target = address(store[queue + at.F_NEXT + i])
+        if store[target + at.F_PUSHED] == now and store[at.S_ERROR] == at.OK:
+            store[at.S_ERROR] = at.ERROR_TWO_ARRIVALS
+            store[at.S_ERROR_ELEMENT] = queue
+            store[at.S_ERROR_ROW] = target
+        store[target + at.F_PUSHED] = now
+        store[way + at.W_SENT + i] += 1
+        push(store, target, sent, now)
+    if store[queue + at.F_COUNT] > 0:
+        schedule(store, queue, max(now + 1, head_ready(store, queue)))
+
+
+@kernel
+def visit_way(store: Table, queue: int, now: int) -> Word:
+    """Move a steered buffer's head if it may; return True if it has bid for links instead."""
+    queue = address(queue)
+    if store[queue + at.F_COUNT] == 0:
+        return False
+    ready = head_ready(store, queue)
+    if ready > now:
+        schedule(store, queue, ready)
+        return False
+    targets = targets_of(store, queue, now)
+    if targets < 0:
+        return False
+    for i in range(store[queue + at.F_SUCCESSORS]):
+        target = address(store[queue + at.F_NEXT + i])
+        if targets >> i & 1 and not has_space(store, target, now):
+            await_space(store, target, queue, now)
+            return False
+    store[address(store[queue + at.F_WAY]) + at.W_TARGETS] = targets
+    if store[queue + at.F_SHARED] & at.SHARES == 0:
+        move_way(store, queue, now)
+        return False
+    for i in range(store[queue + at.F_SUCCESSORS]):
+        link = store[queue + at.F_LINK + i]
+        if targets >> i & 1 and leads(store, queue, link, now):
+            store[link] = now
+            store[link + 1] = queue
+    return True
+
+
+@kernel
+def settle_way(store: Table, queue: int, now: int) -> None:
+    """Move a steered buffer's head that won all its links; the others try again."""
+    targets = store[address(store[queue + at.F_WAY]) + at.W_TARGETS]
+    for i in range(store[queue + at.F_SUCCESSORS]):
+        link = store[queue + at.F_LINK + i]
+        if targets >> i & 1 and store[link + 1] != queue:
+            schedule(store, queue, now + 1)
+            return
+    move_way(store, queue, now)

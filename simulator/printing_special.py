@@ -1,0 +1,104 @@
+"""The text form of switches, filters, bindings, FIFOs, registers and scalar instructions."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from tilewright.simulator.dsd import (
+    NO_OFFSET,
+    Circbuf,
+    Element,
+    Fabin,
+    Fabout,
+    Fifo,
+    Immediate,
+    Mem1d,
+    Mem4d,
+)
+from tilewright.simulator.program import (
+    Compute,
+    LoadRegister,
+    OnControl,
+    SetLength,
+    Task,
+    Value,
+)
+from tilewright.simulator.routes import RangeFilter, Route
+
+
+def print_steering(route: Route) -> str:
+    """Return a route's switch and filter, empty without."""
+    text = ""
+    if route.switch is not None:
+        for number, position in enumerate(route.switch.positions, 1):
+            text += f" pos{number}"
+            text += f" rx {''.join(position.rx)}" if position.rx else ""
+            text += f" tx {''.join(position.tx)}" if position.tx else ""
+        text += f" current {route.switch.current}"
+        text += (" ring" if route.switch.ring else "") + f" {route.switch.pop}"
+    if isinstance(route.filter, RangeFilter):
+        text += f" range {route.filter.low} {route.filter.high}"
+    elif route.filter is not None:
+        named = (f"{f.name} {getattr(route.filter, f.name)}" for f in fields(route.filter))
+        text += " counter " + " ".join(named)
+    return text
+
+
+def print_binding(task: Task) -> str:
+    """Return what starts a data or control task, empty for a local one."""
+    text = f" queue {task.queue}" if task.queue is not None else ""
+    text += f" entry {task.control}" if task.control is not None else ""
+    return text + "".join(f" {name}:{dtype}" for name, dtype in task.arguments)
+
+
+def print_properties(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
+    """Return the properties of a descriptor that are set."""
+    names = ("control", "advance_switch", "wavelet_index_offset", "control_transform")
+    text = "".join(f" {name}" for name in names if getattr(dsd, name, False))
+    return text + (f" zero {dsd.zero}" if isinstance(dsd, Fabout) and dsd.zero else "")
+
+
+def print_ring(dsd: Circbuf | Fifo) -> str:
+    """Return a circular buffer or a FIFO."""
+    if isinstance(dsd, Circbuf):
+        end = "" if dsd.wraparound is None else f" wraparound {dsd.wraparound}"
+        return f"circbuf {dsd.name} {dsd.buffer} extent {dsd.extent}{end}"
+    text = f"fifo {dsd.name} {dsd.buffer} empty {dsd.empty_action} full {dsd.full_action}"
+    text += f" activate_pop {dsd.activate_pop}" if dsd.activate_pop else ""
+    return text + (f" activate_push {dsd.activate_push}" if dsd.activate_push else "")
+
+
+def print_on_control(chosen: OnControl) -> str:
+    """Return what a control wavelet does to an operation."""
+    return f" on_control {chosen.action}" + (f" {chosen.task}" if chosen.task else "")
+
+
+def print_value(value: Value) -> str:
+    """Return a scalar: a counter, an element, a number."""
+    if isinstance(value, Immediate):
+        return f"#{value.value!r}"
+    return f"{value.buffer}({value.index})" if isinstance(value, Element) else value
+
+
+def print_scalar(instruction: Compute | SetLength) -> str:
+    """Return a scalar instruction or the setting of a FIFO's length."""
+    if isinstance(instruction, SetLength):
+        way = "read" if instruction.reads else "write"
+        return f"{way}_length {instruction.fifo} {instruction.length}"
+    sources = ", ".join(print_value(source) for source in instruction.sources)
+    dest = print_value(instruction.dest)
+    return f"{dest} = {instruction.operation}.{instruction.dtype} {sources}"
+
+
+def print_load(load: LoadRegister) -> str:
+    """Return the loading of a register."""
+    offset = "" if load.offset == NO_OFFSET else f"[{load.offset}]"
+    text = f"load %{load.register} {load.dsd}{offset}"
+    text += "" if load.xdsr is None else f" xdsr {load.xdsr}"
+    text += "".join(f" sr {number}" for number in load.strides)
+    text += " async" if load.asynchronous else ""
+    text += f" activate {load.activate}" if load.activate else ""
+    text += f" unblock {load.unblock}" if load.unblock else ""
+    text += "" if load.on_control is None else print_on_control(load.on_control)
+    text += " save_address" if load.save_address else ""
+    return text + (" single_step" if load.single_step else "")

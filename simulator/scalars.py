@@ -1,0 +1,52 @@
+"""The operations of scalar instructions; codes are stable numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+(
+    MOV,
+    ADD,
+    SUB,
+    MUL,
+    DIV,
+    AND,
+    OR,
+    XOR,
+    SHL,
+    SHR,
+    LT,
+    LE,
+    EQ,
+    NE,
+    MIN,
+    MAX,
+    SQRT,
+    TO_INT,
+    FROM_INT,
+) = range(19)
+
+SCALARS: Final = {
+    "mov": (MOV, 1),
+    "add": (ADD, 2),
+    "sub": (SUB, 2),
+    "mul": (MUL, 2),
+    "div": (DIV, 2),
+    "and": (AND, 2),
+    "or": (OR, 2),
+    "xor": (XOR, 2),
+    "shl": (SHL, 2),
+    "shr": (SHR, 2),
+    "lt": (LT, 2),
+    "le": (LE, 2),
+    "eq": (EQ, 2),
+    "ne": (NE, 2),
+    "min": (MIN, 2),
+    "max": (MAX, 2),
+    "sqrt": (SQRT, 1),
+    "to_int": (TO_INT, 1),
+    "from_int": (FROM_INT, 1),
+}
+"""Code and number of sources of each operation by name."""
+INTEGER_ONLY: Final = ("and", "or", "xor", "shl", "shr")
+FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int")

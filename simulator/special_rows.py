@@ -1,0 +1,266 @@
+"""Rows of the engine's tables for what goes beyond plain vectors, queues and local tasks."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from tilewright.simulator.dsd import (
+    DTYPES,
+    FIFO_ACTIONS,
+    Circbuf,
+    Element,
+    Fabin,
+    Fabout,
+    Fifo,
+    Mem1d,
+    Mem4d,
+    Ref,
+    Register,
+)
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operands import Resolved, ResolvedOperation, resolve_operand
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import (
+    Compute,
+    ElementCode,
+    Instruction,
+    LoadRegister,
+    OnControl,
+    SetLength,
+    Task,
+    Value,
+)
+from tilewright.simulator.scalars import SCALARS
+
+ON_CONTROL: Final = {
+    "terminate": at.CONTROL_ENDS,
+    "activate": at.CONTROL_ACTIVATES,
+    "unblock": at.CONTROL_UNBLOCKS,
+}
+SCALAR_TYPES: Final = ("f32", "f16", "i16", "u16", "i32", "u32")
+"""In the order of the engine's codes."""
+ZEROES: Final = {"first": 1, "second": 2}
+
+
+class Compiler(Protocol):
+    """What the compiler of a code offers."""
+
+    tasks: dict[str, int]
+
+    def variable(self, name: str) -> int: ...
+    def operand(self, operand: Resolved) -> int: ...
+    def terms(self, row: list[int], operand: Resolved, wide: int) -> None: ...
+    def append_scalar(self, row: list[int]) -> int: ...
+    def append_load(self, row: list[int]) -> int: ...
+
+
+class SpecialRows:
+    """The special columns and rows of one code."""
+
+    def __init__(self, code: ElementCode, profile: Profile, compiler: Compiler) -> None:
+        self.code = code
+        self.profile = profile
+        self.compiler = compiler
+        self.buffers: dict[int, str] = {}
+        self._fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
+        self._registers: dict[Register, int] = {}
+
+    def arguments(self, task: Task) -> list[tuple[int, int, int]]:
+        """Return (counter, first bit, bits; negative with a sign) of a task's arguments."""
+        found, shift = [], 0
+        for name, dtype in task.arguments:
+            bits = 16 * DTYPES[dtype]
+            signed = -bits if dtype in {"i16", "i32"} else bits
+            found.append((self.compiler.variable(name), shift, signed))
+            shift += bits
+        return found
+
+    def bindings(self) -> list[int]:
+        """Return the tasks of input queues and entries."""
+        row = [-1] * at.BIND_WIDTH
+        for number, task in enumerate(self.code.tasks):
+            if task.queue is not None:
+                row[task.queue] = number
+            elif task.control is not None:
+                row[at.BIND_CONTROL + task.control] = number
+        return row
+
+    def task_queues(self) -> set[int]:
+        """Return the input queues from which wavelets start tasks."""
+        if any(task.control is not None for task in self.code.tasks):
+            return {queue.id for queue in self.code.input_queues}
+        return {task.queue for task in self.code.tasks if task.queue is not None}
+
+    def listens(self) -> int:
+        """Return the same as bits."""
+        return sum(1 << queue for queue in self.task_queues())
+
+    def pools(self) -> tuple[tuple[int, ...], ...]:
+        """Return a row per FIFO."""
+        rows = []
+        for fifo in self._fifos:
+            buffer = self.code.buffer(fifo.buffer)
+            assert buffer is not None
+            row = [0] * at.Q_WIDTH
+            row[at.Q_BASE], row[at.Q_CAP] = buffer.address, buffer.elements
+            row[at.Q_WIDE] = DTYPES[buffer.dtype]
+            row[at.Q_EMPTY_ACTION] = FIFO_ACTIONS.index(fifo.empty_action)
+            row[at.Q_FULL_ACTION] = FIFO_ACTIONS.index(fifo.full_action)
+            row[at.Q_POP_TASK] = self.compiler.tasks.get(fifo.activate_pop or "", -1)
+            row[at.Q_PUSH_TASK] = self.compiler.tasks.get(fifo.activate_push or "", -1)
+            rows.append(tuple(row))
+        return tuple(rows)
+
+    def registers(self) -> tuple[tuple[int, ...], ...]:
+        """Return a row per register; what is loaded before the start is a load row."""
+        first = {}
+        for load in self.code.loads:
+            first[self._register(load.register)] = self._load(load)
+        rest = (0,) * (at.R_WIDTH - 1)
+        return tuple((first.get(number, -1), *rest) for number in range(len(self._registers)))
+
+    def operand(self, row: list[int], operand: Resolved, number: int) -> None:
+        """Complete an operand's row."""
+        dsd = operand.dsd
+        if operand.buffer is not None:
+            self.buffers[number] = operand.buffer.name
+        if operand.register is not None:
+            row[at.D_KIND] = at.REGISTER
+            row[at.D_BASE] = self._register(operand.register)
+        elif operand.is_counter:
+            row[at.D_KIND], row[at.D_BASE] = at.VARIABLE, operand.offset.constant
+            row[at.D_WIDE] = 2
+            self.compiler.terms(row, operand, 1)
+        elif isinstance(dsd, Fifo):
+            row[at.D_KIND], row[at.D_BASE] = at.POOL, self._fifos.index(dsd)
+        elif isinstance(dsd, Circbuf):
+            row[at.D_WRAP] = operand.wraparound * row[at.D_WIDE]
+        if dsd is not None:
+            row[at.D_LENGTH] = dsd.extent
+            row[at.D_FLAGS] = flags(operand)
+        if isinstance(dsd, Mem4d):
+            row[at.D_SAVE] = dsd.coefficients()[0] * dsd.extents[0] * row[at.D_WIDE]
+
+    def operation(self, row: list[int], resolved: ResolvedOperation) -> None:
+        """Complete an operation's row."""
+        op = resolved.source
+        row[at.O_SPECIAL] = int(resolved.is_special)
+        row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
+        row[at.O_POINTER] = int(resolved.dest.letter == "p")
+        if op.index is not None:
+            row[at.O_INDEX] = self.compiler.operand(Resolved("v", offset=op.index, is_counter=True))
+        if op.result is not None:
+            row[at.O_RESULT] = self.compiler.variable(op.result)
+        row[at.O_ON_CONTROL], row[at.O_CONTROL_TASK] = self._on_control(op.on_control)
+
+    def instruction(self, task: str, instruction: Instruction) -> tuple[int, ...]:
+        """Return the code and arguments of an instruction."""
+        if isinstance(instruction, Compute):
+            return at.I_COMPUTE, self._compute(task, instruction)
+        if isinstance(instruction, LoadRegister):
+            return at.I_LOAD_REGISTER, self._load(instruction)
+        assert isinstance(instruction, SetLength)
+        number = next(i for i, f in enumerate(self._fifos) if f.name == instruction.fifo)
+        column = at.Q_READ_LENGTH if instruction.reads else at.Q_WRITE_LENGTH
+        return at.I_SET_LENGTH, number, column, instruction.length
+
+    def sends_control(self, resolved: ResolvedOperation) -> bool:
+        """Return whether an operation sends control wavelets."""
+        dsd = resolved.dest.dsd
+        return isinstance(dsd, Fabout) and dsd.control
+
+    def first_fabric(self, resolved: ResolvedOperation) -> Fabin | Fabout:
+        """Return the first fabric descriptor, through the loads of a register."""
+        for operand in resolved.operands:
+            if isinstance(operand.dsd, Fabin | Fabout):
+                return operand.dsd
+            for dsd in loaded(self.code, operand.register):
+                if isinstance(dsd, Fabin | Fabout):
+                    return dsd
+        raise ProgramError(
+            f"code {self.code.name}, @{resolved.operation.name}: an asynchronous operation needs "
+            "a fabric operand"
+        )
+
+    def _register(self, register: Register) -> int:
+        key = Register(register.file, register.id)
+        return self._registers.setdefault(key, len(self._registers))
+
+    def _on_control(self, chosen: OnControl | None) -> tuple[int, int]:
+        if chosen is None:
+            return at.CONTROL_IS_DATA, -1
+        return ON_CONTROL[chosen.action], self.compiler.tasks.get(chosen.task or "", -1)
+
+    def _load(self, load: LoadRegister) -> int:
+        where = f"code {self.code.name}, load of {load.register}"
+        operand = resolve_operand(self.code, Ref(load.dsd, load.offset), where)
+        action, task = at.NO_ACTION, -1
+        if load.activate or load.unblock:
+            action = at.ACTIVATE if load.activate else at.UNBLOCK
+            task = self.compiler.tasks[load.activate or load.unblock or ""]
+        on_control, control_task = self._on_control(load.on_control)
+        row = [self._register(load.register), self.compiler.operand(operand)]
+        row += [int(load.asynchronous), action, task, on_control, control_task]
+        row += [int(load.save_address), int(load.single_step)]
+        return self.compiler.append_load(row)
+
+    def _compute(self, task: str, instruction: Compute) -> int:
+        code, sources = SCALARS[instruction.operation]
+        where = f"code {self.code.name}, task {task}, {instruction.operation}"
+        integer = instruction.operation == "from_int"
+        row = [code, SCALAR_TYPES.index(instruction.dtype)]
+        row += self._value(instruction.dest, instruction.dtype, where)
+        for value in instruction.sources:
+            row += self._value(value, "i32" if integer else instruction.dtype, where)
+        row += [at.NUMBER, 0] * (2 - sources)
+        return self.compiler.append_scalar(row)
+
+    def _value(self, value: Value, dtype: str, where: str) -> list[int]:
+        from tilewright.simulator.tables import bits_of
+
+        if isinstance(value, str):
+            return [at.COUNTER_VALUE, self.compiler.variable(value)]
+        if isinstance(value, Element):
+            return [at.ELEMENT, self.compiler.operand(resolve_operand(self.code, value, where))]
+        bits = bits_of(value.value, dtype, where)
+        sign = 1 << (16 * DTYPES[dtype] - 1)
+        signed = dtype in {"i16", "i32"} and bits & sign
+        return [at.NUMBER, bits - 2 * sign if signed else bits]
+
+
+def flags(operand: Resolved) -> int:
+    """Return the flags of a descriptor."""
+    dsd = operand.dsd
+    found = 0
+    if isinstance(dsd, Mem1d | Mem4d | Fabout) and dsd.wavelet_index_offset:
+        found |= at.INDEXED
+    if isinstance(dsd, Fabin | Fabout) and dsd.control_transform:
+        found |= at.TRANSFORMS
+    if isinstance(dsd, Fabout):
+        found |= at.SENDS_CONTROL if dsd.control else 0
+        found |= at.ADVANCES if dsd.advance_switch else 0
+        found |= at.ZEROES << ZEROES[dsd.zero] if dsd.zero else 0
+    return found
+
+
+def loaded(code: ElementCode, register: Register | None) -> list[object]:
+    """Return the descriptors that a code loads into a register."""
+    if register is None:
+        return []
+    names = (
+        load.dsd
+        for load in all_loads(code)
+        if (load.register.file, load.register.id) == (register.file, register.id)
+    )
+    return [dsd for dsd in map(code.dsd, names) if dsd is not None]
+
+
+def all_loads(code: ElementCode) -> list[LoadRegister]:
+    """Return every load of a code, those before the start first."""
+    from tilewright.simulator.validate import instructions
+
+    found = list(code.loads)
+    for task in code.tasks:
+        found += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
+    return found

@@ -1,0 +1,147 @@
+"""Routers that choose: the engine's rows of switches, filters and the buffers that obey them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.dsd import Fabout
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import (
+    POP_MODES,
+    PORTS,
+    RAMP,
+    CounterFilter,
+    RangeFilter,
+    Route,
+)
+
+Ids = npt.NDArray[np.int64]
+SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
+"""Ports in the order in which the network compiler connects a router's successors."""
+
+
+def control_colors(program: Program) -> set[str]:
+    """Return the colors on which a code may send control wavelets or advance its switch."""
+    found = set()
+    for code in program.codes:
+        color = {queue.id: queue.color for queue in code.output_queues}
+        for dsd in code.dsds:
+            if isinstance(dsd, Fabout) and dsd.commands:
+                found.add(color[dsd.queue])
+    return found
+
+
+def port_bits(ports: tuple[str, ...]) -> int:
+    """Return ports as bits."""
+    return sum(1 << PORTS.index(port) for port in set(ports))
+
+
+def all_directions(route: Route) -> tuple[int, int]:
+    """Return the rx and tx bits of all positions of a route together."""
+    rx = tx = 0
+    for position in route.directions():
+        rx |= port_bits(position.rx or ())
+        tx |= port_bits(position.tx or ())
+    return rx, tx
+
+
+def port_groups(route: Route) -> list[int]:
+    """Return the rx ports (bits) that the positions always take together, one buffer each."""
+    masks = [port_bits(position.rx or ()) for position in route.directions()]
+    groups: dict[tuple[int, ...], int] = {}
+    for port in range(5):
+        signature = tuple(mask >> port & 1 for mask in masks)
+        if any(signature):
+            groups[signature] = groups.get(signature, 0) | 1 << port
+    return list(groups.values())
+
+
+def way_masks(route: Route, group: int) -> list[int]:
+    """Return per position the successors as bits, and whether it takes from a group of ports."""
+    used = [port for port in SUCCESSOR_ORDER if all_directions(route)[1] >> port & 1]
+    masks = []
+    for position in route.directions():
+        tx = port_bits(position.tx or ())
+        mask = sum(1 << rank for rank, port in enumerate(used) if tx >> port & 1)
+        masks.append(mask | (at.ACCEPTS if port_bits(position.rx or ()) & group else 0))
+    return masks + [0] * (4 - len(masks))
+
+
+@dataclass(slots=True)
+class Steering:
+    """Collect the rows of ways and router states while a network is compiled."""
+
+    profile: Profile
+    ways: list[at.Table] = field(default_factory=list)
+    states: list[at.Table] = field(default_factory=list)
+    ports: list[Ids] = field(default_factory=list)
+    steered: list[tuple[Ids, Ids]] = field(default_factory=list)
+    """(buffers, their ways)."""
+    way_count: int = 0
+    state_count: int = 0
+
+    def add(self, route: Route, color: int, places: Ids, buffers: list[Ids]) -> None:
+        """Steer the buffers (one array per port group) of a route's elements."""
+        state = self._state(route, color, places, buffers)
+        tx = all_directions(route)[1]
+        used = [port for port in SUCCESSOR_ORDER if tx >> port & 1]
+        for group, fifos in zip(port_groups(route), buffers, strict=True):
+            rows = np.zeros((places.size, at.W_WIDTH), dtype=np.int64)
+            rows[:, at.W_STATE] = state
+            rows[:, at.W_MASKS : at.W_MASKS + 4] = way_masks(route, group)
+            rows[:, at.W_RAMP] = int(tx >> RAMP & 1)
+            self.ways.append(rows)
+            self.ports.append(np.tile(used + [-1] * (5 - len(used)), (places.size, 1)))
+            numbers = np.arange(self.way_count, self.way_count + places.size, dtype=np.int64)
+            self.way_count += places.size
+            self.steered.append((fifos, numbers))
+
+    def _state(self, route: Route, color: int, places: Ids, buffers: list[Ids]) -> Ids:
+        rows = np.zeros((places.size, at.X_WIDTH), dtype=np.int64)
+        rows[:, at.X_VALID] = (1 << len(route.directions())) - 1
+        rows[:, at.X_FIFOS : at.X_FIFOS + 5] = -1
+        for i, fifos in enumerate(buffers):
+            rows[:, at.X_FIFOS + i] = fifos
+        rows[:, at.X_ELEMENT], rows[:, at.X_COLOR] = places, color
+        if route.switch is not None:
+            rows[:, [at.X_POSITION, at.X_BEFORE]] = route.switch.current
+            rows[:, at.X_RING] = int(route.switch.ring)
+            rows[:, at.X_POP] = POP_MODES.index(route.switch.pop)
+        for column, value in self._filter(route).items():
+            rows[:, column] = value
+        self.states.append(rows)
+        numbers = np.arange(self.state_count, self.state_count + places.size, dtype=np.int64)
+        self.state_count += places.size
+        return numbers
+
+    def _filter(self, route: Route) -> dict[int, int]:
+        chosen = route.filter
+        if isinstance(chosen, RangeFilter):
+            return {at.X_FILTER: at.RANGE, at.X_LOW: chosen.low, at.X_HIGH: chosen.high}
+        if not isinstance(chosen, CounterFilter):
+            return {}
+        sparse = chosen.other_limit is not None
+        data = at.COUNTS_DATA if chosen.count_data else 0
+        control = at.COUNTS_CONTROL if chosen.count_control else 0
+        return {
+            at.X_FILTER: at.SPARSE_COUNTER if sparse else at.COUNTER,
+            at.X_COUNT: chosen.start,
+            at.X_LIMIT: chosen.limit,
+            at.X_LIMIT + 1: chosen.other_limit if chosen.other_limit is not None else chosen.limit,
+            at.X_MOST: chosen.most,
+            at.X_COUNTS: data | control,
+            at.X_REJECTS_CONTROL: int(chosen.reject_control),
+            at.X_INCLUSIVE: int(self.profile.filter_counter_inclusive),
+        }
+
+    def tables(self) -> tuple[at.Table, at.Table, Ids]:
+        """Return the rows of ways and states, and the port of each way's successors."""
+        way = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
+        state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]
+        ports = [np.zeros((0, 5), np.int64), *self.ports]
+        return np.concatenate(way), np.concatenate(state), np.concatenate(ports)

@@ -1,0 +1,189 @@
+"""The builder of a task's instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tilewright.simulator.dsd import (
+    CounterValue,
+    Element,
+    Immediate,
+    Index,
+    Operand,
+    Ref,
+    Register,
+    as_index,
+    variable,
+)
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.program import (
+    Activate,
+    Add,
+    Block,
+    Compute,
+    DsdOperation,
+    If,
+    Instruction,
+    LoadRegister,
+    Loop,
+    OnControl,
+    Set,
+    SetLength,
+    Unblock,
+    Value,
+)
+
+OperandLike = Operand | Index | str | int | float
+ValueLike = Element | str | int | float
+Arguments = Sequence[tuple[str, str]]
+
+
+def as_operand(value: OperandLike) -> Operand:
+    """Return a descriptor's name as `Ref`, a number as `Immediate`, an `Index` as its value."""
+    if isinstance(value, str):
+        return Ref(value)
+    if isinstance(value, Index):
+        return CounterValue(value)
+    return Immediate(value) if isinstance(value, int | float) else value
+
+
+def as_value(value: ValueLike) -> Value:
+    """Return a number as `Immediate`, a counter's name or an element as itself."""
+    return value if isinstance(value, str | Element) else Immediate(value)
+
+
+def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> LoadRegister:
+    """Return the loading of a register."""
+    ref = Ref(dsd) if isinstance(dsd, str) else dsd
+    given = dict(settings)
+    if given.get("on_control") is not None:
+        given["on_control"] = OnControl(*given["on_control"])
+    return LoadRegister(register, ref.dsd, ref.offset, **given)
+
+
+class TaskBuilder:
+    """Instructions of one task, in order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._bodies: list[list[Instruction]] = [[]]
+
+    @property
+    def body(self) -> tuple[Instruction, ...]:
+        return tuple(self._bodies[0])
+
+    def add(self, instruction: Instruction) -> None:
+        self._bodies[-1].append(instruction)
+
+    def op(
+        self,
+        operation: str,
+        dest: OperandLike,
+        *sources: OperandLike,
+        label: str = "",
+        index: Index | int | None = None,
+        result: str | None = None,
+    ) -> None:
+        """Append a synchronous DSD operation."""
+        operands = tuple(map(as_operand, sources))
+        given = None if index is None else as_index(index)
+        self.add(
+            DsdOperation(
+                operation, as_operand(dest), operands, label=label, index=given, result=result
+            )
+        )
+
+    def start(  # noqa: PLR0913 (the keywords of the operation's configuration)
+        self,
+        operation: str,
+        dest: OperandLike,
+        *sources: OperandLike,
+        activate: str | None = None,
+        unblock: str | None = None,
+        microthread: int | None = None,
+        label: str = "",
+        on_control: tuple[str, str | None] | None = None,
+        index: Index | int | None = None,
+    ) -> None:
+        """Append an asynchronous DSD operation; on_control: (terminate|activate|unblock, task)."""
+        self.add(
+            DsdOperation(
+                operation,
+                as_operand(dest),
+                tuple(map(as_operand, sources)),
+                True,
+                activate,
+                unblock,
+                microthread,
+                label,
+                None if on_control is None else OnControl(*on_control),
+                None if index is None else as_index(index),
+            )
+        )
+
+    def compute(self, dest: ValueLike, operation: str, *sources: ValueLike, dtype: str) -> None:
+        """Append a scalar instruction; names are counters (scalars.py has the operations)."""
+        self.add(Compute(as_value(dest), operation, tuple(map(as_value, sources)), dtype))
+
+    def set_read_length(self, fifo: str, length: int) -> None:
+        """Append the setting of a FIFO's length as source."""
+        self.add(SetLength(fifo, True, length))
+
+    def set_write_length(self, fifo: str, length: int) -> None:
+        """Append the setting of a FIFO's length as destination."""
+        self.add(SetLength(fifo, False, length))
+
+    def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
+        """Append the loading of a register; settings as in `LoadRegister`."""
+        self.add(as_load(register, dsd, settings))
+
+    @contextmanager
+    def loop(self, name: str, count: int) -> Iterator[Index]:
+        """Open a loop; what is appended inside is its body. Yields the variable."""
+        self._bodies.append([])
+        yield variable(name)
+        self.add_closed(Loop(name, count, tuple(self._bodies.pop())))
+
+    def add_closed(self, instruction: Instruction) -> None:
+        """Append an instruction to the body that is open now."""
+        self._bodies[-1].append(instruction)
+
+    @contextmanager
+    def when_below(self, name: str, limit: int) -> Iterator[None]:
+        """Open a body that runs only when the counter is below the limit."""
+        self._bodies.append([])
+        yield
+        self.add_closed(If(name, limit, tuple(self._bodies.pop())))
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """Open the other branch of the `when_below` just closed."""
+        last = self._bodies[-1][-1] if self._bodies[-1] else None
+        if not isinstance(last, If) or last.otherwise:
+            raise ProgramError(f"task {self.name}: otherwise() must follow when_below()")
+        self._bodies.append([])
+        yield
+        body = tuple(self._bodies.pop())
+        self._bodies[-1][-1] = If(last.variable, last.below, last.then, body)
+
+    def set(self, name: str, value: int) -> None:
+        """Append the setting of a counter."""
+        self.add(Set(name, value))
+
+    def increment(self, name: str, value: int = 1) -> None:
+        """Append the addition of a constant to a counter."""
+        self.add(Add(name, value))
+
+    def activate(self, task: str) -> None:
+        """Append the activation of a task."""
+        self.add(Activate(task))
+
+    def block(self, task: str) -> None:
+        """Append the blocking of a task."""
+        self.add(Block(task))
+
+    def unblock(self, task: str) -> None:
+        """Append the unblocking of a task."""
+        self.add(Unblock(task))

@@ -1,0 +1,296 @@
+"""Checks of switches, filters, data and control tasks, FIFOs, registers (wse.md §2.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tilewright.simulator.dsd import (
+    DTYPES,
+    FIFO_ACTIONS,
+    Circbuf,
+    Element,
+    Fabin,
+    Fabout,
+    Fifo,
+    Mem1d,
+    Mem4d,
+    Ref,
+    Register,
+)
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operands import ResolvedOperation, resolve_operand
+from tilewright.simulator.program import (
+    Compute,
+    ElementCode,
+    Instruction,
+    LoadRegister,
+    OnControl,
+    SetLength,
+    Task,
+)
+from tilewright.simulator.routes import POP_MODES, PORTS, CounterFilter, RangeFilter, Route
+from tilewright.simulator.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS
+
+FILES = ("dest", "src0", "src1")
+ON_CONTROL = ("terminate", "activate", "unblock")
+
+
+def has_register(resolved: ResolvedOperation) -> bool:
+    """Return whether an operand is a register."""
+    return any(operand.register is not None for operand in resolved.operands)
+
+
+def check_steering(route: Route, where: str) -> None:
+    """Refuse a switch or filter that no router has. Raises ProgramError."""
+    switch = route.switch
+    if switch is not None:
+        if not 1 <= len(switch.positions) <= 3:
+            raise ProgramError(
+                f"{where} a switch has one to three positions beside the route",
+                value=len(switch.positions),
+            )
+        if not 0 <= switch.current <= len(switch.positions):
+            raise ProgramError(f"{where} no such switch position", value=switch.current)
+        if switch.pop not in POP_MODES:
+            raise ProgramError(
+                f"{where} unknown pop mode", value=switch.pop, instead=", ".join(POP_MODES)
+            )
+        for number, position in enumerate(switch.positions, 1):
+            ports = (*(position.rx or ()), *(position.tx or ()))
+            if not ports or any(port not in PORTS for port in ports):
+                raise ProgramError(
+                    f"{where} switch position {number} needs ports N E S W R", value=ports
+                )
+            if position.rx is not None and len(position.rx) != 1:
+                raise ProgramError(
+                    f"{where} switch position {number} takes from one port", value=position.rx
+                )
+    _check_filter(route, where)
+
+
+def _check_filter(route: Route, where: str) -> None:
+    chosen = route.filter
+    if chosen is None:
+        return
+    if isinstance(chosen, RangeFilter):
+        if not 0 <= chosen.low <= chosen.high <= 0xFFFF:
+            raise ProgramError(
+                f"{where} a range filter needs 0 <= low <= high <= 65535",
+                value=(chosen.low, chosen.high),
+            )
+    elif isinstance(chosen, CounterFilter):
+        limits = [chosen.limit, chosen.limit if chosen.other_limit is None else chosen.other_limit]
+        if min(limits) < 1 or max(limits) > 0xFFFF or not 0 <= chosen.most <= 0xFFFF:
+            raise ProgramError(
+                f"{where} a counter filter needs limits in 1..65535 and most in 0..65535",
+                value=(limits, chosen.most),
+            )
+        if not 0 <= chosen.start < min(limits):
+            raise ProgramError(
+                f"{where} a filter's counter starts below its limit", value=chosen.start
+            )
+    if not any("R" in (position.tx or ()) for position in route.directions()):
+        raise ProgramError(f"{where} a filter works at the ramp, but no position sends to R")
+
+
+def check_tasks(code: ElementCode) -> None:
+    """Refuse bindings of tasks that do not exist or occur twice. Raises ProgramError."""
+    bound = {queue.id for queue in code.input_queues}
+    for task in code.tasks:
+        where = f"code {code.name}, task {task.name}"
+        if task.queue is not None and task.control is not None:
+            raise ProgramError(f"{where}: a data task or a control task, not both")
+        if task.queue is not None and task.queue not in bound:
+            raise ProgramError(
+                f"{where}: input queue {task.queue} is not bound to a color", value=task.queue
+            )
+        if task.control is not None and not 0 <= task.control < 64:
+            raise ProgramError(
+                f"{where}: the entry of a control task is outside 0..63", value=task.control
+            )
+        if task.entry and not task.is_local:
+            raise ProgramError(f"{where}: only a local task can be active from the start")
+        _check_arguments(task, where)
+    for what, numbers in (
+        ("input queue", [t.queue for t in code.tasks if t.queue is not None]),
+        ("entry", [t.control for t in code.tasks if t.control is not None]),
+    ):
+        twice = [number for number, times in Counter(numbers).items() if times > 1]
+        if twice:
+            raise ProgramError(f"code {code.name}: {what} {min(twice)} is bound to two tasks")
+
+
+def _check_arguments(task: Task, where: str) -> None:
+    bad = [dtype for _, dtype in task.arguments if dtype not in DTYPES]
+    if bad:
+        raise ProgramError(f"{where}: unknown dtype of an argument", value=bad[0])
+    words = sum(DTYPES[dtype] for _, dtype in task.arguments)
+    if task.is_local and words:
+        raise ProgramError(f"{where}: a local task has no arguments")
+    if words > (1 if task.control is not None else 2):
+        raise ProgramError(
+            f"{where}: the arguments need more bits than a wavelet gives",
+            value=16 * words,
+            instead="16 for a control task, 32 for a data task",
+        )
+
+
+def check_ring(code: ElementCode, dsd: Circbuf | Fifo) -> None:
+    """Refuse a circular buffer or FIFO that does not fit its buffer. Raises ProgramError."""
+    where = f"code {code.name}, DSD {dsd.name}"
+    buffer = code.buffer(dsd.buffer)
+    if buffer is None:
+        raise ProgramError(f"{where}: unknown buffer", value=dsd.buffer)
+    if isinstance(dsd, Circbuf):
+        if not 1 <= dsd.extent <= 0xFFFF:
+            raise ProgramError(f"{where}: an extent is outside 1..65535", value=dsd.extent)
+        if dsd.wraparound is not None and not 1 <= dsd.wraparound < buffer.elements:
+            raise ProgramError(
+                f"{where}: the wraparound must be less than the {buffer.elements} elements of "
+                f"buffer {buffer.name}",
+                value=dsd.wraparound,
+            )
+        return
+    for action in (dsd.empty_action, dsd.full_action):
+        if action not in FIFO_ACTIONS:
+            raise ProgramError(
+                f"{where}: unknown action", value=action, instead=", ".join(FIFO_ACTIONS)
+            )
+    tasks = {task.name for task in code.tasks if task.is_local}
+    for name in (dsd.activate_pop, dsd.activate_push):
+        if name is not None and name not in tasks:
+            raise ProgramError(f"{where}: no local task of this name", value=name)
+    users = [d.name for d in code.dsds if isinstance(d, Fifo) and d.buffer == dsd.buffer]
+    if len(users) > 1:
+        raise ProgramError(f"{where}: buffer {dsd.buffer} belongs to two FIFOs", value=users)
+
+
+def check_special_instruction(code: ElementCode, task: Task, instruction: Instruction) -> None:
+    """Refuse scalar instructions, lengths and loads that do not hold. Raises ProgramError."""
+    where = f"code {code.name}, task {task.name}"
+    if isinstance(instruction, Compute):
+        _check_compute(code, instruction, where)
+    elif isinstance(instruction, SetLength):
+        if not isinstance(code.dsd(instruction.fifo), Fifo):
+            raise ProgramError(f"{where}: no FIFO of this name", value=instruction.fifo)
+        if not 0 <= instruction.length <= 0xFFFF:
+            raise ProgramError(f"{where}: a length is outside 0..65535", value=instruction.length)
+    elif isinstance(instruction, LoadRegister):
+        check_load(code, instruction, f"{where}, load of {instruction.register}")
+
+
+def _check_compute(code: ElementCode, instruction: Compute, where: str) -> None:
+    name = instruction.operation
+    if name not in SCALARS:
+        raise ProgramError(
+            f"{where}: unknown scalar operation", value=name, instead=", ".join(SCALARS)
+        )
+    if instruction.dtype not in DTYPES:
+        raise ProgramError(f"{where}, {name}: unknown dtype", value=instruction.dtype)
+    if len(instruction.sources) != SCALARS[name][1]:
+        raise ProgramError(
+            f"{where}, {name}: needs {SCALARS[name][1]} sources", value=len(instruction.sources)
+        )
+    is_float = instruction.dtype in {"f32", "f16"}
+    if (name in INTEGER_ONLY and is_float) or (name in FLOAT_ONLY and not is_float):
+        raise ProgramError(f"{where}, {name}: not for this dtype", value=instruction.dtype)
+    if not isinstance(instruction.dest, str | Element):
+        raise ProgramError(f"{where}, {name}: the destination is a counter or an element")
+    for value in (instruction.dest, *instruction.sources):
+        if isinstance(value, Element):
+            buffer = resolve_operand(code, value, f"{where}, {name}").buffer
+            assert buffer is not None
+            if DTYPES[buffer.dtype] != DTYPES[instruction.dtype]:
+                raise ProgramError(
+                    f"{where}, {name}: buffer {buffer.name} has values of another size",
+                    value=buffer.dtype,
+                )
+
+
+def check_special_operation(code: ElementCode, resolved: ResolvedOperation, where: str) -> None:
+    """Refuse what FIFOs, registers and control wavelets forbid. Raises ProgramError."""
+    op = resolved.source
+    check_on_control(code, op.on_control, where)
+    if op.on_control is not None and not op.asynchronous:
+        raise ProgramError(f"{where}: on_control needs an asynchronous operation")
+    fifos = [isinstance(source.dsd, Fifo) for source in resolved.sources]
+    if sum(fifos) > 1:
+        raise ProgramError(f"{where}: at most one source may be a FIFO")
+    if len(fifos) > 1 and fifos[0]:
+        raise ProgramError(f"{where}: a FIFO may not be the first of several sources")
+    indexed = any(_is_indexed(operand.dsd) for operand in resolved.operands)
+    if indexed and op.index is None:
+        raise ProgramError(f"{where}: a descriptor with wavelet_index_offset needs an index")
+    if op.asynchronous and op.result is not None:
+        raise ProgramError(f"{where}: an asynchronous operation has no result")
+    if resolved.dest.register is not None and resolved.dest.register.file == "src1":
+        raise ProgramError(f"{where}: the destination is a register of file dest or src0")
+    for source in resolved.sources:
+        if source.register is not None and source.register.file == "dest":
+            raise ProgramError(f"{where}: a source is a register of file src0 or src1")
+
+
+def _is_indexed(dsd: object) -> bool:
+    return isinstance(dsd, Mem1d | Mem4d | Fabout) and dsd.wavelet_index_offset
+
+
+def check_on_control(code: ElementCode, chosen: OnControl | None, where: str) -> None:
+    """Refuse an unknown action of a control wavelet. Raises ProgramError."""
+    if chosen is None:
+        return
+    if chosen.action not in ON_CONTROL:
+        raise ProgramError(
+            f"{where}: unknown on_control", value=chosen.action, instead=", ".join(ON_CONTROL)
+        )
+    known = {task.name for task in code.tasks}
+    if (chosen.task is None) != (chosen.action == "terminate") or (
+        chosen.task is not None and chosen.task not in known
+    ):
+        raise ProgramError(f"{where}: on_control {chosen.action} needs a task", value=chosen.task)
+
+
+def registers_needed(dsd: Mem4d) -> int:
+    """Return the stride registers of a descriptor whose extents are known (wse.md §2.2)."""
+    free = 1 if dsd.strides[0] != 1 else 2
+    return max(0, len(dsd.extents) - free)
+
+
+def check_load(code: ElementCode, load: LoadRegister, where: str) -> None:
+    """Refuse a load that the register's type or the descriptor forbids. Raises ProgramError."""
+    register = load.register
+    if not isinstance(register, Register) or register.file not in FILES:
+        raise ProgramError(f"{where}: the file of a register is dest, src0 or src1")
+    operand = resolve_operand(code, Ref(load.dsd, load.offset), where)
+    dsd = operand.dsd
+    if isinstance(dsd, Fifo):
+        raise ProgramError(f"{where}: a FIFO cannot be loaded into a register", value=dsd.name)
+    if isinstance(dsd, Fabin) and register.file == "dest":
+        raise ProgramError(f"{where}: a fabin DSD cannot be loaded into dsr_dest", value=dsd.name)
+    if isinstance(dsd, Fabout) and register.file != "dest":
+        raise ProgramError(f"{where}: a fabout DSD is loaded into dsr_dest only", value=dsd.name)
+    if isinstance(dsd, Mem4d | Circbuf) and load.xdsr is None:
+        raise ProgramError(f"{where}: {dsd.name} needs an extended register", value=None)
+    if not isinstance(dsd, Mem4d | Circbuf) and load.xdsr is not None:
+        raise ProgramError(f"{where}: no extended register holds it", value=load.dsd)
+    needed = 0
+    if isinstance(dsd, Mem4d):
+        needed = 3 if load.offset.terms else registers_needed(dsd)
+    if len(load.strides) != needed:
+        raise ProgramError(f"{where}: needs {needed} stride registers", value=len(load.strides))
+    _check_load_settings(code, load, isinstance(dsd, Fabin | Fabout), where)
+
+
+def _check_load_settings(code: ElementCode, load: LoadRegister, fabric: bool, where: str) -> None:
+    check_on_control(code, load.on_control, where)
+    waits = load.activate or load.unblock or load.on_control
+    if (load.asynchronous or waits) and not fabric:
+        raise ProgramError(f"{where}: only a fabric DSD is loaded as asynchronous")
+    if load.activate and load.unblock:
+        raise ProgramError(f"{where}: at most one of activate and unblock")
+    if waits and not load.asynchronous:
+        raise ProgramError(f"{where}: only an asynchronous load can activate a task")
+    for name in (load.activate, load.unblock):
+        if name is not None and name not in {task.name for task in code.tasks}:
+            raise ProgramError(f"{where}: unknown task", value=name)
+    if load.save_address and fabric:
+        raise ProgramError(f"{where}: save_address is for memory DSDs")
