@@ -1,0 +1,112 @@
+"""Two engines, one meaning: with a certificate the fast engine's result is the reference's.
+
+Memory, streams, arrival cycles, every operation's start and end, counts and states of elements,
+bit by bit. Beside that, the share of programs that get a certificate must not shrink unnoticed.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from engines import differences, fair_changes, pipeline
+from grids import candidates
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine_programs import Case, random_case, random_changes
+
+from tilewright.mapper.candidate import Candidate
+from tilewright.simulator.cost_model import (
+    SimulatedCostModel,
+    edge_streams,
+    random_operands,
+    resident_shares,
+)
+from tilewright.simulator.examples import chain_reduce, relay, two_phase_reduce
+from tilewright.simulator.fast.run import FastMachine, FastResult, run_fast
+from tilewright.simulator.lowering.lower import lower
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import Profile, load_profile
+from tilewright.simulator.program import Program
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def both(case: Case, profile: Profile) -> FastResult:
+    """Run by both engines; the results must not differ in anything."""
+    found = run_fast(case.program, profile, case.memory, case.edges, timeline=True)
+    machine = Machine(case.program, profile)
+    expected = machine.run(memory=case.memory, edges=case.edges, timeline=True)
+    assert differences(found.result, expected) == []
+    return found
+
+
+def lowered(found: Candidate, seed: int) -> tuple[Case, Profile]:
+    operands = random_operands(found.einsum, seed)
+    memory, edges = resident_shares(found, operands), edge_streams(found, operands)
+    program = lower(found).program
+    return Case(program, memory, {}, edges), SimulatedCostModel().profile(found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(candidates(), st.integers(0, 9))
+def test_candidates(found: Candidate, seed: int) -> None:
+    both(*lowered(found, seed))
+
+
+@settings(max_examples=250, deadline=None)
+@given(SEEDS, SEEDS)
+def test_pipelines(seed: int, profile_seed: int) -> None:
+    both(pipeline(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, SEEDS)
+def test_chains_broadcasts_contention(seed: int, profile_seed: int) -> None:
+    both(random_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, SEEDS)
+def test_any_profile(seed: int, profile_seed: int) -> None:
+    """Shallow queues and broken paces: no certificate, and the reference engine's result."""
+    both(random_case(seed), load_profile("generic").with_values(random_changes(profile_seed)))
+
+
+@pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim", "generic"])
+@pytest.mark.parametrize(
+    "program",
+    [chain_reduce(33, 70), chain_reduce(2, 1), relay(5, 19), two_phase_reduce(24, 40, 4)],
+    ids=lambda program: program.name,
+)
+def test_examples(program: Program, machine: str) -> None:
+    rng = np.random.default_rng(3)
+    shape = (*program.placement.shape, program.codes[0].buffers[0].elements)
+    memory = {"v": rng.standard_normal(shape).astype(np.float32)}
+    assert both(Case(program, memory, {}), load_profile(machine)).certificate.granted
+
+
+def shares(cases: list[tuple[Case, Profile]]) -> Counter[str]:
+    """Count the certificates, and the reasons of those that are missing."""
+    return Counter(
+        FastMachine(case.program, profile).certificate.reason or "granted"
+        for case, profile in cases
+    )
+
+
+def test_share_of_pipelines() -> None:
+    generic = load_profile("generic")
+    found = shares([(pipeline(seed), generic) for seed in range(60)])
+    assert found["granted"] >= 45, found
+
+
+def test_share_of_candidates() -> None:
+    drawn: list[Candidate] = []
+
+    @settings(max_examples=60, deadline=None, database=None)
+    @given(candidates())
+    def draw(found: Candidate) -> None:
+        drawn.append(found)
+
+    draw()
+    found = shares([lowered(candidate, 0) for candidate in drawn])
+    assert found["granted"] >= len(drawn) // 2, found

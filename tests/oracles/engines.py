@@ -1,0 +1,168 @@
+"""Compare the results of two engines, and random programs that the fast engine should cover."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from machine_programs import Case, values
+
+from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.dsd import Element, Ref
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.trace import RunResult
+
+
+def differences(found: RunResult, expected: RunResult) -> list[str]:
+    """Name every part in which two results differ; bit by bit."""
+    parts = {
+        "cycles": found.cycles != expected.cycles,
+        "counts": found.counts != expected.counts,
+        "timeline": found.trace.timeline != expected.trace.timeline,
+        "memory names": sorted(found.memory) != sorted(expected.memory),
+        "edge names": sorted(found.edges) != sorted(expected.edges),
+    }
+    for name in ("element_cycles", "link_words", "element_macs"):
+        mine, theirs = getattr(found.trace, name), getattr(expected.trace, name)
+        parts[name] = not np.array_equal(mine, theirs)
+    for name, array in expected.memory.items():
+        parts[f"memory {name}"] = found.memory[name].tobytes() != array.tobytes()
+    for name, stream in expected.edges.items():
+        parts[f"values of {name}"] = found.edges[name].values.tobytes() != stream.values.tobytes()
+        parts[f"cycles of {name}"] = not np.array_equal(found.edges[name].cycles, stream.cycles)
+    return [name for name, differs in parts.items() if differs]
+
+
+def fair_changes(seed: int) -> dict[str, object]:
+    """Draw profile changes with queues of at least two words and whole paces."""
+    rng = np.random.default_rng(seed)
+    hop = int(rng.integers(1, 4))
+    return {
+        "router_buffer_words": int(rng.integers(2, 7)),
+        "hop_cycles": hop,
+        "dispatch_to_link_cycles": hop + int(rng.integers(1, 6)),
+        "arrival_to_execute_cycles": int(rng.integers(1, 5)),
+        "completion_cycles": int(rng.integers(0, 4)),
+        "task_switch_cycles": int(rng.integers(0, 4)),
+        "issue_cycles": int(rng.integers(1, 4)),
+        "decode_to_execute_cycles": int(rng.integers(0, 4)),
+        "input_queue_words": [int(n) for n in rng.integers(2, 9, 8)],
+        "output_queue_words": [int(n) for n in rng.integers(2, 9, 8)],
+    }
+
+
+def pipeline(seed: int) -> Case:
+    """Multicast tiles down the columns, work on them, and sum them along the rows.
+
+    Every element has its own waits, splits what it receives in its own way, and works in one of
+    three manners: one task; a microthread that receives; a microthread that sends at the end.
+    """
+    rng = np.random.default_rng(seed)
+    height, width = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    tiles, words = int(rng.integers(1, 5)), int(rng.integers(1, 24))
+    b = ProgramBuilder("pipeline", height, width)
+    x, right = b.color("x"), (b.color("even"), b.color("odd"))
+    count = tiles * words
+    pace, start = int(rng.integers(1, 4)), int(rng.integers(0, 300))
+    b.edge_input(EdgeInput("x", "N", 0, width, x, "f32", count, pace, start))
+    for r in range(height):
+        for c in range(width):
+            code = b.code(f"e{r}_{c}")
+            b.place(code.name, Area(r, c))
+            b.route(x, Area(r, c), rx="N", tx="SR" if r < height - 1 else "R")
+            b.route(right[c % 2], Area(r, c), rx="R", tx="E")
+            if c < width - 1:
+                b.route(right[c % 2], Area(r, c + 1), rx="W", tx="R")
+            receive = right[(c - 1) % 2] if c else None
+            _worker(rng, code, (x, receive, right[c % 2]), (tiles, words))
+    out = EdgeOutput("y", "E", 0, height, right[(width - 1) % 2], "f32", count)
+    b.edge_output(out)
+    data = {"v": values(rng, "f32", (height, width, words))}
+    return Case(b.build(), data, {}, {"x": values(rng, "f32", (width, count))})
+
+
+def _worker(
+    rng: np.random.Generator,
+    code: CodeBuilder,
+    colors: tuple[str, str | None, str],
+    size: tuple[int, int],
+) -> None:
+    x, receive, send = colors
+    tiles, words = size
+    for name in ("v", "x", "s", "idle"):
+        code.buffer(name, "f32", words if name != "idle" else 1)
+        code.mem1d(f"all_{name}", name, words if name != "idle" else 1)
+    code.input_queue(0, x)
+    code.output_queue(1, send)
+    code.fabout("out", 1, words)
+    if receive is not None:
+        code.input_queue(3, receive)
+        code.fabin("in", 3, words)
+    manner = str(rng.choice(["in turn", "receives", "sends"]))
+    if manner == "receives":
+        _receiving(rng, code, size, receive is not None)
+        return
+    task = code.task("main", entry=True)
+    with task.loop("tile", tiles):
+        _split(rng, code, task, words)
+        _wait(rng, code, task)
+        _compute(rng, task, words)
+        _send(rng, task, receive is not None)
+    if manner == "sends":
+        task.activate("rest")
+        rest = code.task("rest")
+        rest.op("fnegs", "all_s", "all_v")
+        _wait(rng, code, rest)
+
+
+def _split(rng: np.random.Generator, code: CodeBuilder, task: TaskBuilder, words: int) -> None:
+    """Receive a tile in one to three pieces."""
+    pieces = int(rng.integers(1, 4))
+    cuts = sorted({0, words, *rng.integers(0, words + 1, pieces - 1).tolist()})
+    for i, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+        code.mem1d(f"piece{i}", "x", high - low, offset=low)
+        code.fabin(f"x_in{i}", 0, high - low)
+        task.op("fmovs", f"piece{i}", f"x_in{i}")
+
+
+def _receiving(
+    rng: np.random.Generator, code: CodeBuilder, size: tuple[int, int], receives: bool
+) -> None:
+    """Receive each tile on a microthread, whose end starts the work on it."""
+    tiles, words = size
+    code.fabin("x_in", 0, words)
+    fetch = code.task("fetch", entry=True)
+    fetch.start("fmovs", "all_x", "x_in", activate="work")
+    if rng.integers(2):
+        _wait(rng, code, fetch)
+    work = code.task("work")
+    _compute(rng, work, words)
+    _wait(rng, code, work)
+    _send(rng, work, receives)
+    work.increment("done")
+    with work.when_below("done", tiles):
+        work.activate("fetch")
+
+
+def _wait(rng: np.random.Generator, code: CodeBuilder, task: TaskBuilder) -> None:
+    name = f"wait{int(rng.integers(1 << 30))}"
+    with task.loop(name, int(rng.integers(1, 12))):
+        task.op("fmovs", Element("idle"), Ref("all_idle"))
+
+
+def _compute(rng: np.random.Generator, task: TaskBuilder, words: int) -> None:
+    """Fill s from x and v, by some nest of operations on memory."""
+    task.op("fmuls", "all_s", "all_x", Element("v"))
+    name = f"k{int(rng.integers(1 << 30))}"
+    with task.loop(name, words) as k:
+        task.op("fmacs", "all_s", "all_s", "all_v", Element("x", k))
+
+
+def _send(rng: np.random.Generator, task: TaskBuilder, receives: bool) -> None:
+    slow: Any = ("fmacs", "out", "all_s", "all_v", 0.25)
+    if receives:
+        task.op("fadds", "out", "all_s", "in")
+    elif rng.integers(2):
+        task.op(*slow)
+    else:
+        task.op("fmovs", "out", "all_s")
