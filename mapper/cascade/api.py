@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -17,9 +20,10 @@ from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.fold import START, Graph, graph_of, steps_of
 from tilewright.mapper.cascade.labels import Folded, Label, LabelPass, Value
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
+from tilewright.mapper.cascade.maker import TableMaker
 from tilewright.mapper.cascade.result import CascadeResult
 from tilewright.mapper.cascade.room import Room, room_of
-from tilewright.mapper.cascade.table import Table, TableMaker
+from tilewright.mapper.cascade.table import Table
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
@@ -64,9 +68,10 @@ def fused_search(
         else tuple(maker.table(einsum, flat, number) for number, flat in enumerate(flats))
         for einsum, flats in plan.runs
     ]
-    graph = graph_of(steps_of(boundaries, tables))
     deadline = inf if budget is None else began + budget
-    folded = LabelPass(graph, plan.room.capacity, VALUES[goal], deadline).solve()
+    with no_collection():
+        graph = graph_of(steps_of(boundaries, tables))
+        folded = LabelPass(graph, plan.room.capacity, VALUES[goal], deadline).solve()
     best = _best(folded, plan.room)
     mapping = mapping_of(graph, best, boundaries, plan.room)
     score = evaluate(arch, workload, mapping, conventions)
@@ -80,6 +85,18 @@ def fused_search(
     certificate = _certificate(goal, score, graph, scope_of(boundaries, plan.room, conventions))
     on_chip = on_chip_in(graph, best)
     return CascadeResult(mapping, score, certificate, statistics, on_chip, graph.keys)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Pause the collector of cycles: the search makes millions of tuples and no cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,12 +69,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A row that continues a key, and where it leads."""
-
-    row: Row
-    target: Key
+Edge = tuple[Row, Key]  # a row that continues a key, and where it leads
 
 
 def steps_of(
@@ -114,7 +109,10 @@ class RowIndex:
     def __init__(self, step: Step) -> None:
         self._step = step
         self._rows: dict[tuple[tuple[int, ...], tuple[Loop, ...]], list[Row]] = {}
+        self._outside: dict[object, dict[str, int]] = {}
         for row in step.rows:
+            if (row.depths, row.held) not in self._outside:
+                self._outside[row.depths, row.held] = self._contested(row)
             depths = tuple(row.depths[place] for _, place in step.shared)
             for count in range(max(0, *depths) if depths else 0, len(row.loops) + 1):
                 self._rows.setdefault((depths, row.loops[:count]), []).append(row)
@@ -126,7 +124,7 @@ class RowIndex:
         for row in self._rows.get((shared, loops), ()):
             target = self._target(depths, pending, row)
             if target is not None:
-                yield Edge(row, target)
+                yield row, target
 
     def _target(
         self, depths: tuple[int, ...], pending: tuple[Pending, ...], row: Row
@@ -153,20 +151,30 @@ class RowIndex:
         self, pending: tuple[Pending, ...], row: Row, shared: int
     ) -> tuple[Pending, ...] | None:
         """Follow the contested tensors; None if users above one loop disagree about a place."""
+        outside = self._outside[row.depths, row.held]
+        if not pending and not outside:
+            return ()
         found: dict[str, Pending] = {}
         for tensor, reach, place in pending:
-            if tensor in self._step.contested:
-                own = dict(row.held).get(tensor, -1)
+            if tensor in outside:
+                own = outside[tensor]
                 if (own if own < reach else -1) != place:
                     return None
             elif min(reach, shared) > 0:
                 left = min(reach, shared)
                 found[tensor] = (tensor, left, place if place < left else -1)
-        for tensor in self._step.contested:
-            if shared > 0:
-                own = dict(row.held).get(tensor, -1)
+        if shared > 0:
+            for tensor, own in outside.items():
                 found[tensor] = (tensor, shared, own if own < shared else -1)
         return tuple(found[t] for t in sorted(found) if t in self._step.later)
+
+    def _contested(self, row: Row) -> dict[str, int]:
+        """Return the contested tensors that the row does not keep on chip, with the loops above
+        their holder (-1: not held above the innermost)."""
+        boundary = self._step.tables[0].boundary
+        on_chip = {t for t, depth in zip(boundary, row.depths, strict=True) if depth >= 0}
+        held = dict(row.held)
+        return {t: held.get(t, -1) for t in self._step.contested if t not in on_chip}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +204,10 @@ def graph_of(steps: tuple[Step, ...]) -> Graph:
         edges.append({})
         for key, paid in reach[-1].items():
             edges[-1][key] = found = list(index.edges(key))
-            for edge in found:
-                cost = least[id(edge.row)]
-                known = following.get(edge.target, (inf, inf))
-                following[edge.target] = (
+            for row, target in found:
+                cost = least[id(row)]
+                known = following.get(target, (inf, inf))
+                following[target] = (
                     min(known[0], paid[0] + cost[0]),
                     min(known[1], paid[1] + cost[1]),
                 )
@@ -219,8 +227,8 @@ def _rest(
         here: dict[Key, tuple[float, float]] = {}
         for key, found in edges[number].items():
             energy = latency = inf
-            for edge in found:
-                cost, more = least[id(edge.row)], below[edge.target]
+            for row, target in found:
+                cost, more = least[id(row)], below[target]
                 energy = min(energy, cost[0] + more[0])
                 latency = min(latency, cost[1] + more[1])
             here[key] = (energy, latency)

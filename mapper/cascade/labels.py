@@ -10,7 +10,7 @@ from math import inf
 from tilewright.mapper.cascade.fold import START, Edge, Graph, Key, Step
 from tilewright.mapper.cascade.table import Point, Row
 
-DEEPENING = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, inf)
+DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, inf)
 NOISE = 1e-12  # relative: sums of the same terms in another order
 
 Value = Callable[[float, float], float]  # objective of energy and latency
@@ -120,19 +120,26 @@ class LabelPass:
         rest = self._graph.rest[number + 1]
         paid = min(one.energy for one in labels), min(one.latency for one in labels)
         for edge in self._graph.edges[number].get(key, ()):
-            cost, more = self._least[number][id(edge.row)], rest[edge.target]
+            row, target = edge
+            cost, more = self._least[number][id(row)], rest[target]
             if self._hopeless(paid[0] + cost[0] + more[0], paid[1] + cost[1] + more[1]):
                 continue
             room = Room(step, key, edge, self._capacity)
-            found = following.setdefault(edge.target, [])
+            found = following.setdefault(target, [])
             for label in labels:
-                found += [
-                    new
-                    for new in room.joined(label)
-                    if not self._hopeless(new.energy + more[0], new.latency + more[1])
-                ]
+                found += room.joined(label, self._hopes(label, row, more))
             if not found:
-                del following[edge.target]
+                del following[target]
+
+    def _hopes(self, label: Label, row: Row, more: tuple[float, float]) -> list[int]:
+        """Return the points of a row with which a label could still lead below the limit."""
+        energy, latency = label.energy + more[0], label.latency + more[1]
+        value, limit = self._value, self._limit
+        return [
+            number
+            for number, point in enumerate(row.points)
+            if value(energy + point[0], latency + point[1]) <= limit
+        ]
 
     def _hopeless(self, energy: float, latency: float) -> bool:
         return not self._value(energy, latency) <= self._limit
@@ -142,11 +149,11 @@ class Room:
     """What an edge does to the room in the shared memory."""
 
     def __init__(self, step: Step, key: Key, edge: Edge, capacity: float) -> None:
-        row = edge.row
+        row, target = edge
         self._row = row
         self._capacity = capacity
         self._depth = len(key[0])
-        self._after = len(edge.target[0])
+        self._after = len(target[0])
         new = [(row.depths[i], row.sizes[i]) for i in step.new if row.depths[i] >= 0]
         self._new = new
         self._all_new = sum(size for _, size in new)
@@ -156,12 +163,12 @@ class Room:
             sum(size for depth, size in new if depth < k) for k in range(1, len(row.loops) + 1)
         ]
 
-    def joined(self, label: Label) -> Iterator[Label]:
-        """Yield `label` with each point of the row that fits."""
+    def joined(self, label: Label, points: Sequence[int]) -> Iterator[Label]:
+        """Yield `label` with each of some points of the row, as far as they fit."""
         depth, after, added = self._depth, self._after, self._added
         held = label.kept[-1] if depth else 0.0
-        for number, own in enumerate(self._row.points):
-            point = self._reserved(own)
+        for number in points:
+            point = self._reserved(self._row.points[number])
             total = held + self._live + point[-1] + self._all_new
             if total > self._capacity:
                 continue
@@ -178,7 +185,7 @@ class Room:
             peak = tuple(max(total, peaks[s]) if s < depth else total for s in range(after))
             yield Label(
                 label.energy + point[0], label.latency + point[1],
-                kept, monotone(peak), label, self._row, number,
+                kept, monotone(peak) if after > 1 else peak, label, self._row, number,
             )  # fmt: skip
 
     def _reserved(self, point: Point) -> Point:
