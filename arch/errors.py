@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _NOT_GIVEN = object()
+_LONGEST = 1200  # a name of ten thousand characters is not read to its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,13 @@ class TilewrightError(Exception):
         return self.value is not _NOT_GIVEN
 
     def __str__(self) -> str:
-        lines = [self.what]
+        lines = [_shorten(self.what, _LONGEST)]
         if self.where is not None:
             lines.append(f"  at:      {self.where}")
         if self.has_value:
             lines.append(f"  value:   {_shorten(repr(self.value))}")
         if self.instead:
-            lines.append(f"  instead: {self.instead}")
+            lines.append(f"  instead: {_shorten(self.instead, _LONGEST)}")
         return "\n".join(lines)
 
 

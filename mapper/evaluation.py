@@ -72,7 +72,14 @@ def evaluate(
     chosen = conventions_called(conventions)
     paths = paths_of(mapping)
     _check_einsums(paths, workload)
-    score = evaluate_flat([(path, _view(arch, workload, path)) for path in paths], chosen)
+    try:
+        score = evaluate_flat([(path, _view(arch, workload, path)) for path in paths], chosen)
+    except OverflowError:
+        raise MappingError(
+            "a count of this mapping, or what it costs, is larger than any float",
+            where=paths[0].where(),
+            instead="check bits_per_value, values_per_action and the scales of actions",
+        ) from None
     notes = _notes(mapping.nodes)
     return replace(score, notes=notes) if notes else score
 

@@ -26,6 +26,7 @@ from tilewright.mapper.workload_file import AccessSpec, EinsumSpec, RenamesSpec,
 from tilewright.mapper.workload_names import Names, whole_number
 
 Access = tuple[ParsedAccess, bool, AccessSpec | None]
+_MOST = 10**100
 _TOP_LEVEL = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
 
 
@@ -47,11 +48,28 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
     check_agreement(drafts)
     names = Names(document, spec, _renames(document), drafts, given)
     finished = [_finish(draft, names) for draft in drafts]
+    for draft, (einsum, _) in zip(drafts, finished, strict=True):
+        _check_size(einsum, draft.where)
     return Workload(
         tuple(einsum for einsum, _ in finished),
         {scope.einsum: scope for _, scope in finished},
         document.file,
     )
+
+
+def _check_size(einsum: Einsum, where: Where) -> None:
+    """Counts are exact, but energies are floats: keep far from where these end."""
+    sizes = {a.tensor: a.tile_size(einsum.bounds) for a in einsum.accesses}
+    sizes["operations"] = einsum.operations * einsum.n_instances
+    for name, size in sizes.items():
+        if size > _MOST:
+            raise WorkloadError(
+                f"Einsum {einsum.name} is too large: {name} has a number of {len(str(size))} digits"
+                if size < 10**4000
+                else f"Einsum {einsum.name} is too large: {name}",
+                where=where,
+                instead="smaller rank_sizes, factors or n_instances",
+            )
 
 
 def _check_top_level(document: Document) -> None:

@@ -9,8 +9,15 @@ from pydantic import BeforeValidator, Field
 
 from tilewright.arch.schema import SpecModel
 
-Size = int | str
-Bits = Annotated[float | int | str, Field()]
+
+def _number_or_text(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not true or false")
+    return value
+
+
+Size = Annotated[int | str, BeforeValidator(_number_or_text)]
+Bits = Annotated[float | int | str, BeforeValidator(_number_or_text)]
 
 
 def _as_renames(value: object) -> object:

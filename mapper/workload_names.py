@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,7 @@ _BUILT_IN = (
     RenameSpec(name="weight", source="~(input | output)"),
 )
 _Kind = Literal["tensor_accesses", "rank_variables"]
+_MOST = 10**18  # more iterations or instances than anything will ever run
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -40,11 +42,15 @@ class Resolved:
 def whole_number(value: object, names: Mapping[str, object], where: Where | None) -> int:
     """Evaluate an expression to a whole number of at least 1."""
     result = evaluate(value, names, where)
-    if isinstance(result, bool) or not isinstance(result, int | float) or result != int(result):
+    if isinstance(result, float) and math.isfinite(result):
+        result = int(result) if result == int(result) else result
+    if isinstance(result, bool) or not isinstance(result, int):
         raise WorkloadError("this must be a whole number", where=where, value=value)
     if result < 1:
         raise WorkloadError("this must be at least 1", where=where, value=value)
-    return int(result)
+    if result > _MOST:
+        raise WorkloadError(f"this must be at most {_MOST}", where=where, value=value)
+    return result
 
 
 class Names:
@@ -264,5 +270,5 @@ def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction
     if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
         raise SpecError("bits_per_value must be a number", where=where, value=value)
     if not 0 < result < float("inf"):
-        raise SpecError("bits_per_value must be above 0", where=where, value=value)
+        raise SpecError("bits_per_value must be above 0 and finite", where=where, value=value)
     return Fraction(result)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.arch.errors import SpecError
+from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.einsum import Affine
@@ -207,6 +207,26 @@ def test_bad_renames_of_rank_variables_are_refused(old: str, new: str, what: str
         load_workload(RANK_RENAMES.replace(old, new))
     assert caught.value.where is not None
     assert caught.value.where.line is not None
+
+
+@pytest.mark.parametrize("size", [".nan", ".inf", "1.5", "true", "0", "M", "10**400 - 10**400 / 1"])
+def test_sizes_are_whole_numbers(size: str) -> None:
+    with pytest.raises(TilewrightError) as caught:
+        load('"Z[m] = A[m]"', sizes=f"M: {size}")
+    assert caught.value.where is not None
+    assert caught.value.where.line == 2
+
+
+def test_sizes_end_before_floats_do() -> None:
+    """Counts are exact, but what they cost is a float."""
+    names = [f"v{number}" for number in range(6)]
+    for einsum, sizes in (
+        (f"Z[v0] = A[{', '.join(names)}]", ", ".join(f"{n.upper()}: 10**18" for n in names)),
+        (f"Z[m] = A[X: {'9' * 300}*m]", "M: 4"),
+    ):
+        with pytest.raises(WorkloadError, match="too large") as caught:
+            load(f'"{einsum}"', sizes=sizes)
+        assert caught.value.where is not None
 
 
 def test_instances_multiply() -> None:
