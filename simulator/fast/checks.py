@@ -18,19 +18,12 @@ from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
 from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.script import Script
-from tilewright.simulator.fast.segments import M, R, T, meets, upper
+from tilewright.simulator.fast.segments import meets, upper
 from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
 
 Bools = npt.NDArray[np.bool_]
 LINE_SOURCE, LINE_LATENCY, LINE_SPACE, LINE_CREDIT, LINE_DOWN, LINE_ROOT = range(6)
-
-
-def ends_of(times: Times) -> tuple[Ints, Ints]:
-    """Return the first and the last time of every unit."""
-    units = np.arange(times.pieces.size)
-    last = times.segment[units, times.pieces - 1]
-    return times.segment[:, 0, T], last[:, T] + last[:, R] * (last[:, M] - 1)
 
 
 def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
@@ -40,7 +33,7 @@ def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
 
 def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> None:
     """Check queues, microthreads and datapaths of the elements. Raises NotCovered."""
-    first, last = ends_of(times)
+    first, last = times.first, times.last
     for number, script in enumerate(scripts):
         for k, op in enumerate(script.ops):
             mine = units_of(layout, number, script, k)
@@ -60,7 +53,7 @@ def check_links(network: Network, graph: Graph, layout: Layout, times: Times) ->
     some, others = _sharing(network, graph)
     if some.size == 0:
         return
-    first, last = ends_of(times)
+    first, last = times.first, times.last
     low, high = _intervals(network, graph, layout, (first, last))
     near = (low[some] <= high[others]) & (low[others] <= high[some])
     if not near.any():

@@ -239,7 +239,7 @@ class _GraphBuilder:
         nodes = np.flatnonzero((self.branch | edge) & (self.port[:, P_WORDS] > 0))
         if nodes.size == 0:
             return
-        cut, kinds = self._messages(root)
+        cut, kinds = self._messages(root, nodes)
         which = np.array([cut[r] for r in root[nodes].tolist()], dtype=np.int64)
         begin, step = self._edges()
         for number, bounds in enumerate(kinds):
@@ -268,29 +268,34 @@ class _GraphBuilder:
             begin[fifos], step[fifos] = edge.start, edge.interval
         return begin, step
 
-    def _messages(self, root: Ints) -> tuple[dict[int, int], list[Ints]]:
+    def _messages(self, root: Ints, nodes: Ints) -> tuple[dict[int, int], list[Ints]]:
         """Cut every stream where any operation on it begins or ends."""
         known = list(self.boundaries)
-        pairs = [np.unique(root[fifos] * len(known) + bounds) for fifos, bounds in self.marks]
+        wanted = np.zeros(self.size, dtype=bool)
+        wanted[root[nodes]] = True
+        pairs = [np.zeros(0, dtype=np.int64)]
+        for fifos, bounds in self.marks:
+            streams = root[fifos]
+            pairs.append(np.unique(streams[wanted[streams]] * len(known) + bounds))
         users: dict[int, set[int]] = {}
-        for pair in np.unique(np.concatenate([np.zeros(0, np.int64), *pairs])).tolist():
+        for pair in np.unique(np.concatenate(pairs)).tolist():
             users.setdefault(pair // len(known), set()).add(pair % len(known))
         kinds: dict[tuple[int, ...], int] = {}
         memo: dict[tuple[int, ...], int] = {}
         cut: dict[int, int] = {}
-        for stream, bounds in users.items():
-            key = tuple(sorted(bounds))
+        for stream, marks in users.items():
+            key = tuple(sorted(marks))
             if key not in memo:
                 merged = tuple(sorted({index for b in key for index in known[b]}))
                 memo[key] = kinds.setdefault(merged, len(kinds))
             cut[stream] = memo[key]
-        return self._uncut(cut, kinds, root)
+        return self._uncut(cut, kinds, np.flatnonzero(wanted))
 
     def _uncut(
-        self, cut: dict[int, int], kinds: dict[tuple[int, ...], int], root: Ints
+        self, cut: dict[int, int], kinds: dict[tuple[int, ...], int], streams: Ints
     ) -> tuple[dict[int, int], list[Ints]]:
         """Give streams from edge to edge one message."""
-        for stream in np.unique(root[self.port[:, P_WORDS] > 0]).tolist():
+        for stream in streams.tolist():
             if stream not in cut:
                 whole = (0, int(self.port[stream, P_WORDS]))
                 cut[stream] = kinds.setdefault(whole, len(kinds))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.fast import graph as at
-from tilewright.simulator.fast.checks import ends_of, units_of
+from tilewright.simulator.fast.checks import units_of
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
 from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT, Script
@@ -32,7 +32,7 @@ MARK_BUSY, MARK_INPUT, MARK_OUTPUT = 4, 1, 2
 
 def main_ends(layout: Layout, times: Times, number: int, script: Script) -> Ints:
     """Return the cycle at which the main thread of each of a code's elements has ended."""
-    _, last = ends_of(times)
+    last = times.last
     now = np.zeros(layout.elements[number].size, dtype=np.int64)
     for event, value, _ in script.events:
         if event == ADVANCE:
@@ -82,7 +82,7 @@ def _in_turn(
     number, script = which
     end = main_ends(layout, times, number, script)
     found = np.zeros((end.size, 4), dtype=np.int64)
-    _, last = ends_of(times)
+    last = times.last
     for k, op in enumerate(script.ops):
         units = units_of(layout, number, script, k)
         waited = last[units] - times.start[units] - op.gap * (op.extent - 1)

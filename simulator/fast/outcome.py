@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.fast.checks import LINE_ROOT, ends_of, units_of
+from tilewright.simulator.fast.checks import LINE_ROOT, units_of
 from tilewright.simulator.fast.graph import (
     P_LATENCY,
     P_SOURCE,
@@ -44,7 +44,7 @@ class Solution:
 def end_cycle(solution: Solution, execute: int) -> int:
     """Return the cycle at which the last operation and the last task have ended."""
     times, layout = solution.times, solution.layout
-    _, last = ends_of(times)
+    last = times.last
     threads = last[solution.graph.unit[:, U_KIND] == THREAD]
     ends = [int(threads.max(initial=-1)) + max(1, int(times.header[X_COMPLETION]))]
     for number, script in enumerate(solution.scripts):
@@ -120,7 +120,7 @@ class _CodeEvents:
         self.address = solution.parts.element.address(elements)
         self.now = np.zeros(elements.size, dtype=np.int64)
         self.begun = self.now
-        _, self.last = ends_of(solution.times)
+        self.last = solution.times.last
 
     def rows(self) -> list[Ints]:
         """Return blocks of rows, one per operation and task."""

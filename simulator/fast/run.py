@@ -23,10 +23,11 @@ from tilewright.simulator.fast.outcome import (
     events,
     fill_store,
 )
-from tilewright.simulator.fast.script import Script, ScriptWalker
+from tilewright.simulator.fast.script import Code, Script, ScriptWalker
 from tilewright.simulator.fast.solve import (
     SOLVED,
     TOO_FINE,
+    UNKNOWN,
     X_EVALUATIONS,
     X_OUTCOME,
     new_times,
@@ -40,7 +41,7 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.trace import RunResult
 
-ROOMS = (6, 48)
+ROOMS = (4, 16, 64)
 """Segments per unit: the first that is enough is taken."""
 MOST_SEGMENTS = 1 << 26
 
@@ -122,8 +123,9 @@ def run_fast(
 
 def _scripts(machine: Machine, *, every: bool) -> tuple[Script, ...]:
     store, parts = machine._store, machine._parts
+    code = Code(store, parts)
     return tuple(
-        ScriptWalker(store, parts, layout, every=every).walk() for layout in machine._layouts
+        ScriptWalker(code, parts, layout, every=every).walk() for layout in machine._layouts
     )
 
 
@@ -142,10 +144,10 @@ def _solve(machine: Machine) -> Solution:
         solve(graph, times)
         if times.header[X_OUTCOME] != TOO_FINE:
             break
+    if times.header[X_OUTCOME] == UNKNOWN:
+        raise NotCovered("operations wait for each other")
     if times.header[X_OUTCOME] != SOLVED:
         raise NotCovered("the times do not settle in a few segments")
-    if (times.pieces == 0).any():
-        raise NotCovered("operations wait for each other")
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times)
     return Solution(network, machine._parts, graph, layout, scripts, times)

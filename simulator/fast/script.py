@@ -80,10 +80,26 @@ class _State:
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
 
 
+class Code:
+    """The words of a store that hold code, as plain numbers, by their addresses."""
+
+    def __init__(self, store: at.Table, parts: Parts) -> None:
+        self.header: list[int] = store[: at.S_WIDTH].tolist()
+        self.first = parts.operation.start
+        self.words: list[int] = store[self.first : parts.task.end].tolist()
+
+    def __getitem__(self, address: int) -> int:
+        return self.words[address - self.first]
+
+    def row(self, address: int, width: int) -> list[int]:
+        """Return consecutive words."""
+        return self.words[address - self.first : address - self.first + width]
+
+
 class ScriptWalker:
     """Walks the main thread of one code in a compiled store."""
 
-    def __init__(self, store: at.Table, parts: Parts, layout: CodeLayout, *, every: bool) -> None:
+    def __init__(self, store: Code, parts: Parts, layout: CodeLayout, *, every: bool) -> None:
         """With `every`, each operation on memory is an event of its own."""
         self.store = store
         self.parts = parts
@@ -166,13 +182,13 @@ class ScriptWalker:
         self.tasks.append(task)
         if self.every:
             # The time of the switch counts before the task's start (engine/task.py).
-            self._cycles(int(self.store[at.K_SWITCH]))
+            self._cycles(self.store.header[at.K_SWITCH])
             self.events.append((BEGIN, task, 0))
         else:
-            self._cycles(int(self.store[at.K_SWITCH]))
+            self._cycles(self.store.header[at.K_SWITCH])
         first = self.parts.task.start + self.layout.first_task + task
-        pc = int(self.store[first])
-        while int(self.store[pc]) != at.I_END:
+        pc = self.store[first]
+        while self.store[pc] != at.I_END:
             self.steps += 1
             if self.steps > MAX_STEPS:
                 raise NotCovered("a code runs too many instructions")
@@ -185,7 +201,7 @@ class ScriptWalker:
     def _instruction(self, pc: int) -> int:
         """Walk one instruction, or a whole loop over memory; return the next one's address."""
         store = self.store
-        code, first, second, target = (int(word) for word in store[pc : pc + at.I_WIDTH])
+        code, first, second, target = store.row(pc, at.I_WIDTH)
         after = pc + at.I_WIDTH
         if code == at.I_OPERATION:
             self._operation(first)
@@ -197,7 +213,7 @@ class ScriptWalker:
         if code in (at.I_LOOP, at.I_SET, at.I_ADD):
             old = self.state.variables.get(first, 0)
             self.state.variables[first] = old + second if code == at.I_ADD else second
-            self._cycles(int(store[at.K_COUNTER]))
+            self._cycles(self.store.header[at.K_COUNTER])
             return after
         if code in (at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP):
             return self._branch(pc, (code, first, second, target))
@@ -209,16 +225,16 @@ class ScriptWalker:
     def _branch(self, pc: int, words: tuple[int, int, int, int]) -> int:
         code, slot, limit, target = words
         if code == at.I_JUMP:
-            self._cycles(int(self.store[at.K_TAKEN]))
+            self._cycles(self.store.header[at.K_TAKEN])
             return target
         variables = self.state.variables
         if code == at.I_END_LOOP:
             variables[slot] = variables.get(slot, 0) + 1
         below = variables.get(slot, 0) < limit
         if below == (code == at.I_END_LOOP):
-            self._cycles(int(self.store[at.K_LOOP if below else at.K_TAKEN]))
+            self._cycles(self.store.header[at.K_LOOP if below else at.K_TAKEN])
             return target
-        self._cycles(int(self.store[at.K_NOT_TAKEN]))
+        self._cycles(self.store.header[at.K_NOT_TAKEN])
         return pc + at.I_WIDTH
 
     def _control(self, code: int, task: int) -> None:
@@ -234,16 +250,16 @@ class ScriptWalker:
             state.blocked |= 1 << task
         else:
             state.blocked &= ~(1 << task)
-        self._cycles(int(self.store[at.K_CONTROL]))
+        self._cycles(self.store.header[at.K_CONTROL])
 
     # -- loops over memory -----------------------------------------------------------------
 
     def _memory_loop(self, pc: int) -> int | None:
         """Return the address of a loop's end if there are only loops and memory work inside."""
-        open_loops = [(pc + at.I_WIDTH, int(self.store[pc + 1]))]
+        open_loops = [(pc + at.I_WIDTH, self.store[pc + 1])]
         while open_loops:
             pc += at.I_WIDTH
-            code, first, second, target = (int(word) for word in self.store[pc : pc + 4])
+            code, first, second, target = self.store.row(pc, at.I_WIDTH)
             if code == at.I_OPERATION:
                 if self.store[first + at.O_FABRIC]:
                     return None
@@ -270,39 +286,39 @@ class ScriptWalker:
     def _loop_cycles(self, pc: int, times: int, ranges: dict[int, Span]) -> tuple[int, int]:
         """Return a loop's cycles and the address after it; `times` it runs as a whole."""
         store = self.store
-        slot = int(store[pc + 1])
+        slot = store[pc + 1]
         end = self._memory_loop(pc)
         assert end is not None
-        count = max(1, int(store[end + 2]))
+        count = max(1, store[end + 2])
         ranges[slot] = (0, count - 1)
         body, at_pc = 0, pc + at.I_WIDTH
         while at_pc != end:
-            if int(store[at_pc]) == at.I_LOOP:
+            if store[at_pc] == at.I_LOOP:
                 inner, at_pc = self._loop_cycles(at_pc, times * count, ranges)
                 body += inner
                 continue
-            op = int(store[at_pc + 1])
-            body += int(store[op + at.O_LOAD]) + self.busy(op)
-            self.runs[int(store[op + at.O_NUMBER])] += times * count * int(store[op + at.O_EXTENT])
+            op = store[at_pc + 1]
+            body += store[op + at.O_LOAD] + self.busy(op)
+            self.runs[store[op + at.O_NUMBER]] += times * count * store[op + at.O_EXTENT]
             self._check_races(self._words_of(op, ranges))
             at_pc += at.I_WIDTH
-        turns = (count - 1) * int(store[at.K_LOOP]) + int(store[at.K_NOT_TAKEN])
-        return int(store[at.K_COUNTER]) + count * body + turns, end + at.I_WIDTH
+        turns = (count - 1) * self.store.header[at.K_LOOP] + self.store.header[at.K_NOT_TAKEN]
+        return self.store.header[at.K_COUNTER] + count * body + turns, end + at.I_WIDTH
 
     # -- operations ------------------------------------------------------------------------
 
     def busy(self, op: int) -> int:
         """Return the cycles for which an operation on memory keeps the main thread."""
-        row = [int(word) for word in self.store[op : op + at.O_WIDTH]]
+        row = self.store.row(op, at.O_WIDTH)
         groups = -(-row[at.O_EXTENT] // row[at.O_GROUP])
         return max(1, -(-groups * row[at.O_CYCLES] // row[at.O_DENOMINATOR]))
 
     def _operation(self, op: int) -> None:
         store = self.store
-        self._cycles(int(store[op + at.O_LOAD]))
+        self._cycles(store[op + at.O_LOAD])
         words = self._words_of(op, {})
         self._check_races(words)
-        self.runs[int(store[op + at.O_NUMBER])] += int(store[op + at.O_EXTENT])
+        self.runs[store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
         if store[op + at.O_FABRIC]:
             self._fabric(op, words)
         elif self.every:
@@ -311,14 +327,14 @@ class ScriptWalker:
             self._cycles(self.busy(op))
 
     def _fabric(self, op: int, words: tuple[list[Span], list[Span]]) -> None:
-        row = [int(word) for word in self.store[op : op + at.O_WIDTH]]
+        row = self.store.row(op, at.O_WIDTH)
         asynchronous = bool(row[at.O_ASYNC])
         if row[at.O_DENOMINATOR] != 1 or row[at.O_CYCLES] < 1 or row[at.O_LOAD] < 1:
             raise NotCovered("a pace that is not a whole number of cycles")
         if asynchronous and row[at.O_CYCLES] != 1:
             raise NotCovered("a microthread slower than one word per cycle")
         operands = [row[at.O_OPERANDS + which] for which in range(3)]
-        fabric = [r for r in operands if r >= 0 and int(self.store[r + at.D_KIND]) != at.MEMORY]
+        fabric = [r for r in operands if r >= 0 and self.store[r + at.D_KIND] != at.MEMORY]
         if len(fabric) != row[at.O_QUEUES].bit_count():
             raise NotCovered("an operation takes from one queue twice")
         number, state = len(self.ops), self.state
@@ -365,24 +381,24 @@ class ScriptWalker:
         if not self.state.touched and not self.store[op + at.O_ASYNC]:
             return [], []
         store = self.store
-        rows = [int(store[op + at.O_OPERANDS + which]) for which in range(3)]
-        rows.append(int(store[op + at.O_SCALAR_ROW]))
+        rows = [store[op + at.O_OPERANDS + which] for which in range(3)]
+        rows.append(store[op + at.O_SCALAR_ROW])
         spans = [self._span(row, ranges) for row in rows]
         return [s for s in spans if s is not None], [s for s in spans[:1] if s is not None]
 
     def _span(self, row: int, ranges: dict[int, Span]) -> Span | None:
         store = self.store
-        if row < 0 or int(store[row + at.D_KIND]) != at.MEMORY:
+        if row < 0 or store[row + at.D_KIND] != at.MEMORY:
             return None
-        low = high = int(store[row + at.D_BASE])
-        for i in range(int(store[row + at.D_TERMS])):
-            slot = int(store[row + at.D_VARIABLE + i])
-            factor = int(store[row + at.D_FACTOR + i])
+        low = high = store[row + at.D_BASE]
+        for i in range(store[row + at.D_TERMS]):
+            slot = store[row + at.D_VARIABLE + i]
+            factor = store[row + at.D_FACTOR + i]
             value = self.state.variables.get(slot, 0)
             ends = [factor * end for end in ranges.get(slot, (value, value))]
             low, high = low + min(ends), high + max(ends)
-        last = high + int(store[row + at.D_HIGH]) + int(store[row + at.D_WIDE]) - 1
-        return low + int(store[row + at.D_LOW]), last
+        last = high + store[row + at.D_HIGH] + store[row + at.D_WIDE] - 1
+        return low + store[row + at.D_LOW], last
 
     def _check_races(self, words: tuple[list[Span], list[Span]]) -> None:
         """Refuse work on words that an operation on a microthread may touch at the same time."""

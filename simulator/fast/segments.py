@@ -197,7 +197,7 @@ def excess(a: Ints, b: Ints, counts: tuple[int, int]) -> int:
             low = min(k, (-first + rise - 1) // rise)
         elif rise < 0:
             high = 0 if first <= 0 else min(k, (first - 1) // -rise + 1)
-        elif first <= 0:
+        elif rise == 0 and first <= 0:
             high = 0
         points = max(0, high - low)
         total += points * first + rise * ((low + high - 1) * points // 2)

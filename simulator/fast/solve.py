@@ -40,6 +40,7 @@ UNKNOWN: Final = -1
     X_WIDTH,
 ) = range(6)
 SOLVED, TOO_LONG, TOO_FINE = range(3)
+"""Outcomes, beside UNKNOWN: some units wait for each other."""
 
 
 class Times(NamedTuple):
@@ -51,6 +52,9 @@ class Times(NamedTuple):
     """Segments per unit; 0: not known."""
     start: Ints
     """Dispatch of each unit, the earliest cycle of its first element."""
+    first: Ints
+    """Time of each unit's first word, once solved."""
+    last: Ints
     header: Ints
     queue: Ints
     """Ring of the units to evaluate."""
@@ -323,6 +327,12 @@ def solve(graph: Graph, times: Times) -> None:
         if not update(graph, times, u):
             times.header[X_OUTCOME] = TOO_FINE
             return
+    for u in range(times.pieces.size):
+        if times.pieces[u] == 0:
+            times.header[X_OUTCOME] = UNKNOWN
+            return
+        times.first[u] = times.segment[u, 0, T]
+        times.last[u] = last_time(times, u)
 
 
 def new_times(units: int, room: int, cycles: tuple[int, int]) -> Times:
@@ -332,6 +342,8 @@ def new_times(units: int, room: int, cycles: tuple[int, int]) -> Times:
     header[X_ISSUE], header[X_COMPLETION] = cycles
     return Times(
         np.empty((units, room, 3), dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
         np.zeros(units, dtype=np.int64),
         np.zeros(units, dtype=np.int64),
         header,

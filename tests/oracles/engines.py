@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def _split(rng: np.random.Generator, code: CodeBuilder, task: TaskBuilder, words
     """Receive a tile in one to three pieces."""
     pieces = int(rng.integers(1, 4))
     cuts = sorted({0, words, *rng.integers(0, words + 1, pieces - 1).tolist()})
-    for i, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (low, high) in enumerate(pairwise(cuts)):
         code.mem1d(f"piece{i}", "x", high - low, offset=low)
         code.fabin(f"x_in{i}", 0, high - low)
         task.op("fmovs", f"piece{i}", f"x_in{i}")
