@@ -23,7 +23,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.graph import build_graph
-from tilewright.simulator.fast.run import FastMachine, _scripts
+from tilewright.simulator.fast.run import ROOMS, FastMachine, _scripts
 from tilewright.simulator.fast.solve import SOLVED, X_EVALUATIONS, X_OUTCOME, new_times, solve
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
@@ -131,7 +131,7 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
     cycles = int(machine._store[at.K_ISSUE]), int(machine._store[at.K_COMPLETION])
 
     def solved() -> object:
-        times = new_times(graph.unit.shape[0], 6, cycles)
+        times = new_times(graph.unit.shape[0], ROOMS[0], cycles)
         solve(graph, times)
         return times
 
