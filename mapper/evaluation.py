@@ -26,6 +26,7 @@ from tilewright.mapper.model.guards import check
 from tilewright.mapper.model.occupancy import Body
 from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
 from tilewright.mapper.model.tally import Tally, tally
+from tilewright.mapper.model.unfinished import unfinished
 from tilewright.mapper.model.view import Count, View, make_view
 from tilewright.mapper.score import Score
 from tilewright.mapper.workload import Workload, load_workload
@@ -81,6 +82,8 @@ def evaluate(
             instead="check bits_per_value, values_per_action and the scales of actions",
         ) from None
     notes = _notes(mapping.nodes)
+    if len(paths) > 1:
+        notes += unfinished(paths, workload)
     return replace(score, notes=notes) if notes else score
 
 

@@ -25,7 +25,10 @@ from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_p
 from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
 from tilewright.mapper.model.nest import (
     Nest,
+    SinkRule,
     StopRule,
+    no_loop_sinks,
+    some_loop_sinks,
     stop_at_any_holder,
     stop_unless_adjacent,
 )
@@ -42,11 +45,12 @@ class Conventions:
     """One function per point in which the conventions differ.
 
     `first_tiles`: what becomes of initial_tile_shape; `traffic`, `turns`, `steps`, `used`: how
-    uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `copy`:
-    what a copy Einsum moves; `shared`: which loops two Einsums run in together; `places`: places
-    of a distributed memory at work; `gate`: the part of a gateable fanout that leaks;
-    `grid_gate`: the part of a component inside an Array that leaks, by one gateable dimension of
-    the grid; `instances`: how many instances of a component have area and leak.
+    uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `sinks`:
+    whether loops that a tensor sees below the holder do; `copy`: what a copy Einsum moves;
+    `shared`: which loops two Einsums run in together; `places`: places of a distributed memory at
+    work; `gate`: the part of a gateable fanout that leaks; `grid_gate`: the part of a component
+    inside an Array that leaks, by one gateable dimension of the grid; `instances`: how many
+    instances of a component have area and leak.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Conventions:
     steps: Callable[[Loops, View], Count]
     used: Callable[[Loop], Count]
     stops: StopRule
+    sinks: SinkRule
     copy: Callable[[Path, View], Plan]
     shared: SharedLoops
     places: PlacesAtWork
@@ -161,6 +166,7 @@ DEFAULT = Conventions(
     steps=_whole_steps,
     used=_whole_turns,
     stops=stop_unless_adjacent,
+    sinks=some_loop_sinks,
     copy=source_to_destination,
     shared=loops_above_the_split,
     places=at_least_one,
@@ -176,6 +182,7 @@ ACCELFORGE = Conventions(
     steps=_average_steps,
     used=_average_lanes,
     stops=stop_at_any_holder,
+    sinks=no_loop_sinks,
     copy=source_moves_up,
     shared=loops_above_exchanged,
     places=in_proportion,

@@ -20,6 +20,19 @@ from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, TensorView, View
 StopRule = Callable[[Path, int, int], bool]
 
 
+# (path, place of the holder, loops, view) -> is a spatial loop above it seen below it?
+SinkRule = Callable[[Path, int, dict[int, Loop], View], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """Where the walk down from a lower holder ends, by convention."""
+
+    stops: StopRule
+    sinks: SinkRule
+    view: View
+
+
 @dataclass(frozen=True, slots=True)
 class Reserve:
     """The tile of the tensor held at step `holder` of the path takes its place from here down."""
@@ -56,8 +69,25 @@ def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
     return any(not isinstance(step, Hold) for step in path.steps[holder + 1 : other])
 
 
+def no_loop_sinks(_path: Path, _holder: int, _loops: dict[int, Loop], _view: View) -> bool:
+    """Take the loops in the order of the mapping (accelforge.md §2.3)."""
+    return False
+
+
+def some_loop_sinks(path: Path, holder: int, loops: dict[int, Loop], view: View) -> bool:
+    """Does a spatial loop above the holder belong to a fanout below it?
+
+    The tensor sees that loop right below the holder, wherever it is written, so the walk stops.
+    """
+    own = view.index[path.steps[holder].component]  # type: ignore[union-attr]  # a Hold
+    return any(
+        place < holder and loop.spatial is not None and view.index[loop.spatial] > own
+        for place, loop in loops.items()
+    )
+
+
 def reservations(
-    path: Path, loops: dict[int, Loop], tensors: Mapping[str, TensorView], stops: StopRule
+    path: Path, loops: dict[int, Loop], tensors: Mapping[str, TensorView], rules: Lowering
 ) -> dict[int, tuple[int, ...]]:
     """Return {gap: holders}: the tiles of these holders are reserved in front of step `gap`."""
     found: dict[int, tuple[int, ...]] = {}
@@ -69,8 +99,10 @@ def reservations(
         if step.tensor not in first or not tensor.streams:
             first.add(step.tensor)  # the topmost holder keeps its whole tile
             gap = place + 1
+        elif rules.sinks(path, place, loops, rules.view):
+            gap = place + 1
         else:
-            gap = _gap(path, place, loops, tensor, stops)
+            gap = _gap(path, place, loops, tensor, rules.stops)
         found[gap] = (*found.get(gap, ()), place)
     return found
 

@@ -10,7 +10,7 @@ from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.copies import no_copy
 from tilewright.mapper.model.distributed import active_places, spread
 from tilewright.mapper.model.loops import Loop, loops_of
-from tilewright.mapper.model.nest import nest_of, reservations
+from tilewright.mapper.model.nest import Lowering, nest_of, reservations
 from tilewright.mapper.model.network import Hops, hops_of
 from tilewright.mapper.model.occupancy import Occupancy, occupancies
 from tilewright.mapper.model.path import Hold, Path
@@ -53,7 +53,8 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
     shorter, tensors = (conventions.copy if is_copy else no_copy)(path, view)
     if shorter is not path:
         loops = loops_of(shorter, view)
-    reserved = reservations(shorter, loops, tensors, conventions.stops)
+    rules = Lowering(conventions.stops, conventions.sinks, view)
+    reserved = reservations(shorter, loops, tensors, rules)
     traffic: list[Traffic] = []
     hops: list[Hops] = []
     occupancy: list[Occupancy] = []

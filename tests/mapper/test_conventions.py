@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
 from tilewright.arch.load import load_arch
+from tilewright.mapper.errors import MappingError
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping_file import load_mapping
 from tilewright.mapper.score import Score
@@ -308,6 +311,28 @@ mapping:
     assert default.latency == 2.0
     assert default.energy_by["Z/BUF/leak"] == 2 * (1 / 2) * 2  # lanes 0 and 1: one of two places
     assert theirs.energy_by["Z/BUF/leak"] == 8 * (2 / 4 / 4) * 2
+
+
+def test_a_spatial_loop_may_stand_above_holders_above_its_fanout() -> None:
+    """Z in BUF keeps its 4 x 2 values, whether the loop over the lanes is above or below it."""
+    hold = "!Storage {tensors: [Z], component: BUF}"
+    lanes = "!Spatial {rank_variable: m, tile_shape: 2, component: MAC, name: lane}"
+    text = """
+    !Storage {tensors: [A, B, Z], component: DRAM}
+    !Temporal {rank_variable: k, tile_shape: 1}
+    FIRST
+    SECOND
+    !Temporal {rank_variable: m, tile_shape: 1}
+    !Temporal {rank_variable: n, tile_shape: 1}
+    !Compute {einsum: Z, component: MAC}
+"""
+    matmul, sizes = "Z[m, n] = A[m, k] * B[k, n]", "M: 4, N: 2, K: 2"
+    below = score(matmul, sizes, text.replace("FIRST", hold).replace("SECOND", lanes), "default")
+    above = text.replace("FIRST", lanes).replace("SECOND", hold)
+    assert below.memory_bits["Z/BUF/Z"] == 8
+    assert score(matmul, sizes, above, "default") == below
+    with pytest.raises(MappingError, match="would have to change places"):
+        score(matmul, sizes, above, "accelforge")
 
 
 def test_json_numbers_lose_nothing() -> None:

@@ -6,8 +6,9 @@ that have a partial sum in each buffer, and counts what moves. Covered: one Eins
 matmul, element-wise, 1D convolution with stride and dilation, 2D convolution), two to four levels
 with random bypass, Tolls in each direction, fanouts on containers, memories and computes with
 random may_reuse, partial sums with and without first-write elision, loop orders, several loops per
-variable, uneven tiles and first tiles of another size. Not covered: fused mappings, networks,
-copy Einsums and mappings in which a spatial loop moves past a holder (conformance vectors and
+variable, uneven tiles and first tiles of another size; loops of a fanout written above holders that
+lie above it. Fused mappings, tiles and what lives at a time are in test_fused_walk.py, hops in
+test_network_walk.py. Not covered: copy Einsums and distributed memories (conformance vectors and
 hand-worked tests cover those).
 """
 
@@ -335,14 +336,15 @@ def loops(draw: Any, left: dict[str, int], *, uneven: bool, fanout: Any = None) 
     return found
 
 
-def check(case: Case) -> None:
+def check(case: Case, mapping: Mapping | None = None) -> None:
+    mapping = mapping or Mapping(tuple(case.nodes))
     workload = load_workload(
         "workload:\n"
         f"  rank_sizes: {{{', '.join(f'{rank}: {bound}' for rank, bound in case.sizes.items())}}}\n"
         "  bits_per_value: {All: 1}\n"
         f'  einsums: ["{case.einsum}"]\n'
     )
-    score = evaluate(load_arch(arch_text(case.levels)), workload, Mapping(tuple(case.nodes)))
+    score = evaluate(load_arch(arch_text(case.levels)), workload, mapping)
     counter = Counter(case, workload.einsum("Z"))
     counter.run()
     assert score.actions["Z/MAC/None/compute"] == counter.operations
@@ -381,3 +383,22 @@ def test_counts_equal_those_of_the_walk(case: Case) -> None:
 @given(cases(uneven=True))
 def test_counts_of_uneven_tiles_equal_those_of_the_walk(case: Case) -> None:
     check(case)
+
+
+@settings(max_examples=150, **COMMON)
+@given(cases(uneven=False), st.randoms(use_true_random=False))
+def test_a_spatial_loop_belongs_to_its_fanout(case: Case, random: Any) -> None:
+    """Written above holders that lie above its fanout, a loop counts as if it stood below them."""
+    order = [level.name for level in case.levels]
+    nodes = list(case.nodes)
+    for place in [n for n, node in enumerate(nodes) if isinstance(node, Spatial)]:
+        at = place
+        while (
+            at > 0
+            and isinstance(above := nodes[at - 1], Storage)
+            and order.index(above.component) < order.index(nodes[at].component)
+            and random.random() < 0.8
+        ):
+            nodes[at - 1], nodes[at] = nodes[at], nodes[at - 1]
+            at -= 1
+    check(case, Mapping(tuple(nodes)))

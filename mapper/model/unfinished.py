@@ -1,0 +1,59 @@
+"""Intermediates that are read before they are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tilewright.mapper.mapping import Spatial, Temporal
+from tilewright.mapper.model.path import Path, Step
+from tilewright.mapper.workload import Workload
+
+
+def unfinished(paths: tuple[Path, ...], workload: Workload) -> tuple[str, ...]:
+    """Say which Einsums read sums that an earlier one still adds to.
+
+    That is so where a loop over a variable that the writer sums over stands above the Sequential
+    at which writer and reader part: each turn of it adds a part, and the reader sees the parts.
+    Such a mapping has costs, but does not compute the workload.
+    """
+    notes: list[str] = []
+    for number, writer in enumerate(paths):
+        for reader in paths[number + 1 :]:
+            notes += _between(writer, reader, workload)
+    return tuple(notes)
+
+
+def _between(writer: Path, reader: Path, workload: Workload) -> Iterator[str]:
+    einsum = workload.einsum(writer.einsum)
+    inputs = {access.tensor for access in workload.einsum(reader.einsum).inputs}
+    for access in einsum.outputs:
+        if access.tensor not in inputs:
+            continue
+        for name in _turning(_shared(writer, reader), einsum.bounds):
+            if name not in access.rank_variables:
+                yield (
+                    f"Einsum {reader.einsum} reads {access.tensor} before Einsum {writer.einsum} "
+                    f"has completed it: both stand below a loop over {name}, which "
+                    f"{writer.einsum} sums over"
+                )
+
+
+def _shared(one: Path, other: Path) -> tuple[Step, ...]:
+    """Return the steps above the Sequential at which two paths part."""
+    for split, its_split in zip(one.splits, other.splits, strict=False):
+        if split.branch != its_split.branch:
+            return one.steps[: split.position]
+    return ()
+
+
+def _turning(steps: tuple[Step, ...], bounds: Mapping[str, int]) -> Iterator[str]:
+    """Yield the variables of loops that turn more than once, each once."""
+    shape = dict(bounds)
+    seen = set()
+    for step in steps:
+        if isinstance(step, Temporal | Spatial):
+            turns = step.tile_shape < shape.get(step.rank_variable, 1)
+            if turns and step.rank_variable not in seen:
+                seen.add(step.rank_variable)
+                yield step.rank_variable
+            shape[step.rank_variable] = step.tile_shape
