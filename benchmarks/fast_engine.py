@@ -14,23 +14,37 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.arch.source import load_document
+from tilewright.mapper.candidate import grid_candidate
+from tilewright.mapper.workload import load_workload
 from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.cost_model import (
+    SimulatedCostModel,
+    edge_streams,
+    random_operands,
+    resident_shares,
+)
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.run import ROOMS, FastMachine, _scripts
 from tilewright.simulator.fast.solve import SOLVED, X_EVALUATIONS, X_OUTCOME, new_times, solve
+from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
 
 R = TypeVar("R")
+HARDWARE = Path(__file__).resolve().parents[1] / "studies" / "hardware" / "wafer_grid.yaml"
 REFERENCE_UP_TO = 64
 """Edge of the largest grid that the reference engine runs too."""
 
@@ -161,7 +175,49 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
     print(flush=True)
 
 
+WORKLOAD = """
+workload:
+  rank_sizes: {{M: {m}, K: {k}}}
+  bits_per_value: {{All: 32}}
+  persistent_tensors: W
+  einsums:
+  - einsum: "y[m] = W[m, k] * x[k]"
+    renames: {{input: x, weight: W, output: y}}
+"""
+
+
+def measure_candidate(size: int, tile: int, runs: int) -> None:
+    """Print what it costs to score a lowered matrix-vector product, tile x tile per element."""
+    text = WORKLOAD.format(m=size * tile, k=size * tile)
+    workload = load_workload(load_document("matvec.yaml", text=text))
+    einsum = workload.einsums[0]
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": size, "variables.GridY": size})
+    flat = flatten(arch, workload.scope(einsum.name))[0]
+    choices = {"shard_x": "k", "shard_y": "m"}
+    picking, found = best(runs, lambda: grid_candidate(flat, einsum, choices))
+    lowering, lowered = best(runs, lambda: lower(found))
+    profile = SimulatedCostModel().profile(found)
+    building, fast = best(runs, lambda: FastMachine(lowered.program, profile))
+    compiling, machine = best(runs, lambda: Machine(lowered.program, profile))
+    operands = random_operands(einsum, 0)
+    memory, edges = resident_shares(found, operands), edge_streams(found, operands)
+    running, mine = best(runs, lambda: fast.run(memory=memory, edges=edges).result)
+    slow, theirs = best(runs, lambda: machine.run(memory=memory, edges=edges))
+    assert fast.certificate.granted
+    assert mine.cycles == theirs.cycles
+    print(
+        f"candidate {size} x {size}, tile {tile:3d}  T {mine.cycles:7d} | ms: "
+        f"candidate {picking * 1e3:5.1f}  lower {lowering * 1e3:5.1f}  "
+        f"compile {compiling * 1e3:5.1f}  times and certificate "
+        f"{(building - compiling) * 1e3:5.1f}  values and result {running * 1e3:6.1f}  "
+        f"reference {slow * 1e3:7.1f}",
+        flush=True,
+    )
+
+
 if __name__ == "__main__":
+    for size, tile in ((8, 8), (8, 32), (64, 8), (64, 32)):
+        measure_candidate(size, tile, runs=5 if size == 8 else 3)
     for words in (16, 256, 4096):
         measure(
             f"chain 512 x {words}", lambda n=words: chain_reduce(512, n), reference=True, runs=3

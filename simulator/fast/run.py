@@ -87,6 +87,15 @@ class FastMachine:
         except NotCovered as missing:
             self.certificate = Certificate(False, missing.reason, 0, 0, 0)
 
+    @property
+    def cycles(self) -> int | None:
+        """Return the cycles of every run, None without a certificate; needs no data."""
+        if self._solution is None:
+            return None
+        came = arrivals(self._solution)
+        end = end_cycle(self._solution, int(self.machine._store[at.K_EXECUTE]))
+        return max([end, *(int(times.max()) for times in came.values())])
+
     def run(
         self,
         *,

@@ -150,6 +150,14 @@ def test_wrong_data_is_the_same_error() -> None:
         assert str(mine.value) == str(theirs.value)
 
 
+def test_cycles_need_no_data() -> None:
+    machine = FastMachine(chain_reduce(9, 30), GENERIC)
+    assert machine.cycles == machine.machine.run().cycles
+    refused = FastMachine(chain_reduce(4, 10), GENERIC.with_values({"router_buffer_words": 1}))
+    assert refused.cycles is None
+    assert not refused.run().certificate.granted
+
+
 def test_runs_are_independent() -> None:
     machine = FastMachine(chain_reduce(3, 5), GENERIC)
     ones = {"v": np.ones((1, 3, 5), dtype=np.float32)}
