@@ -56,11 +56,11 @@ def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
     """
     outer, inner = memories_of(space.flat)
     for template in space.templates:
-        _refuse_constraints(space, template)
         if _backed_right(space, template, chip):
             on_chip = [
                 h for h in template.holders if inner and h.backing and h.component == inner.name
             ]
+            _refuse_constraints(space, template, bool(on_chip))
             top = [h for h in template.holders if h.backing and h.component == outer.name]
             rest = [h for h in template.holders if not h.backing]
             count = sum(1 for h in rest if inner and h.component == inner.name)
@@ -107,17 +107,40 @@ def _merged(first: tuple[Holder, ...], second: tuple[Holder, ...]) -> Iterator[t
         yield (second[0], *rest)
 
 
-def _refuse_constraints(space: Mapspace, template: Template) -> None:
-    """Raise UnsupportedFeature for rules that reach above the tensors on chip."""
+def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
+    """Return, per region holder, the variables that may not be looped over right above it.
+
+    no_refetch_from_above and no_resend_to_below forbid loops that would move a tensor again.
+    """
+    holders = layout.template.holders
+    banned: list[frozenset[str]] = [frozenset() for _ in layout.region]
+    for index, holder in enumerate(holders):
+        rules = layout.template.placement.rules_of(holder.component)
+        same = [i for i, h in enumerate(holders) if h.tensor == holder.tensor]
+        access = space.einsum.access(holder.tensor)
+        loose = frozenset(v for v in space.einsum.bounds if access.relevance(v) != "relevant")
+        spans: list[range] = []
+        if holder.tensor in rules.no_refetch_from_above:
+            spans.append(range(same[0] + 1, index + 1))
+        if holder.tensor in rules.no_resend_to_below:
+            below = next((i for i in same if i > index), len(holders))
+            spans.append(range(index + 1, below + 1))
+        for span in spans:
+            for place in range(max(span.start, layout.first), min(span.stop, layout.split + 1)):
+                banned[place - layout.first] |= loose
+    return tuple(banned)
+
+
+def _refuse_constraints(space: Mapspace, template: Template, on_chip: bool) -> None:
+    """Raise UnsupportedFeature for rules whose meaning above tensors on chip is not modelled."""
     outer, inner = memories_of(space.flat)
-    upper = {outer.name, inner.name if inner else outer.name}
-    tensors = frozenset(space.einsum.tensors)
     for (name, _), rules in zip(template.placement.kept, template.placement.rules, strict=True):
+        shared = on_chip and inner is not None and name == inner.name
         found = {
-            "no_refetch_from_above": rules.no_refetch_from_above & tensors,
-            "no_resend_to_below": name in upper and rules.no_resend_to_below & tensors,
-            "tile_shape": space.frame.rules.tile_shape and rules.tile_shape,
-            "tensor_order_options": name in upper and rules.tensor_order_options,
+            "tile_shape": (shared or name == outer.name)
+            and space.frame.rules.tile_shape
+            and rules.tile_shape,
+            "tensor_order_options": shared and rules.tensor_order_options,
             "force_memory_hierarchy_order: false": rules.force_memory_hierarchy_order is False,
         }
         for feature, present in found.items():

@@ -14,7 +14,7 @@ from math import inf, prod
 
 import numpy as np
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.points import reserved_bits
@@ -37,6 +37,8 @@ from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
 from tilewright.mapper.searches.taps import taps
 from tilewright.mapper.searches.trie import Node, grow
 
+Legal = tuple[tuple[int, tuple[int, ...]], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -50,16 +52,16 @@ class Part:
     layout: Layout
     program: Program
     above: tuple[tuple[Add, ...], ...]
-    free: frozenset[int]
+    legal: Legal
 
 
-def parts(frame: Frame, fields: Fields, layout: Layout, free: frozenset[int]) -> Iterator[Part]:
+def parts(frame: Frame, fields: Fields, layout: Layout, legal: Legal) -> Iterator[Part]:
     """Compile `layout`; several parts when lanes must be enumerated outside the program."""
     slots = skeleton(frame, layout.template)
     fans = [slot for slot in slots if isinstance(slot, Fan)]
     if all(fan.choices for fan in fans):
         _refuse_upper_lanes(frame, layout, slots)
-        yield from _fix_lanes(frame, fields, (layout, free), slots)
+        yield from _fix_lanes(frame, fields, (layout, legal), slots)
 
 
 def _refuse_upper_lanes(frame: Frame, layout: Layout, slots: Sequence[Slot]) -> None:
@@ -83,7 +85,7 @@ def _cut(slots: Sequence[Slot], layout: Layout) -> int:
 
 
 def _fix_lanes(
-    frame: Frame, fields: Fields, cut: tuple[Layout, frozenset[int]], slots: tuple[Slot, ...]
+    frame: Frame, fields: Fields, cut: tuple[Layout, Legal], slots: tuple[Slot, ...]
 ) -> Iterator[Part]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
     template = cut[0].template
@@ -111,12 +113,12 @@ def _fix_lanes(
 
 def _compile(
     problem: tuple[Frame, Fields],
-    cut: tuple[Layout, frozenset[int]],
+    cut: tuple[Layout, Legal],
     slots: tuple[Slot, ...],
     routes: list[Route],
 ) -> Part:
     frame, fields = problem
-    layout, free = cut
+    layout, legal = cut
     at_slot: dict[int, list[Add]] = {}
     at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
     for route in routes:
@@ -133,13 +135,24 @@ def _compile(
             operations.append(made)
             numbers.append(index)
         adds = _sorted(at_slot.get(index, []))
-        if adds:
-            operations.append(Charge(adds))
+        pinned = _pinned(frame, layout, slots[index])
+        if adds or pinned:
+            operations.append(Charge(adds, pinned))
             numbers.append(None)
     program = Program(layout.template, slots, tuple(operations), tuple(numbers))
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     region = fills[layout.first : layout.split + 1]
-    return Part(layout, program, tuple(_sorted(at_slot.get(i, [])) for i in region), free)
+    return Part(layout, program, tuple(_sorted(at_slot.get(i, [])) for i in region), legal)
+
+
+def _pinned(frame: Frame, layout: Layout, slot: Slot) -> tuple[Comparison, ...]:
+    """Return the tile_shape that must hold at the first holder of a memory."""
+    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
+        return ()
+    first = next(h for h in layout.template.holders if h.component == slot.component)
+    if first.tensor != slot.tensor:
+        return ()
+    return layout.template.placement.rules_of(slot.component).tile_shape
 
 
 def _sorted(adds: list[Add]) -> tuple[Add, ...]:
@@ -215,7 +228,8 @@ class LowerSearch:
     def _final(self, part: Part) -> Outlook:
         lattice = self._engine.lattice
         whole = lattice.tiles == np.array(lattice.bounds)
-        fixed = [v for v in range(len(lattice.bounds)) if v not in part.free]
+        free = {v for v, _ in part.legal}
+        fixed = [v for v in range(len(lattice.bounds)) if v not in free]
         arrived: Floats = whole[:, fixed].all(axis=1)
         return Outlook(np.where(arrived, 0.0, inf), np.where(arrived, 1.0, 0.0))
 

@@ -8,7 +8,7 @@ from math import inf
 
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.boundary import Boundaries
-from tilewright.mapper.cascade.layout import layouts, memories_of
+from tilewright.mapper.cascade.layout import banned_above, layouts, memories_of
 from tilewright.mapper.cascade.lower import LowerSearch, Part, parts
 from tilewright.mapper.cascade.rows import RowMaker, Rules, gaps_of
 from tilewright.mapper.cascade.table import Solution, Table, named
@@ -92,10 +92,8 @@ class TableMaker:
         names = tuple(space.einsum.bounds)
         found: list[Part] = []
         for layout in layouts(space, chip):
-            free = frozenset(
-                number
-                for number, name in enumerate(names)
-                if layout.region and gaps_of(name, layout.region, rules.carried)
-            )
-            found += parts(space.frame, engine.fields, layout, free)
+            banned = banned_above(space, layout)
+            places = [gaps_of(name, layout, rules.carried, banned) for name in names]
+            legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
+            found += parts(space.frame, engine.fields, layout, legal)
         return found

@@ -15,6 +15,7 @@ from math import inf
 
 import numpy as np
 
+from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.cascade.lower import Solved
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.einsum import Einsum
@@ -93,13 +94,11 @@ class RowMaker:
         table = solved.path[-1]
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
         lattice = self._engine.lattice
-        names = lattice.variables
         cut = self._cut[states]
-        region, carried = solved.part.layout.region, self._rules.carried
-        legal = {v: gaps_of(names[v], region, carried) for v in solved.part.free}
+        region, legal = solved.part.layout.region, dict(solved.part.legal)
         idle = idle_below(self._engine.frame.einsum, region)
         for pattern in np.unique(cut).tolist():
-            variables = [v for v in range(len(names)) if pattern >> v & 1]
+            variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
             chosen = np.flatnonzero(cut == pattern)
             for places in product(*(legal.get(v, ()) for v in variables)):
                 gaps = tuple(zip(variables, places, strict=True))
@@ -160,18 +159,23 @@ class RowMaker:
 
 
 def gaps_of(
-    variable: str, holders: Sequence[Holder], carried: Mapping[str, frozenset[str]]
+    variable: str,
+    layout: Layout,
+    carried: Mapping[str, frozenset[str]],
+    banned: Sequence[frozenset[str]],
 ) -> tuple[int, ...]:
     """Return the region holders right above which a fused loop over `variable` may stand.
 
-    It must be fully relevant to every tensor on chip below it.
+    It must be fully relevant to every tensor on chip below it; `banned`: see banned_above.
     """
+    holders = layout.region
     found: list[int] = []
     for place in range(len(holders) - 1, -1, -1):
         holder = holders[place]
         if holder.backing and variable not in carried[holder.tensor]:
             break
-        found.append(place)
+        if variable not in banned[place]:
+            found.append(place)
     return tuple(found)
 
 

@@ -26,15 +26,22 @@ def check(seed: int) -> bool:
     conventions = rng.choice(("default", "accelforge"))
     objective = OBJECTIVES[seed % 3]
     try:
-        alone = search(arch, workload, objective=objective, conventions=conventions)
         fused = fused_search(arch, workload, objective=objective, conventions=conventions)
+        alone = search(arch, workload, objective=objective, conventions=conventions)
     except (UnsupportedFeature, InfeasibleMapping):
         return False
     assert fused.certificate.value == pytest.approx(alone.certificate.value, rel=1e-9)
     return True
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", [2, 3])
 def test_one_einsum_is_the_same_problem(block: int) -> None:
     done = [check(seed) for seed in range(block * 20, block * 20 + 20)]
-    assert sum(done) >= 6
+    assert sum(done) >= 12
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10, 20))
+def test_one_einsum_is_the_same_problem_often(block: int) -> None:
+    done = [check(seed) for seed in range(block * 20, block * 20 + 20)]
+    assert sum(done) >= 10

@@ -51,13 +51,15 @@ def chain(rows: int, sizes: tuple[int, ...]) -> Workload:
     return workload_of(texts, {"m": rows} | {f"n{i}": n for i, n in enumerate(sizes)}, 8)
 
 
-def two_memories(size: int | str, outer: float = 50, inner: float = 1) -> Arch:
-    """Return DRAM and a buffer of `size` bits over one MAC."""
+def two_memories(
+    size: int | str, outer: float = 50, inner: float = 1, rules: str = "", leak: float = 0
+) -> Arch:
+    """Return DRAM and a buffer of `size` bits, with more `rules`, over one MAC that leaks."""
     return load_arch(
         "arch:\n  nodes:\n"
         + _memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', (outer, 16))
-        + _memory("BUF", str(size), 'keep: "~DRAM", may_keep: All', (inner, 64))
-        + "  - !Compute\n    name: MAC\n    leak_power: 0\n    area: 0\n"
+        + _memory("BUF", str(size), f'keep: "~DRAM", may_keep: All{rules}', (inner, 64))
+        + f"  - !Compute\n    name: MAC\n    leak_power: {leak}\n    area: 0\n"
         "    actions: [{name: compute, energy: 1, throughput: 1}]\n"
     )
 
@@ -78,5 +80,8 @@ def random_case(seed: int) -> tuple[Arch, Workload, str]:
     texts = rng.choice((*CHAINS, *DAGS))
     names = sorted({c for text in texts for c in text if c.islower()})
     sizes = {name: rng.choice((2, 3, 4)) for name in names}
-    arch = two_memories(rng.choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 24)), rng.choice((5, 50)))
+    size, outer = rng.choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 24)), rng.choice((5, 50))
+    kind = rng.choice(("", "", "no_refetch_from_above", "no_resend_to_below"))
+    rules = f", {kind}: {rng.choice(('input', 'weight', 'output'))}" if kind else ""
+    arch = two_memories(size, outer, 1, rules, rng.choice((0, 0, 0, 2)))
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))

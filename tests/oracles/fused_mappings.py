@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
 
+from tilewright.arch.components import Memory, PlacementRules
+from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
@@ -70,7 +72,7 @@ def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def lists(workload: Workload, einsum: Einsum, chip: frozenset[str]) -> Iterator[list[Node]]:
-    """Yield the nodes of `einsum` between the outermost memory and its Compute."""
+    """Yield the nodes of `einsum` below the outermost memory, constraints aside."""
     mine = [t for t in einsum.tensors if t in chip]
     others = [t for t in einsum.tensors if t not in chip]
     candidates = on_chip_candidates(workload)
@@ -133,7 +135,10 @@ def owns(
     rules = conventions_called(conventions)
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
     best: dict[object, list[Own]] = {}
+    inner_rules = resolved(flat, einsum, chip)
     for nodes in lists(workload, einsum, chip):
+        if moves_again(einsum, nodes, inner_rules, chip):
+            continue
         (path,) = paths_of(Mapping((*outer, *nodes)))
         try:
             score = evaluate_flat([(path, view)], rules)
@@ -155,6 +160,32 @@ def owns(
             known[:] = [k for k in known if k.energy < own.energy or k.latency < own.latency]
             known.append(own)
     return [own for known in best.values() for own in known]
+
+
+def resolved(flat: FlatArch, einsum: Einsum, chip: frozenset[str]) -> PlacementRules:
+    memory = flat.component(INNER)
+    assert isinstance(memory, Memory)
+    return memory.tensors.resolve({OUTER: frozenset(einsum.tensors) - chip})
+
+
+def moves_again(
+    einsum: Einsum, nodes: list[Node], rules: PlacementRules, chip: frozenset[str]
+) -> bool:
+    """Tell whether no_refetch_from_above or no_resend_to_below forbids a loop of the list."""
+    for place, node in enumerate(nodes):
+        if not isinstance(node, Storage):
+            continue
+        (tensor,) = node.tensors
+        used = einsum.access(tensor).rank_variables
+        above = [] if tensor in chip else nodes[:place]
+        for names, part in (
+            (rules.no_refetch_from_above, above),
+            (rules.no_resend_to_below, nodes[place:]),
+        ):
+            loops = {n.rank_variable for n in part if isinstance(n, Temporal)}
+            if tensor in names and not loops <= used:
+                return True
+    return False
 
 
 def is_chip(node: Node, chip: frozenset[str]) -> bool:
