@@ -1,0 +1,140 @@
+"""The parts of the cascade search, each against a slow twin or by hand."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+from fused_cases import chain, two_memories, workload_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.mapper.cascade.api import fused_search, no_collection
+from tilewright.mapper.cascade.boundary import boundaries_of, is_simple
+from tilewright.mapper.cascade.fold import Extent
+from tilewright.mapper.cascade.labels import Label, monotone, reduced
+from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.cascade.rows import idle_below, orders
+from tilewright.mapper.mapping import Sequential, Storage
+from tilewright.mapper.mapspace.placement import Holder
+from tilewright.mapper.workload import load_workload
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(ROWS)
+def test_pareto_keeps_what_nothing_dominates(rows: list[tuple[int, ...]]) -> None:
+    groups = np.array([row[0] for row in rows], np.int64)
+    values = np.array([row[1:] for row in rows], np.float64)
+    kept = pareto(groups, values).tolist()
+    wanted = {
+        row
+        for row in rows
+        if not any(
+            other != row
+            and other[0] == row[0]
+            and all(a <= b for a, b in zip(other[1:], row[1:], strict=True))
+            for other in rows
+        )
+    }
+    assert {rows[i] for i in kept} == wanted
+    assert len(kept) == len(wanted)  # of equal rows one
+
+
+def test_chains_exchange_their_intermediates() -> None:
+    found = boundaries_of(chain(4, (2, 3, 2, 3)))
+    assert found.chip == {"T1", "T2"}
+    assert found.carried["T1"] == {"m", "n1"}
+    assert [found.live_after(i) for i in range(3)] == [("T1",), ("T2",), ()]
+    assert not found.contested  # nothing else is live where T1 or T2 is exchanged
+
+
+def test_a_tensor_of_three_einsums_is_contested() -> None:
+    texts = ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * B[m]", "Z[m] = X[m] * B[m]")
+    found = boundaries_of(workload_of(texts, {"m": 4}))
+    assert found.chip == {"Y", "X"}
+    assert found.backed == {"B"}
+    assert found.contested == {"B"}
+
+
+def test_a_rank_read_under_another_name_carries_no_loop() -> None:
+    texts = ("Y[m, n] = A[m] * B[n]", "Z[m] = Y[n, m] * C[n]")
+    found = boundaries_of(workload_of(texts, {"m": 4, "n": 4}))
+    assert found.carried["Y"] == frozenset()
+
+
+def test_sliding_tensors_stay_outside() -> None:
+    workload = load_workload(
+        "workload:\n  rank_sizes: {P: 4, R: 2, W: 5, K: 2}\n  bits_per_value: {All: 8}\n"
+        '  einsums:\n  - einsum: "I[w] = A[w, k] * B[k]"\n'
+        "    renames: {input: A, weight: B, output: I}\n"
+        '  - einsum: "O[p] = I[W: p + r] * F[r]"\n'
+        "    renames: {input: I, weight: F, output: O}\n"
+    )
+    assert [is_simple(einsum) for einsum in workload.einsums] == [True, False]
+    found = boundaries_of(workload)
+    assert not found.chip
+    assert found.backed == {"I"}
+    result = fused_search(two_memories(64), workload)
+    assert "O no two tensors slide" in result.certificate.scope
+    assert result.on_chip == ()
+
+
+def test_extents_shrink_with_the_loops_above() -> None:
+    extent = Extent((("m", 8), ("n", 6)), 2.0)
+    assert extent.below(()) == 96
+    assert extent.below((("m", 2), ("k", 1))) == 24
+
+
+@given(st.lists(st.integers(0, 9), max_size=6))
+def test_monotone_is_the_greatest_behind(peaks: list[int]) -> None:
+    wanted = tuple(max(peaks[i:]) for i in range(len(peaks)))
+    assert monotone(tuple(map(float, peaks))) == wanted
+
+
+def test_reduced_labels_compare_every_depth() -> None:
+    """lattice-dp.md §8.5: one number for all depths would lose the optimum."""
+    shallow = Label(1.0, 0.0, (1.0, 9.0), (9.0, 9.0), None, None, 0)
+    deep = Label(1.0, 0.0, (4.0, 4.0), (9.0, 9.0), None, None, 0)
+    worse = Label(2.0, 0.0, (4.0, 9.0), (9.0, 9.0), None, None, 0)
+    assert reduced([worse, deep, shallow]) == [shallow, deep]
+
+
+def test_loops_of_one_gap_stand_in_any_order() -> None:
+    none = {0: frozenset[int](), 1: frozenset[int]()}
+    assert set(orders(((0, 0), (1, 0), (2, 1)), none)) == {(0, 1, 2), (1, 0, 2)}
+    assert set(orders(((0, 1), (1, 1)), {0: frozenset(), 1: frozenset({0})})) == {(1, 0)}
+
+
+def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
+    (einsum,) = workload_of(("Z[m, n] = A[m, k] * B[k, n]",), {"m": 2, "n": 2, "k": 2}).einsums
+    holders = (Holder("B", "BUF"), Holder("Z", "BUF", True))
+    names = tuple(einsum.bounds)
+    idle = idle_below(einsum, holders)
+    assert {names[v] for v in idle[1]} == {"k", "n"}
+    assert idle[0] == frozenset()
+
+
+def test_the_collector_is_switched_on_again() -> None:
+    assert gc.isenabled()
+    with no_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_tree_of_a_tensor_live_across_another_einsum() -> None:
+    texts = (
+        "Y[m] = A[m] * B[m]",
+        "X[m] = Y[m] * C[m]",
+        "V[m] = Y[m] * D[m]",
+        "Z[m] = X[m] * V[m]",
+    )
+    result = fused_search(two_memories(4), workload_of(texts, {"m": 4}))
+    assert set(result.on_chip) == {"Y", "X", "V"}
+    last = result.mapping.nodes[-1]
+    assert isinstance(last, Sequential)
+    assert Storage(("Y",), "BUF") in result.mapping.nodes

@@ -1,0 +1,83 @@
+"""What the cascade search cannot model: it says so and names the feature."""
+
+from __future__ import annotations
+
+import pytest
+from fused_cases import chain, two_memories
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.load import load_arch
+from tilewright.mapper.cascade.api import fused_search
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.searches.errors import UnsupportedFeature
+
+WORKLOAD = chain(4, (2, 2, 2))
+
+
+def edited(old: str, new: str) -> str:
+    text = (
+        "arch:\n  nodes:\n"
+        "  - !Memory\n    name: DRAM\n    size: inf\n    leak_power: 0\n    area: 0\n"
+        '    tensors: {keep: "~Intermediates", may_keep: All}\n'
+        "    actions: [{name: read, energy: 9, throughput: 1},"
+        " {name: write, energy: 9, throughput: 1}]\n"
+        "  - !Memory\n    name: BUF\n    size: 64\n    leak_power: 0\n    area: 0\n"
+        '    tensors: {keep: "~DRAM", may_keep: All}\n'
+        "    actions: [{name: read, energy: 1, throughput: 1},"
+        " {name: write, energy: 1, throughput: 1}]\n"
+        "  - !Compute\n    name: MAC\n    leak_power: 0\n    area: 0\n"
+        "    actions: [{name: compute, energy: 1, throughput: 1}]\n"
+    )
+    assert old in text
+    return text.replace(old, new)
+
+
+CASES = {
+    "force_memory_hierarchy_order": (
+        'keep: "~DRAM", may_keep: All',
+        'keep: "~DRAM", may_keep: All, force_memory_hierarchy_order: false',
+    ),
+    "tensor_order_options": (
+        'keep: "~DRAM", may_keep: All',
+        'keep: "~DRAM", may_keep: All, tensor_order_options: [[output, weight], [input]]',
+    ),
+    "tile_shape": (
+        'keep: "~DRAM", may_keep: All',
+        'keep: "~DRAM", may_keep: All, tile_shape: [{expression: All, operator: "<=", value: 2}]',
+    ),
+    "fanout BUF.x": (
+        "name: BUF\n",
+        "name: BUF\n    spatial: [{name: x, fanout: 2}]\n",
+    ),
+    "bits of DRAM": ("size: inf", "size: 100"),
+    "may be backed in BUF": ('keep: "~Intermediates", may_keep: All', "may_keep: All"),
+}
+
+
+@pytest.mark.parametrize("feature", CASES)
+def test_features_that_are_refused(feature: str) -> None:
+    arch = load_arch(edited(*CASES[feature]))
+    with pytest.raises(UnsupportedFeature, match=feature) as raised:
+        fused_search(arch, WORKLOAD)
+    assert "without fusion" in str(raised.value)
+
+
+def test_a_design_without_room() -> None:
+    arch = load_arch(edited('keep: "~DRAM", may_keep: All', "keep: All").replace("64", "8"))
+    with pytest.raises(InfeasibleMapping, match="BUF") as raised:
+        fused_search(arch, WORKLOAD)
+    assert "one by one" in str(raised.value)
+
+
+def test_unknown_objective() -> None:
+    with pytest.raises(TilewrightError, match="unknown objective"):
+        fused_search(two_memories(64), WORKLOAD, objective="beauty")
+
+
+def test_one_memory_exchanges_through_it() -> None:
+    text = edited("", "")
+    start, end = text.index("  - !Memory\n    name: BUF"), text.index("  - !Compute")
+    arch = load_arch((text[:start] + text[end:]).replace('"~Intermediates"', "All"))
+    result = fused_search(arch, WORKLOAD)
+    assert result.on_chip == ()
+    assert "exchange tensors through DRAM" in result.certificate.scope
