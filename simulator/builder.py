@@ -109,7 +109,7 @@ class CodeBuilder:
         """Declare `extent` elements of a buffer that start again after `wraparound`."""
         return self._declare(Circbuf(name, buffer, extent, wraparound))
 
-    def fifo(self, name: str, buffer: str, **settings: str) -> Ref:
+    def fifo(self, name: str, buffer: str, **settings: Any) -> Ref:
         """Allocate a FIFO in a buffer; settings as in `Fifo`."""
         return self._declare(Fifo(name, buffer, **settings))
 

@@ -152,7 +152,7 @@ def _operations(ways: Ways) -> Iterator[str]:
         row = final.element[element]
         for i in range(int(row[at.E_THREAD_COUNT])):
             thread = int(row[at.E_THREADS]) + i * at.T_WIDTH
-            if final.store[thread + at.T_STATE] == at.RUNNING:
+            if final.store[thread + at.T_STATE] in (at.RUNNING, at.MAPPING):
                 yield _operation(ways, int(element), thread)
 
 
@@ -160,10 +160,14 @@ def _operation(ways: Ways, element: int, thread: int) -> str:
     final = ways.final
     op = int(final.store[thread + at.T_OP])
     left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
-    queues = int(final.store[op + at.O_QUEUES])
-    text = (
-        f"{final.name(element)}, {final.operation(element, op)}, {extent - left} of {extent} done"
-    )
+    if final.store[op + at.O_SPECIAL]:
+        extent = int(final.store[thread + at.T_EXTENT])
+    queues = int(final.store[thread + at.T_QUEUES])
+    text = f"{final.name(element)}, {final.operation(element, op)}"
+    if final.store[thread + at.T_STATE] == at.RUNNING:
+        done = f"{extent - left} of {extent} done"
+        text += ", endless" if extent == at.ENDLESS else f", {done}"
+    text += _pools(ways, thread)
     for slot in range(16):
         if not queues >> slot & 1:
             continue
@@ -175,6 +179,25 @@ def _operation(ways: Ways, element: int, thread: int) -> str:
         if slot >= at.OUTPUT_SLOT and ways.is_full(fifo):
             who = ways.who_holds(fifo)
             text += f", output queue {slot - at.OUTPUT_SLOT} of color {color} is full: {who}"
+    return text
+
+
+def _pools(ways: Ways, thread: int) -> str:
+    """Say for which FIFO of its element an operation waits."""
+    store = ways.final.store
+    if store[store[thread + at.T_OP] + at.O_SPECIAL] == 0:
+        return ""
+    text = ""
+    for which in range(3):
+        row = int(store[thread + at.T_ROWS + which])
+        if row < 0 or store[row + at.D_KIND] != at.POOL:
+            continue
+        pool = int(store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH])
+        count, most = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
+        if which and count == 0:
+            text += ", waits for an empty FIFO"
+        elif which == 0 and count == most:
+            text += f", waits for a FIFO with {count} of {most} elements"
     return text
 
 
@@ -190,8 +213,22 @@ def _blocked_tasks(final: FinalState) -> Iterator[str]:
 def _words(ways: Ways) -> Iterator[str]:
     for fifo in np.flatnonzero(ways.final.fifo[:, at.F_COUNT]).tolist():
         if ways.kind(fifo) != EDGE_OUT:
-            held = ways.who_holds(fifo)
+            held = _switched(ways, fifo) or ways.who_holds(fifo)
             yield f"{ways.count(fifo)} words stand in {ways.place(fifo)}, {held}"
+
+
+def _switched(ways: Ways, fifo: int) -> str:
+    """Say at which position the switch of a router does not take from a buffer."""
+    store, way = ways.final.store, int(ways.final.fifo[fifo, at.F_WAY])
+    if way < 0:
+        return ""
+    state = int(store[way + at.W_STATE])
+    position = int(store[state + at.X_POSITION])
+    if store[state + at.X_TORN]:
+        return "the color is torn down"
+    if store[way + at.W_MASKS + position] & at.ACCEPTS:
+        return ""
+    return f"switch position {position} does not take from there"
 
 
 def _outputs(ways: Ways) -> Iterator[str]:

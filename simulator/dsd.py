@@ -229,6 +229,10 @@ class Fifo:
     full_action: str = "test_or_suspend"
     activate_pop: str | None = None
     activate_push: str | None = None
+    dest: int | None = None
+    """Explicit registers: dsr_dest and dsr_src1 of the same id, and an extended register."""
+    src: int | None = None
+    xdsr: int | None = None
 
     @property
     def extent(self) -> int:

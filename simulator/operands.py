@@ -28,8 +28,8 @@ from tilewright.simulator.dsd import (
     Register,
 )
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.operations import OPERATIONS, Operation
-from tilewright.simulator.program import DsdOperation, ElementCode
+from tilewright.simulator.operations import MAP, OPERATIONS, Operation
+from tilewright.simulator.program import DsdOperation, ElementCode, Map
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,8 @@ class ResolvedOperation:
     def is_special(self) -> bool:
         """Whether the general part of the engine runs it."""
         source = self.source
+        if self.operation is MAP:
+            return True
         chosen = source.on_control is not None or source.index is not None
         return chosen or source.result is not None or any(o.is_special for o in self.operands)
 
@@ -167,6 +169,30 @@ def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation
     _check_directions(dest, sources, where)
     _check_dtypes(operation, (dest, *sources), where)
     return ResolvedOperation(op, operation, dest, sources, _extent(dest, sources, where))
+
+
+def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
+    """Look up the operands of a map; without an output the destination is a nameless scalar.
+
+    Raises ProgramError.
+    """
+    where = f"code {code.name}, task {task}, @map"
+    sources = tuple(resolve_operand(code, operand, where) for _, operand in instruction.inputs)
+    dest = Resolved("v")
+    if instruction.output is not None:
+        dest = resolve_operand(code, instruction.output[1], where, is_dest=True)
+    if len(sources) > 2 or not [o for o in (dest, *sources) if o.letter == "D"]:
+        raise ProgramError(f"{where}: needs one or two inputs, descriptors or registers")
+    for operand in (*sources, *([dest] if instruction.output is not None else [])):
+        if operand.letter not in "Dp" or isinstance(operand.dsd, Fifo):
+            raise ProgramError(f"{where}: an operand is no descriptor, or a FIFO")
+    for source in sources:
+        if source.register is not None and source.register.file != "src1":
+            raise ProgramError(f"{where}: a register as input is of file src1")
+    _check_directions(dest, sources, where)
+    names = tuple(operand for _, operand in instruction.inputs)
+    output = Immediate(0) if instruction.output is None else instruction.output[1]
+    return ResolvedOperation(DsdOperation("map", output, names), MAP, dest, sources, 0)
 
 
 def describe(code: ElementCode, task: str, op: DsdOperation) -> str:

@@ -64,5 +64,7 @@ def _rows() -> tuple[Operation, ...]:
     )
 
 
+MAP: Final = Operation("map", -1, MOVE, ("u32",), (), "map")
+"""The operation that `@map` stands for in tables and traces."""
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _rows()}
 """Every operation by name (without the leading @)."""

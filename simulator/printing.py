@@ -39,6 +39,7 @@ from tilewright.simulator.dsd import (
 from tilewright.simulator.printing_special import (
     print_binding,
     print_load,
+    print_map,
     print_on_control,
     print_properties,
     print_ring,
@@ -56,6 +57,7 @@ from tilewright.simulator.program import (
     Instruction,
     LoadRegister,
     Loop,
+    Map,
     Program,
     Set,
     SetLength,
@@ -117,12 +119,21 @@ def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
                     yield from print_body(otherwise, depth + 1)
             case Set(variable, value) | Add(variable, value):
                 yield f"{pad}{type(instruction).__name__.lower()} {variable} {value}"
-            case Activate(task) | Block(task) | Unblock(task):
-                yield f"{pad}{type(instruction).__name__.lower()} {task}"
-            case Compute() | SetLength():
-                yield pad + print_scalar(instruction)
-            case LoadRegister():
-                yield pad + print_load(instruction)
+            case Map(_, _, inner):
+                yield pad + print_map(instruction, _operand)
+                yield from print_body(inner, depth + 1)
+            case _:
+                yield pad + _single(instruction)
+
+
+def _single(
+    instruction: Activate | Block | Unblock | Compute | SetLength | LoadRegister,
+) -> str:
+    if isinstance(instruction, LoadRegister):
+        return print_load(instruction)
+    if isinstance(instruction, Compute | SetLength):
+        return print_scalar(instruction)
+    return f"{type(instruction).__name__.lower()} {instruction.task}"
 
 
 def _code(code: ElementCode) -> Iterator[str]:

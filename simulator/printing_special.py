@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 
 from tilewright.simulator.dsd import (
@@ -14,10 +15,12 @@ from tilewright.simulator.dsd import (
     Immediate,
     Mem1d,
     Mem4d,
+    Operand,
 )
 from tilewright.simulator.program import (
     Compute,
     LoadRegister,
+    Map,
     OnControl,
     SetLength,
     Task,
@@ -65,7 +68,9 @@ def print_ring(dsd: Circbuf | Fifo) -> str:
         return f"circbuf {dsd.name} {dsd.buffer} extent {dsd.extent}{end}"
     text = f"fifo {dsd.name} {dsd.buffer} empty {dsd.empty_action} full {dsd.full_action}"
     text += f" activate_pop {dsd.activate_pop}" if dsd.activate_pop else ""
-    return text + (f" activate_push {dsd.activate_push}" if dsd.activate_push else "")
+    text += f" activate_push {dsd.activate_push}" if dsd.activate_push else ""
+    held = (("dest", dsd.dest), ("src", dsd.src), ("xdsr", dsd.xdsr))
+    return text + "".join(f" {name} {number}" for name, number in held if number is not None)
 
 
 def print_on_control(chosen: OnControl) -> str:
@@ -88,6 +93,14 @@ def print_scalar(instruction: Compute | SetLength) -> str:
     sources = ", ".join(print_value(source) for source in instruction.sources)
     dest = print_value(instruction.dest)
     return f"{dest} = {instruction.operation}.{instruction.dtype} {sources}"
+
+
+def print_map(instruction: Map, show: Callable[[Operand], str]) -> str:
+    """Return the head of a map; the body follows."""
+    inputs = ", ".join(f"{name} from {show(operand)}" for name, operand in instruction.inputs)
+    if instruction.output is None:
+        return f"map {inputs}"
+    return f"map {inputs} to {show(instruction.output[1])} as {instruction.output[0]}"
 
 
 def print_load(load: LoadRegister) -> str:

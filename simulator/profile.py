@@ -47,6 +47,7 @@ class Profile:
     scalar_load_cycles: int
     task_control_cycles: int
     scalar_operation_cycles: int
+    map_step_cycles: int
     counter_cycles: int
     branch_taken_cycles: int
     branch_not_taken_cycles: int
@@ -56,6 +57,8 @@ class Profile:
     dsr_registers: int
     xdsr_registers: int
     stride_registers: int
+    fifo_full_action: bool
+    """Whether FIFOs have a full action, and the actions suspend and fault."""
     switch_both_directions: bool
     """Whether one switch position may change rx and tx."""
     switchable_colors: tuple[int, ...]

@@ -44,6 +44,7 @@ AT_LEAST: Final[dict[str, int]] = {
     "scalar_load_cycles": 0,
     "task_control_cycles": 1,
     "scalar_operation_cycles": 1,
+    "map_step_cycles": 1,
     "counter_cycles": 1,
     "branch_taken_cycles": 1,
     "branch_not_taken_cycles": 1,
@@ -57,6 +58,7 @@ AT_LEAST: Final[dict[str, int]] = {
 SWITCHES: Final = (
     "explicit_microthread",
     "filter_counter_inclusive",
+    "fifo_full_action",
     "switch_both_directions",
 )
 """Fields that are true or false."""
@@ -67,6 +69,7 @@ OTHER: Final = (
     "cycles_per_wavelet",
     "explicit_microthread",
     "filter_counter_inclusive",
+    "fifo_full_action",
     "switch_both_directions",
     "switchable_colors",
     "input_queue_words",

@@ -150,6 +150,20 @@ class LoadRegister:
     single_step: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Map:
+    """`@map`: run the body per element of its operands, until one has no elements left.
+
+    Every input (counter, operand) gives its counter a value before the body; the output (counter,
+    operand) takes its counter's value behind it. At most two inputs. The body has scalar
+    instructions, conditions and loops only.
+    """
+
+    inputs: tuple[tuple[str, Operand], ...]
+    output: tuple[str, Operand] | None
+    body: tuple[Instruction, ...]
+
+
 Instruction = (
     DsdOperation
     | Loop
@@ -162,6 +176,7 @@ Instruction = (
     | Compute
     | SetLength
     | LoadRegister
+    | Map
 )
 
 

@@ -7,6 +7,8 @@ from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import describe, resolve
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Program
+from tilewright.simulator.register_check import check_registers
+from tilewright.simulator.routes import Route
 from tilewright.simulator.validate import operations
 
 
@@ -19,7 +21,10 @@ def check_resources(program: Program, profile: Profile) -> None:
                 value=color.id,
                 instead=f"0 to {profile.colors - 1}",
             )
+    for route in program.routes:
+        _check_switch(program, route, profile)
     for code in program.codes:
+        check_registers(code, profile)
         _check_memory(code, profile)
         _check_queues(code, profile)
         if len(code.tasks) > profile.local_tasks:
@@ -40,6 +45,25 @@ def check_resources(program: Program, profile: Profile) -> None:
                         instead=f"at most {profile.fabric_inputs_per_operation}",
                     )
                 _check_registers(resolved.operands, profile, describe(code, task.name, op))
+
+
+def _check_switch(program: Program, route: Route, profile: Profile) -> None:
+    """Refuse a switch that the routers of a profile do not have."""
+    if route.switch is None:
+        return
+    where = f"route of color {route.color} in {route.area}:"
+    number = next(color.id for color in program.colors if color.name == route.color)
+    if number not in profile.switchable_colors:
+        shown = ", ".join(str(color) for color in profile.switchable_colors)
+        raise ProgramError(
+            f"{where} {profile.name} has no switches for this color", value=number, instead=shown
+        )
+    for index, position in enumerate(route.switch.positions, 1):
+        if position.rx and position.tx and not profile.switch_both_directions:
+            raise ProgramError(
+                f"{where} a switch position of {profile.name} changes rx or tx, not both",
+                value=f"position {index}",
+            )
 
 
 def _check_memory(code: ElementCode, profile: Profile) -> None:

@@ -152,7 +152,7 @@ class _Tally:
         self.writes: dict[str, int] = {}
         self.read_words = 0
         self.write_words = 0
-        self.actions = {"mac": 0, "add": 0, "multiply": 0, "move": 0}
+        self.actions = {"mac": 0, "add": 0, "multiply": 0, "move": 0, "map": 0}
 
     def touch(self, buffer: Buffer, reads: int, writes: int) -> None:
         """Count accesses of special operations and scalars to a buffer."""

@@ -26,7 +26,31 @@ def run_error(final: FinalState) -> MachineError:
         return MachineError(
             f"{where}: {kind} queue {slot % at.OUTPUT_SLOT} is in use by another operation"
         )
-    return MachineError(f"{where}: its microthread is in use by {final.operation(element, value)}")
+    if error == at.ERROR_THREAD_BUSY:
+        other = final.operation(element, value)
+        return MachineError(f"{where}: its microthread is in use by {other}")
+    return MachineError(f"{where}: {_special(final, element, error, value)}")
+
+
+def _special(final: FinalState, element: int, error: int, value: int) -> str:
+    """Say what an operation on FIFOs, registers or indices did that is undefined."""
+    if error == at.ERROR_FIFO:
+        way = "a pop found the FIFO empty" if value else "a push found the FIFO full"
+        return f"{way}, whose action is fault"
+    if error == at.ERROR_FIFO_REGISTER:
+        return "a register that is not of FIFO type holds a FIFO that is full or empty"
+    if error == at.ERROR_EXTENTS:
+        return f"the lengths of its operands differ, one is {value}"
+    if error == at.ERROR_INDEX:
+        return "an operand has wavelet_index_offset, but the operation gives no index"
+    register = final.layout(element).register_names[value]
+    if error == at.ERROR_NOT_LOADED:
+        return f"register {register} is not loaded"
+    if error == at.ERROR_SINGLE_STEP:
+        return f"register {register} is loaded with single_step, which is for @map only"
+    if error == at.ERROR_NO_SINGLE_STEP:
+        return f"register {register} is not loaded with single_step, which @map needs"
+    return f"register {register} is not loaded as asynchronous"
 
 
 def _arrivals(final: FinalState, cycle: int) -> MachineError:
@@ -47,11 +71,15 @@ def _bounds(final: FinalState, element: int, operand: int, cycle: int) -> Machin
     columns = slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
     first = layout.first_operation
     number = next(
-        n for n in range(len(layout.operations)) if operand in operations[first + n, columns]
+        (n for n in range(len(layout.operations)) if operand in operations[first + n, columns]),
+        None,
     )
     word = int(final.store[operand + at.D_FIRST])
     buffer = next(b.name for b in layout.code.buffers if b.address == word)
-    where = final.operation(element, final.parts.operation.start + (first + number) * at.O_WIDTH)
+    where = f"code {layout.code.name}, a register or a scalar instruction"
+    if number is not None:
+        row = final.parts.operation.start + (first + number) * at.O_WIDTH
+        where = final.operation(element, row)
     counters = int(final.element[element, at.E_VARIABLES])
     values = ", ".join(
         f"{name} = {int(final.store[counters + i])}" for i, name in enumerate(layout.variables)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Protocol
 
 from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
     Circbuf,
+    Dsd,
     Element,
     Fabin,
     Fabout,
@@ -19,18 +21,25 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.operands import Resolved, ResolvedOperation, resolve_operand
+from tilewright.simulator.operands import (
+    Resolved,
+    ResolvedOperation,
+    resolve_map,
+    resolve_operand,
+)
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
     Compute,
     ElementCode,
     Instruction,
     LoadRegister,
+    Map,
     OnControl,
     SetLength,
     Task,
     Value,
 )
+from tilewright.simulator.row_values import bits_of
 from tilewright.simulator.scalars import SCALARS
 
 ON_CONTROL: Final = {
@@ -117,8 +126,25 @@ class SpecialRows:
         first = {}
         for load in self.code.loads:
             first[self._register(load.register)] = self._load(load)
+        for fifo in self._fifos:
+            if fifo.dest is not None:
+                first.update(self._fifo_registers(fifo, fifo.dest))
         rest = (0,) * (at.R_WIDTH - 1)
         return tuple((first.get(number, -1), *rest) for number in range(len(self._registers)))
+
+    def _fifo_registers(self, fifo: Fifo, number: int) -> dict[int, int]:
+        """Return the loads of a FIFO's own registers."""
+        where = f"code {self.code.name}, DSD {fifo.name}"
+        operand = self.compiler.operand(resolve_operand(self.code, Ref(fifo.name), where))
+        held = (self._register(Register("dest", number)), self._register(Register("src1", number)))
+        settings = [0, at.NO_ACTION, -1, at.CONTROL_IS_DATA, -1, 0, 0]
+        return {
+            register: self.compiler.append_load([register, operand, *settings]) for register in held
+        }
+
+    def register_names(self) -> tuple[str, ...]:
+        """Return the names of the registers by number."""
+        return tuple(str(register) for register in self._registers)
 
     def operand(self, row: list[int], operand: Resolved, number: int) -> None:
         """Complete an operand's row."""
@@ -128,6 +154,7 @@ class SpecialRows:
         if operand.register is not None:
             row[at.D_KIND] = at.REGISTER
             row[at.D_BASE] = self._register(operand.register)
+            row[at.D_FLAGS] = at.FIFO_TYPED if operand.register.fifo else 0
         elif operand.is_counter:
             row[at.D_KIND], row[at.D_BASE] = at.VARIABLE, operand.offset.constant
             row[at.D_WIDE] = 2
@@ -165,23 +192,83 @@ class SpecialRows:
         column = at.Q_READ_LENGTH if instruction.reads else at.Q_WRITE_LENGTH
         return at.I_SET_LENGTH, number, column, instruction.length
 
+    def map_row(
+        self, task: str, instruction: Map, number: int
+    ) -> tuple[list[int], ResolvedOperation]:
+        """Return the row of a map and the operation that it stands for."""
+        resolved = resolve_map(self.code, task, instruction)
+        row = [0] * at.O_WIDTH
+        row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
+        row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
+        row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
+        first = instruction.output or (None, None)
+        pairs = [
+            (first[0], resolved.dest),
+            *zip((name for name, _ in instruction.inputs), resolved.sources, strict=True),
+        ]
+        for which, (name, operand) in enumerate(pairs):
+            if name is None:
+                continue
+            row[at.O_OPERANDS + which] = self.compiler.operand(operand)
+            row[at.O_MAP + which] = self.compiler.variable(name)
+            row[at.O_MAP_BITS + which] = self._bits(operand)
+        return row, resolved
+
+    def _bits(self, operand: Resolved) -> int:
+        """Return the bits of a map's value; negative when the buffer's integers have a sign."""
+        buffers = [operand.buffer] if operand.buffer is not None else []
+        held = loaded(self.code, operand.register)
+        names = [dsd.buffer for dsd in held if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
+        found = next(filter(None, (*buffers, *map(self.code.buffer, names))), None)
+        if found is None:
+            return 32
+        size = 16 * DTYPES[found.dtype]
+        return -size if found.dtype in {"i16", "i32"} else size
+
     def sends_control(self, resolved: ResolvedOperation) -> bool:
         """Return whether an operation sends control wavelets."""
         dsd = resolved.dest.dsd
         return isinstance(dsd, Fabout) and dsd.control
 
-    def first_fabric(self, resolved: ResolvedOperation) -> Fabin | Fabout:
-        """Return the first fabric descriptor, through the loads of a register."""
+    def first_fabric(self, resolved: ResolvedOperation, where: str) -> Fabin | Fabout:
+        """Return the first fabric descriptor."""
         for operand in resolved.operands:
             if isinstance(operand.dsd, Fabin | Fabout):
                 return operand.dsd
+        raise ProgramError(f"{where}: an asynchronous operation needs a fabric operand")
+
+    def as_loaded(self, resolved: ResolvedOperation) -> ResolvedOperation:
+        """Return the operation with what its registers hold: the first fabric load, or the first.
+
+        Rates and microthreads follow from it.
+        """
+
+        def shown(operand: Resolved) -> Resolved:
+            found = loaded(self.code, operand.register)
+            fabric = [dsd for dsd in found if isinstance(dsd, Fabin | Fabout)]
+            chosen = (*fabric, *found)[:1]
+            return replace(operand, dsd=chosen[0]) if chosen else operand
+
+        sources = tuple(shown(source) for source in resolved.sources)
+        return replace(resolved, dest=shown(resolved.dest), sources=sources)
+
+    def loads_async(self, resolved: ResolvedOperation) -> bool:
+        """Return whether a register of the operation is loaded as asynchronous."""
+        used = {(o.register.file, o.register.id) for o in resolved.operands if o.register}
+        return any(
+            load.asynchronous and (load.register.file, load.register.id) in used
+            for load in all_loads(self.code)
+        )
+
+    def loaded_slots(self, resolved: ResolvedOperation) -> set[int]:
+        """Return the queue slots of what the operation's registers may hold."""
+        found = set()
+        for operand in resolved.operands:
             for dsd in loaded(self.code, operand.register):
                 if isinstance(dsd, Fabin | Fabout):
-                    return dsd
-        raise ProgramError(
-            f"code {self.code.name}, @{resolved.operation.name}: an asynchronous operation needs "
-            "a fabric operand"
-        )
+                    out = at.OUTPUT_SLOT if isinstance(dsd, Fabout) else 0
+                    found.add(out + dsd.queue)
+        return found
 
     def _register(self, register: Register) -> int:
         key = Register(register.file, register.id)
@@ -217,8 +304,6 @@ class SpecialRows:
         return self.compiler.append_scalar(row)
 
     def _value(self, value: Value, dtype: str, where: str) -> list[int]:
-        from tilewright.simulator.tables import bits_of
-
         if isinstance(value, str):
             return [at.COUNTER_VALUE, self.compiler.variable(value)]
         if isinstance(value, Element):
@@ -244,7 +329,7 @@ def flags(operand: Resolved) -> int:
     return found
 
 
-def loaded(code: ElementCode, register: Register | None) -> list[object]:
+def loaded(code: ElementCode, register: Register | None) -> list[Dsd]:
     """Return the descriptors that a code loads into a register."""
     if register is None:
         return []

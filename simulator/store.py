@@ -176,13 +176,15 @@ def _place_codes(store: at.Table, parts: Parts, tables: CodeTables) -> None:
     instruction = parts.instruction.view(store)
     instruction[:] = tables.instruction
     code = instruction[:, 0]
-    operations = code == at.I_OPERATION
+    maps = (at.I_MAP_START, at.I_MAP_READ, at.I_MAP_WRITE, at.I_MAP_END)
+    operations = np.isin(code, (at.I_OPERATION, *maps))
     instruction[operations, 1] = parts.operation.address(instruction[operations, 1])
     scalars = code == at.I_COMPUTE
     instruction[scalars, 1] = parts.scalar.address(instruction[scalars, 1])
     loads = code == at.I_LOAD_REGISTER
     instruction[loads, 1] = parts.load.address(instruction[loads, 1])
-    jumps = np.isin(code, [at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP])
+    jumping = [at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP, at.I_MAP_READ, at.I_MAP_WRITE]
+    jumps = np.isin(code, jumping)
     instruction[jumps, 3] = parts.instruction.address(instruction[jumps, 3])
     parts.task.view(store)[:] = parts.instruction.address(tables.task)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
@@ -21,9 +20,11 @@ from tilewright.simulator.program import (
     If,
     Instruction,
     Loop,
+    Map,
     Set,
     Unblock,
 )
+from tilewright.simulator.row_values import bits_of, load_cycles, pace, queue_slots
 from tilewright.simulator.special_rows import SpecialRows
 
 TYPES = {
@@ -56,6 +57,7 @@ class CodeLayout:
     """FIFO rows of an element; their base counts from its first word."""
     registers: tuple[tuple[int, ...], ...]
     """Register rows of an element; what was loaded before the start names operand rows."""
+    register_names: tuple[str, ...]
     buffers: tuple[tuple[int, str], ...]
     """(operand row, buffer) of the operands that special operations and scalars touch."""
 
@@ -106,21 +108,6 @@ def compile_codes(
     return tables, layouts
 
 
-def bits_of(value: float | int, dtype: str, where: str) -> int:
-    """Return the raw bits of a number as a dtype. Raises ProgramError if it does not fit."""
-    try:
-        if dtype in {"f32", "f16"}:
-            with np.errstate(over="raise"):
-                scalar = np.float32(value) if dtype == "f32" else np.float16(value)
-            return int(scalar.view(np.uint32 if dtype == "f32" else np.uint16))
-        bits = 16 * DTYPES[dtype]
-        if value != int(value) or not -(1 << (bits - 1)) <= value < (1 << bits):
-            raise ValueError
-        return int(value) & ((1 << bits) - 1)
-    except (ValueError, OverflowError, FloatingPointError):
-        raise ProgramError(f"{where}: the number is not a {dtype}", value=value) from None
-
-
 def _table(rows: list[list[int]], width: int) -> at.Table:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
@@ -138,6 +125,7 @@ def _header(profile: Profile) -> at.Table:
     table[at.K_MEMORY_COMPLETION] = profile.memory_completion_cycles
     table[at.K_EXECUTE] = profile.decode_to_execute_cycles
     table[at.K_SCALAR] = profile.scalar_operation_cycles
+    table[at.K_MAP] = profile.map_step_cycles
     table[at.K_DESCRIPTOR] = max(1, profile.descriptor_load_cycles)
     return table
 
@@ -182,6 +170,7 @@ class _CodeCompiler:
             self.special.listens(),
             self.special.pools(),
             registers,
+            self.special.register_names(),
             tuple(self.special.buffers.items()),
         )
 
@@ -226,6 +215,8 @@ class _CodeCompiler:
                 self._emit(at.I_BLOCK, self.tasks[name])
             case Unblock(name):
                 self._emit(at.I_UNBLOCK, self.tasks[name])
+            case Map():
+                self._map(task, instruction)
             case _:
                 self._emit(*self.special.instruction(task, instruction))
 
@@ -241,6 +232,20 @@ class _CodeCompiler:
         else:
             self.rows.instruction[test][3] = len(self.rows.instruction)
 
+    def _map(self, task: str, instruction: Map) -> None:
+        """Emit a loop over the elements of a map's operands."""
+        row, resolved = self.special.map_row(task, instruction, len(self.operations))
+        self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
+        row[at.O_LOAD] = load_cycles(resolved, self.profile)
+        self.rows.operation.append(row)
+        self.operations.append((task, resolved))
+        number = len(self.rows.operation) - 1
+        self._emit(at.I_MAP_START, number)
+        read = self._emit(at.I_MAP_READ, number)
+        self._body(task, instruction.body)
+        self._emit(at.I_MAP_WRITE, number, 0, read)
+        self.rows.instruction[read][3] = self._emit(at.I_MAP_END, number)
+
     def variable(self, name: str) -> int:
         """Return the number of a counter of the element."""
         return self.variables.setdefault(name, len(self.variables))
@@ -255,20 +260,22 @@ class _CodeCompiler:
         row[at.O_OPERANDS : at.O_OPERANDS + 3] = self._operands(resolved)
         row[at.O_SCALAR_ROW], row[at.O_SCALAR] = self._scalar(resolved, where)
         row[at.O_FABRIC] = int(resolved.is_fabric)
-        row[at.O_ASYNC] = int(op.asynchronous)
-        row[at.O_THREAD] = self._thread(resolved, where) if op.asynchronous else 0
+        timed = self.special.as_loaded(resolved)
+        asynchronous = op.asynchronous or self.special.loads_async(resolved)
+        row[at.O_ASYNC] = int(asynchronous)
+        row[at.O_THREAD] = self._thread(timed, where) if asynchronous else 0
         if op.activate or op.unblock:
             row[at.O_ACTION] = at.ACTIVATE if op.activate else at.UNBLOCK
             row[at.O_ACTION_TASK] = self.tasks[op.activate or op.unblock or ""]
         row[at.O_LOAD] = load_cycles(resolved, self.profile)
-        row[at.O_GROUP], rate = pace(resolved, self.profile)
+        row[at.O_GROUP], rate = pace(timed, self.profile)
         row[at.O_CYCLES], row[at.O_DENOMINATOR] = rate.numerator, rate.denominator
         row[at.O_REDUCTION] = int(resolved.is_reduction)
         row[at.O_NUMBER] = len(self.operations)
         self.special.operation(row, resolved)
         for slot in queue_slots(resolved):
             row[at.O_QUEUES] |= 1 << slot
-            self.queues.add(slot)
+        self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
         self.rows.operation.append(row)
         self.operations.append((task, resolved))
         return len(self.rows.operation) - 1
@@ -338,7 +345,7 @@ class _CodeCompiler:
         return -1, bits_of(scalar.value, self._dtype(resolved), where)
 
     def _thread(self, resolved: ResolvedOperation, where: str) -> int:
-        fabric = self.special.first_fabric(resolved)
+        fabric = self.special.first_fabric(resolved, where)
         chosen = resolved.source.microthread
         if chosen is not None and not self.profile.explicit_microthread:
             raise ProgramError(
@@ -348,47 +355,3 @@ class _CodeCompiler:
         if not 0 <= thread < self.profile.microthreads:
             raise ProgramError(f"{where}: no such microthread", value=thread)
         return self.threads.setdefault(thread, len(self.threads) + 1)
-
-
-def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
-    """Return the queue slots that an operation uses."""
-    found = []
-    for operand in resolved.operands:
-        if isinstance(operand.dsd, Fabin):
-            found.append(operand.dsd.queue)
-        elif isinstance(operand.dsd, Fabout):
-            found.append(at.OUTPUT_SLOT + operand.dsd.queue)
-    return tuple(found)
-
-
-def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
-    """Return the cycles from an operation's fetch to its dispatch (wse.md §1.5).
-
-    One descriptor load per cycle, none for a descriptor that the destination shares, and the
-    load-use distance after the last; moved descriptors and a scalar in memory are extra.
-    """
-    descriptors = {
-        (o.dsd.name if o.dsd is not None else "", o.offset)
-        for o in resolved.operands
-        if o.letter != "v"
-    }
-    moved = sum(1 for _, offset in descriptors if offset.terms)
-    scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
-    return (
-        (len(descriptors) - 1) * profile.descriptor_load_cycles
-        + profile.descriptor_use_cycles
-        + moved * profile.increment_offset_cycles
-        + scalar * profile.scalar_load_cycles
-    )
-
-
-def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
-    """Return (group, cycles per group); with fabric operands (1, cycles per element)."""
-    timing = profile.operations[resolved.operation.name]
-    if resolved.is_reduction:
-        group, cycles = 1, timing.reduction
-    else:
-        group, cycles = timing.group, timing.cycles[resolved.memory_sources]
-    if resolved.is_fabric:
-        return 1, max(cycles / group, profile.cycles_per_wavelet)
-    return group, cycles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from tilewright.simulator.dsd import (
     CounterValue,
@@ -28,6 +28,7 @@ from tilewright.simulator.program import (
     Instruction,
     LoadRegister,
     Loop,
+    Map,
     OnControl,
     Set,
     SetLength,
@@ -63,6 +64,18 @@ def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> Loa
     return LoadRegister(register, ref.dsd, ref.offset, **given)
 
 
+class StartSettings(TypedDict, total=False):
+    """The configuration of an asynchronous operation."""
+
+    activate: str | None
+    unblock: str | None
+    microthread: int | None
+    label: str
+    on_control: tuple[str, str | None] | None
+    """(terminate, None), (activate, task) or (unblock, task) at a control wavelet."""
+    index: Index | int | None
+
+
 class TaskBuilder:
     """Instructions of one task, in order."""
 
@@ -95,29 +108,25 @@ class TaskBuilder:
             )
         )
 
-    def start(  # noqa: PLR0913 (the keywords of the operation's configuration)
+    def start(
         self,
         operation: str,
         dest: OperandLike,
         *sources: OperandLike,
-        activate: str | None = None,
-        unblock: str | None = None,
-        microthread: int | None = None,
-        label: str = "",
-        on_control: tuple[str, str | None] | None = None,
-        index: Index | int | None = None,
+        **settings: Unpack[StartSettings],
     ) -> None:
-        """Append an asynchronous DSD operation; on_control: (terminate|activate|unblock, task)."""
+        """Append an asynchronous DSD operation."""
+        index, on_control = settings.get("index"), settings.get("on_control")
         self.add(
             DsdOperation(
                 operation,
                 as_operand(dest),
                 tuple(map(as_operand, sources)),
                 True,
-                activate,
-                unblock,
-                microthread,
-                label,
+                settings.get("activate"),
+                settings.get("unblock"),
+                settings.get("microthread"),
+                settings.get("label", ""),
                 None if on_control is None else OnControl(*on_control),
                 None if index is None else as_index(index),
             )
@@ -126,6 +135,18 @@ class TaskBuilder:
     def compute(self, dest: ValueLike, operation: str, *sources: ValueLike, dtype: str) -> None:
         """Append a scalar instruction; names are counters (scalars.py has the operations)."""
         self.add(Compute(as_value(dest), operation, tuple(map(as_value, sources)), dtype))
+
+    @contextmanager
+    def map(
+        self, *inputs: tuple[str, OperandLike], output: tuple[str, OperandLike] | None = None
+    ) -> Iterator[None]:
+        """Open a map over descriptors: (counter, operand) pairs; inside is the callback."""
+        self._bodies.append([])
+        yield
+        body = tuple(self._bodies.pop())
+        given = tuple((name, as_operand(operand)) for name, operand in inputs)
+        result = None if output is None else (output[0], as_operand(output[1]))
+        self.add_closed(Map(given, result, body))
 
     def set_read_length(self, fifo: str, length: int) -> None:
         """Append the setting of a FIFO's length as source."""

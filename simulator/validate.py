@@ -27,6 +27,7 @@ from tilewright.simulator.program import (
     If,
     Instruction,
     Loop,
+    Map,
     Program,
     Set,
     Task,
@@ -35,6 +36,7 @@ from tilewright.simulator.program import (
 from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.validate_special import (
     check_load,
+    check_map,
     check_ring,
     check_special_instruction,
     check_special_operation,
@@ -98,7 +100,7 @@ def instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
     """Yield every instruction of a body and of the bodies inside, in text order."""
     for instruction in body:
         yield instruction
-        if isinstance(instruction, Loop):
+        if isinstance(instruction, Loop | Map):
             yield from instructions(instruction.body)
         elif isinstance(instruction, If):
             yield from instructions((*instruction.then, *instruction.otherwise))
@@ -192,6 +194,9 @@ def _check_body(
     for instruction in body:
         if isinstance(instruction, DsdOperation):
             _check_operation(code, task, instruction, counts)
+        elif isinstance(instruction, Map):
+            check_map(code, task, instruction)
+            _check_body(code, task, instruction.body, counts)
         elif isinstance(instruction, Loop):
             _check_loop(code, task, instruction, counts)
         elif isinstance(instruction, Set | Add):

@@ -18,13 +18,23 @@ from tilewright.simulator.dsd import (
     Register,
 )
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.operands import ResolvedOperation, resolve_operand
+from tilewright.simulator.operands import (
+    ResolvedOperation,
+    check_bounds,
+    resolve_map,
+    resolve_operand,
+)
 from tilewright.simulator.program import (
+    Add,
     Compute,
     ElementCode,
+    If,
     Instruction,
     LoadRegister,
+    Loop,
+    Map,
     OnControl,
+    Set,
     SetLength,
     Task,
 )
@@ -228,6 +238,25 @@ def check_special_operation(code: ElementCode, resolved: ResolvedOperation, wher
     for source in resolved.sources:
         if source.register is not None and source.register.file == "dest":
             raise ProgramError(f"{where}: a source is a register of file src0 or src1")
+
+
+def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
+    """Refuse a map whose operands or body do not hold. Raises ProgramError."""
+    where = f"code {code.name}, task {task.name}, @map"
+    resolved = resolve_map(code, task.name, instruction)
+    for operand in resolved.operands:
+        check_bounds(operand, {}, where)
+        if _is_indexed(operand.dsd):
+            raise ProgramError(f"{where}: wavelet_index_offset needs an index")
+    pending = list(instruction.body)
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, Loop):
+            pending += inner.body
+        elif isinstance(inner, If):
+            pending += [*inner.then, *inner.otherwise]
+        elif not isinstance(inner, Compute | Set | Add):
+            raise ProgramError(f"{where}: the body has scalar instructions only")
 
 
 def _is_indexed(dsd: object) -> bool:

@@ -98,7 +98,7 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
         slot = turn + i if turn + i < count else turn + i - count
         thread = address(first + slot * at.T_WIDTH)
         state = store[thread + at.T_STATE]
-        if state == at.FREE:
+        if state in (at.FREE, at.MAPPING):
             continue
         due = store[thread + at.T_NEXT]
         if due > now or (fired and state == at.RUNNING):
@@ -131,6 +131,8 @@ def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
         mood = run_threads(store, memory, e, now)
         if store[e + at.E_STATE] != at.M_SYNC:
             advance_main(store, memory, e, now)
+    if store[e + at.E_STATE] == at.M_MAP:
+        mood = max(mood, store[store[e + at.E_THREADS] + at.T_MOOD]) if mood != BUSY else BUSY
     if store[e + at.E_STATE] in (at.M_READY, at.M_DISPATCH):
         schedule(store, e, store[e + at.E_UNTIL])
         mood = BUSY

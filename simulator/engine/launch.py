@@ -29,11 +29,15 @@ def use_register(store: Table, e: int, thread: int, which: int) -> Word:
     if row == 0:
         fail(store, at.ERROR_NOT_LOADED, e, op, number)
         return -1
-    if store[register + at.R_SINGLE] == 1:
-        fail(store, at.ERROR_SINGLE_STEP, e, op, number)
+    if store[register + at.R_SINGLE] != store[thread + at.T_SINGLE]:
+        single = store[register + at.R_SINGLE] == 1
+        error = at.ERROR_SINGLE_STEP if single else at.ERROR_NO_SINGLE_STEP
+        fail(store, error, e, op, number)
         return -1
-    if store[register + at.R_ASYNC] == 1:
-        store[thread + at.T_ASYNC] = 2
+    streams_in = store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT)
+    if streams_in and store[op + at.O_ASYNC] == 1 and store[register + at.R_ASYNC] == 0:
+        fail(store, at.ERROR_NOT_ASYNC, e, op, number)
+        return -1
     if store[register + at.R_ACTION] != at.NO_ACTION:
         store[thread + at.T_ACTION] = store[register + at.R_ACTION]
         store[thread + at.T_ACTION_TASK] = store[register + at.R_ACTION_TASK]
@@ -115,8 +119,8 @@ def set_extent(store: Table, e: int, thread: int) -> Word:
 
 
 @kernel
-def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
-    """Fill a thread for a special operation; return False on an error."""
+def load_operand_rows(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
+    """Give a thread its settings, rows and positions; return False on an error."""
     e, thread = where
     store[thread + at.T_ASYNC] = store[op + at.O_ASYNC]
     store[thread + at.T_ACTION] = store[op + at.O_ACTION]
@@ -138,6 +142,16 @@ def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) 
             store[thread + at.T_ROWS + which] = row
         if row < 0 or not place_operand(store, (e, thread, which), row):
             return False
+    return store[at.S_ERROR] == at.OK
+
+
+@kernel
+def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
+    """Fill a thread for a special operation; return False on an error."""
+    e, thread = where
+    store[thread + at.T_SINGLE] = 0
+    if not load_operand_rows(store, memory, where, op):
+        return False
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
     row = store[op + at.O_SCALAR_ROW]
     if row >= 0:
@@ -228,9 +242,6 @@ def launch(store: Table, memory: Memory, where: tuple[int, int], now: int) -> No
     store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if store[op + at.O_RESULT] >= 0:
         store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
-    if store[thread + at.T_ASYNC] and store[op + at.O_ASYNC] != (store[thread + at.T_ASYNC] > 0):
-        fail(store, at.ERROR_NOT_ASYNC, e, op, 0)
-        return
     stream = streams(store, thread)
     if stream == 0:
         run_special_memory(store, memory, where, now)

@@ -124,7 +124,7 @@ BIND_CONTROL: Final = 8
 BIND_WIDTH: Final = 72
 """A code's bindings: data task of each input queue, then control task of each entry, or -1."""
 
-M_IDLE, M_READY, M_DISPATCH, M_SYNC = range(4)
+M_IDLE, M_READY, M_DISPATCH, M_SYNC, M_MAP = range(5)
 """States of the main thread."""
 
 # A thread: one DSD operation in flight.
@@ -149,10 +149,11 @@ T_ACTION_TASK: Final = 34
 T_ASYNC: Final = 35
 T_ON_CONTROL: Final = 36
 T_CONTROL_TASK: Final = 37
-T_SINGLE: Final = 38
-T_WIDTH: Final = 39
+T_SINGLE: Final = 38  # 1 for @map
+T_LENGTHS: Final = 39  # elements left of each operand of @map
+T_WIDTH: Final = 42
 
-FREE, RUNNING, COMPLETING = range(3)
+FREE, RUNNING, COMPLETING, MAPPING = range(4)
 """States of a thread."""
 
 # An operation.
@@ -182,7 +183,9 @@ O_RESULT: Final = 24  # counter that gets 1 when it ran to its end, else 0; or -
 O_PRIORITY: Final = 25
 O_POINTER: Final = 26  # 1 if the destination is a pointer to a scalar
 O_RUNS: Final = 27  # behind the counters of elements: of its runs, if special
-O_WIDTH: Final = 28
+O_MAP: Final = 28  # counters of the result and the two arguments of @map
+O_MAP_BITS: Final = 31  # their bits, negative with a sign
+O_WIDTH: Final = 34
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
 ENDLESS: Final = 0x7FFF
 """Extent of an operation that does not end by itself."""
@@ -223,9 +226,11 @@ MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
     ADVANCES,
     INDEXED,
     TRANSFORMS,
+    FIFO_TYPED,
     ZEROES,
-) = (1 << bit for bit in range(5))
-"""Flags of an operand. ZEROES << 1 and << 2: the first, the second source is cleared at the end."""
+) = (1 << bit for bit in range(6))
+"""Flags of an operand. FIFO_TYPED: a register that may hold a FIFO that gets full or empty.
+ZEROES << 1 and << 2: the first, the second source is cleared at the end."""
 
 # A FIFO in the memory of an element.
 (
@@ -287,7 +292,11 @@ SCALAR_F32, SCALAR_F16, SCALAR_I16, SCALAR_U16, SCALAR_I32, SCALAR_U32 = range(6
     I_COMPUTE,
     I_SET_LENGTH,
     I_LOAD_REGISTER,
-) = range(15)
+    I_MAP_START,
+    I_MAP_READ,
+    I_MAP_WRITE,
+    I_MAP_END,
+) = range(19)
 I_WIDTH: Final = 4
 
 # The header of the store, at address 0.
@@ -320,8 +329,9 @@ I_WIDTH: Final = 4
     K_EXECUTE,
     K_SCALAR,
     K_DESCRIPTOR,
+    K_MAP,
     S_WIDTH,
-) = range(28)
+) = range(29)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -336,14 +346,15 @@ WHEEL_AT: Final = 32
     ERROR_BOUNDS,
     ERROR_LIMIT,
     EVENTS_FULL,
-    ERROR_NO_CONTROL_TASK,
     ERROR_EXTENTS,
     ERROR_FIFO,
     ERROR_NOT_LOADED,
     ERROR_INDEX,
     ERROR_NOT_ASYNC,
     ERROR_SINGLE_STEP,
-) = range(14)
+    ERROR_NO_SINGLE_STEP,
+    ERROR_FIFO_REGISTER,
+) = range(15)
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

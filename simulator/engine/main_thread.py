@@ -7,6 +7,7 @@ from tilewright.simulator.engine.arrivals import arrivals, receive
 from tilewright.simulator.engine.jit import kernel
 from tilewright.simulator.engine.launch import launch
 from tilewright.simulator.engine.layout import Memory, Table, Word
+from tilewright.simulator.engine.map_loop import map_step
 from tilewright.simulator.engine.scalar import compute
 from tilewright.simulator.engine.task import (
     fail,
@@ -151,6 +152,8 @@ def execute(store: Table, memory: Memory, e: int, now: int) -> None:
     if code == at.I_OPERATION:
         store[e + at.E_STATE] = at.M_DISPATCH
         store[e + at.E_UNTIL] = now + store[store[pc + 1] + at.O_LOAD]
+    elif code >= at.I_MAP_START:
+        map_step(store, memory, e, now)
     elif code == at.I_END:
         end_task(store, e, now)
     elif code == at.I_JUMP:
@@ -189,6 +192,8 @@ def advance_main(store: Table, memory: Memory, e: int, now: int) -> None:
     """Run the main thread until it needs a later cycle or waits."""
     while store[at.S_ERROR] == at.OK:
         if store[e + at.E_STATE] == at.M_SYNC:
+            return
+        if store[e + at.E_STATE] == at.M_MAP and not map_step(store, memory, e, now):
             return
         if store[e + at.E_STATE] == at.M_IDLE and not next_task(store, e, now):
             return

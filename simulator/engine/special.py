@@ -171,11 +171,17 @@ def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> 
         return BUSY
     if which == 0 and count < store[pool + at.Q_CAP]:
         return BUSY
+    op = store[thread + at.T_OP]
+    declared = store[op + at.O_OPERANDS + which]
+    typed = store[declared + at.D_KIND] == at.POOL or store[declared + at.D_FLAGS] & at.FIFO_TYPED
+    if not typed and not asynchronous:
+        fail(store, at.ERROR_FIFO_REGISTER, e, op, which)
+        return -1 - at.FAULT
     action = pool_stops(store, pool, which, asynchronous)
     if action == at.SUSPEND:
         return WAIT_INPUT if which else WAIT_OUTPUT
     if action == at.FAULT:
-        fail(store, at.ERROR_FIFO, e, store[thread + at.T_OP], which)
+        fail(store, at.ERROR_FIFO, e, op, which)
     return -1 - action
 
 

@@ -165,7 +165,9 @@ def test_pop_modes_eat_the_command_list(pop: str, moves: list[int]) -> None:
         return
     with pytest.raises(DeadlockError) as caught:  # where it did not move, nothing comes south
         machine.run()
-    silent = [f"edge output s{c}, position {c}, has 0 of 1" for c, m in enumerate(moves, 1) if not m]
+    silent = [
+        f"edge output s{c}, position {c}, has 0 of 1" for c, m in enumerate(moves, 1) if not m
+    ]
     assert [line.split(" words")[0] for line in caught.value.waits] == silent
 
 

@@ -1,0 +1,104 @@
+"""Checks of data-structure registers against a profile: ids, files, FIFOs, what is left."""
+
+from __future__ import annotations
+
+from tilewright.simulator.dsd import Fifo, Register
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
+from tilewright.simulator.validate import instructions
+
+
+def used_registers(code: ElementCode) -> list[Register]:
+    """Return every register that a code names, FIFOs' own included, in the order of the text."""
+    found = [load.register for load in code.loads]
+    for dsd in code.dsds:
+        if isinstance(dsd, Fifo) and dsd.dest is not None and dsd.src is not None:
+            found += [Register("dest", dsd.dest), Register("src1", dsd.src)]
+    for task in code.tasks:
+        for instruction in instructions(task.body):
+            if isinstance(instruction, LoadRegister):
+                found.append(instruction.register)
+            elif isinstance(instruction, DsdOperation):
+                operands = (instruction.dest, *instruction.sources)
+                found += [operand for operand in operands if isinstance(operand, Register)]
+            elif isinstance(instruction, Map):
+                pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
+                found += [operand for _, operand in pairs if isinstance(operand, Register)]
+    return found
+
+
+def check_registers(code: ElementCode, profile: Profile) -> None:
+    """Refuse registers that a profile's element does not have. Raises ProgramError."""
+    where = f"code {code.name}"
+    for register in used_registers(code):
+        if not 0 <= register.id < profile.dsr_registers:
+            raise ProgramError(
+                f"{where}: {profile.name} has no register {register}",
+                value=register.id,
+                instead=f"0 to {profile.dsr_registers - 1}",
+            )
+    loads = [*code.loads]
+    for task in code.tasks:
+        loads += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
+    for load in loads:
+        _check_numbers(load, profile, f"{where}, load of {load.register}")
+    _check_fifos(code, profile, where)
+
+
+def _check_numbers(load: LoadRegister, profile: Profile, where: str) -> None:
+    for what, numbers, count in (
+        ("extended", () if load.xdsr is None else (load.xdsr,), profile.xdsr_registers),
+        ("stride", load.strides, profile.stride_registers),
+    ):
+        for number in numbers:
+            if not 0 <= number < count:
+                raise ProgramError(
+                    f"{where}: {profile.name} has no {what} register {number}",
+                    value=number,
+                    instead=f"0 to {count - 1}",
+                )
+    if len(set(load.strides)) != len(load.strides):
+        raise ProgramError(f"{where}: a stride register is named twice", value=load.strides)
+
+
+def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
+    fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
+    loaded = {register.id for register in used_registers(code) if register.file != "src0"}
+    for fifo in fifos:
+        _check_fifo(code, fifo, profile)
+    free = min(profile.dsr_registers - len(loaded), profile.xdsr_registers)
+    implicit = sum(fifo.dest is None for fifo in fifos)
+    if implicit > free:
+        raise ProgramError(
+            f"{where}: {implicit} FIFOs need as many dest, src1 and extended registers, "
+            f"{profile.name} has {free} left",
+            value=implicit,
+            instead="fewer FIFOs",
+        )
+
+
+def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
+    where = f"code {code.name}, DSD {fifo.name}"
+    given = (fifo.dest, fifo.src, fifo.xdsr)
+    if any(number is None for number in given) and any(number is not None for number in given):
+        raise ProgramError(f"{where}: dest, src and xdsr are given together or not at all")
+    if fifo.dest != fifo.src:
+        raise ProgramError(f"{where}: dest and src need the same id", value=(fifo.dest, fifo.src))
+    if fifo.xdsr is not None and not 0 <= fifo.xdsr < profile.xdsr_registers:
+        raise ProgramError(
+            f"{where}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
+        )
+    others = [d for d in code.dsds if isinstance(d, Fifo) and d.name != fifo.name]
+    if fifo.dest is not None and any(
+        other.dest == fifo.dest or other.xdsr == fifo.xdsr for other in others
+    ):
+        raise ProgramError(f"{where}: another FIFO has its registers", value=fifo.dest)
+    actions = {fifo.empty_action, fifo.full_action}
+    if not profile.fifo_full_action and (
+        fifo.full_action != "test_or_suspend" or actions & {"suspend", "fault"}
+    ):
+        raise ProgramError(
+            f"{where}: {profile.name} has no full action, and no suspend or fault",
+            value=(fifo.empty_action, fifo.full_action),
+        )
