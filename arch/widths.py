@@ -52,6 +52,8 @@ def directions(resolver: Resolver, spec: TollSpec) -> dict[str, Direction]:
 
 
 def _one_direction(resolver: Resolver, value: object) -> Direction:
+    if value == "both":
+        value = "up_and_down"
     if value not in _DIRECTIONS:
         raise SpecError(
             "direction must be up, down or up_and_down",

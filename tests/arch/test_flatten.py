@@ -246,6 +246,7 @@ def test_old_scale_of_widths(change: Change, matmul: Scope) -> None:
         ("up", {"A": "up", "B": "up", "Z": "up"}),
         ("{output: up, input | weight: down}", {"A": "down", "B": "down", "Z": "up"}),
         ("{output: up_and_down, Other: down}", {"A": "down", "B": "down", "Z": "up_and_down"}),
+        ("both", {"A": "up_and_down", "B": "up_and_down", "Z": "up_and_down"}),
     ],
 )
 def test_directions_of_a_toll(matmul: Scope, written: str, wanted: dict[str, str]) -> None:
@@ -453,3 +454,24 @@ def test_kept_names_outside_of_tensors(change: Change, matmul: Scope) -> None:
     buffer = flat.component("BUF")
     assert isinstance(buffer, Memory)
     assert buffer.size == 18
+
+
+def test_members_of_an_array_know_its_grid(matmul: Scope) -> None:
+    text = """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, component_class: Dummy, spatial: [{name: s, fanout: 3}]}
+  - !Array
+    name: GRID
+    spatial: [{name: x, fanout: 2 * 2}, {name: y, fanout: 2}]
+    nodes:
+    - !Memory {name: BUF, size: 8, area: 1, component_class: Dummy, spatial: [{name: x, fanout: 2}]}
+  - !Memory {name: REG, size: 8, area: 1, component_class: Dummy}
+  - !Compute {name: MAC, component_class: Dummy}
+"""
+    (flat,) = flatten(load_arch(text), matmul)
+    assert flat.grids == {"BUF": "GRID"}
+    assert (flat.component("BUF").grid_fanout, flat.component("REG").grid_fanout) == (8, 1)
+    assert (flat.area_by_component["BUF"], flat.area_by_component["REG"]) == (6, 24)
+    theirs = flat.area_by_component_accelforge  # accelforge 1.0.467 says 24 for both
+    assert (theirs["BUF"], theirs["REG"]) == (24, 24)
