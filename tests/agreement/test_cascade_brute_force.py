@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from fused_cases import random_case
+from fused_cases import random_case, random_deep_case
 from fused_mappings import best_fused
 
+from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.api import fused_search
 from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.workload import Workload
 
+Case = Callable[[int], tuple[Arch, Workload, str]]
 OBJECTIVES = ("energy", "latency", "edp")
 
 
-def check(seed: int, objective: str) -> bool:
+def check(seed: int, objective: str, case: Case = random_case) -> bool:
     """Compare the two optima; False if there are too many mappings to enumerate."""
-    arch, workload, conventions = random_case(seed)
+    arch, workload, conventions = case(seed)
     listed = best_fused(arch, workload, objective, conventions)
     if listed is None:
         return False
@@ -33,8 +38,20 @@ def test_fused_optimum(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3]) or seed > 0
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_fused_optimum_above_registers(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_deep_case) or seed > 0
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(20))
 def test_fused_optimum_of_many(block: int) -> None:
     done = [check(1000 + seed, OBJECTIVES[seed % 3]) for seed in range(block * 10, block * 10 + 10)]
     assert sum(done) >= 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(8))
+def test_fused_optimum_above_registers_of_many(block: int) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], random_deep_case) for seed in seeds) >= 5

@@ -55,10 +55,22 @@ def two_memories(
     size: int | str, outer: float = 50, inner: float = 1, rules: str = "", leak: float = 0
 ) -> Arch:
     """Return DRAM and a buffer of `size` bits, with more `rules`, over one MAC that leaks."""
-    return load_arch(
+    return load_arch(_text(size, (outer, inner), rules, leak))
+
+
+def three_memories(size: int, low: int, kept: str) -> Arch:
+    """Return the same with registers of `low` bits that keep a set of tensors."""
+    text = _text(size, (50, 4), "", 0)
+    place = text.index("  - !Compute")
+    registers = _memory("REG", str(low), f"keep: {kept}", (0.5, 128))
+    return load_arch(text[:place] + registers + text[place:])
+
+
+def _text(size: int | str, costs: tuple[float, float], rules: str, leak: float) -> str:
+    return (
         "arch:\n  nodes:\n"
-        + _memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', (outer, 16))
-        + _memory("BUF", str(size), f'keep: "~DRAM", may_keep: All{rules}', (inner, 64))
+        + _memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', (costs[0], 16))
+        + _memory("BUF", str(size), f'keep: "~DRAM", may_keep: All{rules}', (costs[1], 64))
         + f"  - !Compute\n    name: MAC\n    leak_power: {leak}\n    area: 0\n"
         "    actions: [{name: compute, energy: 1, throughput: 1}]\n"
     )
@@ -84,4 +96,15 @@ def random_case(seed: int) -> tuple[Arch, Workload, str]:
     kind = rng.choice(("", "", "no_refetch_from_above", "no_resend_to_below"))
     rules = f", {kind}: {rng.choice(('input', 'weight', 'output'))}" if kind else ""
     arch = two_memories(size, outer, 1, rules, rng.choice((0, 0, 0, 2)))
+    return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design of three memories, and a workload small enough for them."""
+    rng = random.Random(seed)
+    texts = rng.choice((CHAINS[0], CHAINS[2], *DAGS[:4]))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((2, 2, 3)) for name in names}
+    kept = rng.choice(("weight", "output", "input | output", "input"))
+    arch = three_memories(rng.choice((2, 3, 4, 6, 8, 12)), rng.choice((2, 3, 4)), kept)
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))

@@ -1,8 +1,9 @@
 """Fused mappings of small workloads, enumerated: a slow twin of the cascade search.
 
-Two memories (the outermost backs everything else, the inner one may back intermediates) and one
-Compute without lanes. Every subset and order of holders, every loop in every gap, every order of
-the loops that stand above a tensor on chip; the model scores each Einsum alone and each tree.
+Two memories (the outermost backs everything else, the inner one may back intermediates), at most
+one more that keeps a fixed set, and one Compute without lanes. Every subset and order of holders,
+every loop in every gap, every order of the loops that stand above a tensor on chip; the model
+scores each Einsum alone and each tree.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import make_view
 from tilewright.mapper.workload import Workload
 
-OUTER, INNER, MAC = "DRAM", "BUF", "MAC"
+OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def lists(workload: Workload, einsum: Einsum, chip: frozenset[str]) -> Iterator[list[Node]]:
+def lists(
+    workload: Workload, einsum: Einsum, chip: frozenset[str], low: list[str]
+) -> Iterator[list[Node]]:
     """Yield the nodes of `einsum` below the outermost memory, constraints aside."""
     mine = [t for t in einsum.tensors if t in chip]
     others = [t for t in einsum.tensors if t not in chip]
@@ -85,11 +88,13 @@ def lists(workload: Workload, einsum: Einsum, chip: frozenset[str]) -> Iterator[
                 set.intersection(*(above[t] for t in order[gap:] if t in chip))
                 for gap in range(lowest + 1)
             ]
-            yield from placed(einsum, order, lowest, legal)
+            for last in permutations(low):
+                places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
+                yield from placed(einsum, places, lowest, legal)
 
 
 def placed(
-    einsum: Einsum, order: tuple[str, ...], lowest: int, legal: list[set[str]]
+    einsum: Einsum, order: tuple[tuple[str, str], ...], lowest: int, legal: list[set[str]]
 ) -> Iterator[list[Node]]:
     names = list(einsum.bounds)
     for turns in product(*(list(splits(b, len(order) + 1)) for b in einsum.bounds.values())):
@@ -111,7 +116,7 @@ def placed(
 
 def nodes_of(
     einsum: Einsum,
-    order: tuple[str, ...],
+    order: tuple[tuple[str, str], ...],
     loops: tuple[tuple[str, ...], ...],
     turns: dict[str, tuple[int, ...]],
 ) -> list[Node]:
@@ -122,7 +127,7 @@ def nodes_of(
             tile[name] //= turns[name][gap]
             nodes.append(Temporal(name, tile[name]))
         if gap < len(order):
-            nodes.append(Storage((order[gap],), INNER))
+            nodes.append(Storage((order[gap][0],), order[gap][1]))
     return [*nodes, Compute(einsum.name, MAC)]
 
 
@@ -136,7 +141,8 @@ def owns(
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
     best: dict[object, list[Own]] = {}
     inner_rules = resolved(flat, einsum, chip)
-    for nodes in lists(workload, einsum, chip):
+    low = kept_low(flat, einsum)
+    for nodes in lists(workload, einsum, chip, low):
         if moves_again(einsum, nodes, inner_rules, chip):
             continue
         (path,) = paths_of(Mapping((*outer, *nodes)))
@@ -149,7 +155,7 @@ def owns(
         depths = {
             n.tensors[0]: sum(isinstance(m, Temporal) for m in nodes[:i])
             for i, n in enumerate(nodes)
-            if isinstance(n, Storage) and n.tensors[0] in chip
+            if is_chip(n, chip)
         }
         own = Own(
             einsum.name, einsum.tensors, tuple(nodes), fused, depths, score.energy, score.latency
@@ -168,19 +174,32 @@ def resolved(flat: FlatArch, einsum: Einsum, chip: frozenset[str]) -> PlacementR
     return memory.tensors.resolve({OUTER: frozenset(einsum.tensors) - chip})
 
 
+def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
+    """Return what the innermost memory keeps, if there is one."""
+    for component in flat.components:
+        if isinstance(component, Memory) and component.name == LOW:
+            rules = component.tensors.resolve({})
+            return [t for t in einsum.tensors if t in rules.keep]
+    return []
+
+
 def moves_again(
     einsum: Einsum, nodes: list[Node], rules: PlacementRules, chip: frozenset[str]
 ) -> bool:
     """Tell whether no_refetch_from_above or no_resend_to_below forbids a loop of the list."""
     for place, node in enumerate(nodes):
-        if not isinstance(node, Storage):
+        if not isinstance(node, Storage) or node.component != INNER:
             continue
         (tensor,) = node.tensors
         used = einsum.access(tensor).rank_variables
         above = [] if tensor in chip else nodes[:place]
+        end = next(
+            (i for i, n in enumerate(nodes) if isinstance(n, Storage)
+             and n.component == LOW and tensor in n.tensors), len(nodes),
+        )  # fmt: skip
         for names, part in (
             (rules.no_refetch_from_above, above),
-            (rules.no_resend_to_below, nodes[place:]),
+            (rules.no_resend_to_below, nodes[place:end]),
         ):
             loops = {n.rank_variable for n in part if isinstance(n, Temporal)}
             if tensor in names and not loops <= used:
@@ -189,7 +208,7 @@ def moves_again(
 
 
 def is_chip(node: Node, chip: frozenset[str]) -> bool:
-    return isinstance(node, Storage) and node.tensors[0] in chip
+    return isinstance(node, Storage) and node.component == INNER and node.tensors[0] in chip
 
 
 def outside(own: Own, counted: object) -> object:
@@ -201,7 +220,7 @@ def outside(own: Own, counted: object) -> object:
     written = tuple(
         (s.tensors[0], sum(isinstance(m, Temporal) for m in own.nodes[:i]))
         for i, s in enumerate(own.nodes)
-        if isinstance(s, Storage) and s.tensors[0] not in own.chip
+        if isinstance(s, Storage) and s.component == INNER and s.tensors[0] not in own.chip
     )
     where = tuple(sorted((t, d) for t, d in written if d < own.fused))
     return high, where, sum(h.bits for h in inner if h.loops_above >= own.fused)
@@ -262,7 +281,11 @@ def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
                 seen.append(step)
             elif getattr(step, "component", "") == INNER and step.tensor in own.tensors:  # type: ignore[union-attr]
                 seen.append(step.tensor)  # type: ignore[union-attr]
-        wanted = [n.tensors[0] if isinstance(n, Storage) else n for n in own.nodes[:-1]]
+        wanted = [
+            n.tensors[0] if isinstance(n, Storage) else n
+            for n in own.nodes[:-1]
+            if not isinstance(n, Storage) or n.component == INNER
+        ]
         if levels(seen) != levels(wanted):
             return False
     return True
