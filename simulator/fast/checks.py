@@ -16,7 +16,7 @@ from tilewright.simulator.engine import layout as engine
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
-from tilewright.simulator.fast.jit import kernel
+from tilewright.simulator.fast.jit import kernel, whole
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.fast.segments import meets, upper
 from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
@@ -123,12 +123,13 @@ def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], 
     f, node = where
     words = graph.port[f, at.P_WORDS]
     if node:
-        return gather(graph, times, work[0], (f, 0, words, 0), True)
+        return gather(graph, times, work[0], (f, whole(0), words, whole(0)), whole(1))
     row = line[f]
     down = graph.port[row[LINE_DOWN]]
-    a = gather(graph, times, work[1], (row[LINE_SOURCE], 0, words, row[LINE_LATENCY]), True)
+    span = (row[LINE_SOURCE], whole(0), words, row[LINE_LATENCY])
+    a = gather(graph, times, work[1], span, whole(1))
     space, credit = down[at.P_SPACE] - row[LINE_SPACE], down[at.P_CREDIT] - row[LINE_CREDIT]
-    b = gather(graph, times, work[2], (row[LINE_DOWN], -space, words, credit), False)
+    b = gather(graph, times, work[2], (row[LINE_DOWN], -space, words, credit), whole(0))
     if a < 0 or b < 0:
         return -1
     return upper(work[0], work[1], work[2], (a, b))

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from tilewright.simulator.engine.jit import kernel
 
-__all__ = ["kernel"]
+__all__ = ["kernel", "whole"]
+
+whole: Any = np.int64
+"""Makes a literal an ordinary number: numba compiles a kernel anew for every literal argument."""
 
 
 def _drop_stale_cache(folder: Path) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.checks import units_of
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
-from tilewright.simulator.fast.jit import kernel
+from tilewright.simulator.fast.jit import kernel, whole
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT, Script
 from tilewright.simulator.fast.segments import M, R, T, append, append_slice, excess
 from tilewright.simulator.fast.solve import (
@@ -114,10 +114,10 @@ def held(graph: Graph, times: Times, units: Ints, out: Ints) -> None:
 def due_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     """Write the cycles from which a unit's words could go if its queues let them."""
     size, gap = graph.unit[u, at.U_SIZE], graph.unit[u, at.U_GAP]
-    n = append(out, 0, times.start[u], 0, 1)
+    n = append(out, whole(0), times.start[u], whole(0), whole(1))
     if size == 1:
         return n
-    return append_slice(out, n, times.segment[u], (times.pieces[u], 0, size - 1, gap))
+    return append_slice(out, n, times.segment[u], (times.pieces[u], whole(0), size - 1, gap))
 
 
 @kernel

@@ -62,7 +62,7 @@ def arrivals(solution: Solution) -> dict[int, Ints]:
     for fifo in np.flatnonzero(solution.network.kind == EDGE_OUT).tolist():
         source, latency = graph.port[fifo, P_SOURCE], graph.port[fifo, P_LATENCY]
         words = graph.port[fifo, P_WORDS]
-        n = gather(graph, times, work, (source, 0, words, latency), True)
+        n = gather(graph, times, work, (source, 0, words, latency), 1)
         found[fifo] = np.empty(words, dtype=np.int64)
         expand(work, n, found[fifo])
     return found

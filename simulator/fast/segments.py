@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.jit import kernel
+from tilewright.simulator.fast.jit import kernel, whole
 
 Ints = npt.NDArray[np.int64]
 NEVER: Final = -(1 << 60)
@@ -43,6 +43,12 @@ def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
     out[n, R] = r
     out[n, M] = m
     return n + 1
+
+
+@kernel
+def append_never(out: Ints, n: int, m: int) -> int:
+    """Append unknown times. The casts spare the compiler variants for literal numbers."""
+    return append(out, n, whole(NEVER), whole(0), m)
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.simulator.engine.layout import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import kernel
+from tilewright.simulator.fast.jit import kernel, whole
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -24,6 +24,7 @@ from tilewright.simulator.fast.segments import (
     R,
     T,
     append,
+    append_never,
     append_slice,
     paced,
     same,
@@ -87,16 +88,16 @@ def find_entry(graph: Graph, port: int, index: int) -> Word:
 
 @kernel
 def gather(
-    graph: Graph, times: Times, out: Ints, span: tuple[int, int, int, int], strict: bool
+    graph: Graph, times: Times, out: Ints, span: tuple[int, int, int, int], strict: int
 ) -> int:
     """Write the times of `size` words of a port from `index` on, `shift` later.
 
     What is not known is NEVER; with `strict` the answer is then UNKNOWN.
     """
     port, index, size, shift = span
-    n = 0
+    n: int = whole(0)
     if index < 0:
-        n = append(out, n, NEVER, 0, min(size, -index))
+        n = append_never(out, n, min(size, -index))
         size += index
         index = 0
     if size <= 0:
@@ -108,10 +109,10 @@ def gather(
         take = min(size, graph.unit[u, at.U_SIZE] - skip)
         if times.pieces[u] > 0:
             n = append_slice(out, n, times.segment[u], (times.pieces[u], skip, take, shift))
-        elif strict:
+        elif strict == 1:
             return UNKNOWN
         else:
-            n = append(out, n, NEVER, 0, take)
+            n = append_never(out, n, take)
         index += take
         size -= take
         e += 1
@@ -150,7 +151,7 @@ def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> 
     """Write the cycles from which a channel has space for each of a unit's words."""
     row, channel = graph.unit[u], graph.port[child]
     index = row[at.U_OUT_AT] - channel[at.P_SPACE]
-    return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), False)
+    return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), whole(0))
 
 
 @kernel
@@ -160,15 +161,15 @@ def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
     size = row[at.U_SIZE]
     here, n = 0, 0
     if row[at.U_KIND] == at.EDGE:
-        n = append(work[0], 0, row[at.U_START], row[at.U_STEP], size)
+        n = append(work[0], whole(0), row[at.U_START], row[at.U_STEP], size)
     else:
-        n = append(work[0], 0, NEVER, 0, size)
+        n = append_never(work[0], whole(0), size)
         for column in (at.U_IN, at.U_IN2):
             port = row[column]
             if port < 0:
                 continue
             source, shift = graph.port[port, at.P_SOURCE], graph.port[port, at.P_LATENCY]
-            k = gather(graph, times, work[2], (source, row[column + 1], size, shift), True)
+            k = gather(graph, times, work[2], (source, row[column + 1], size, shift), whole(1))
             if k < 0:
                 return k
             n = upper(work[1 - here], work[here], work[2], (n, k))
@@ -304,8 +305,8 @@ def update(graph: Graph, times: Times, u: int) -> int:
         for column in range(3):
             mine[i, column] = work[i, column]
     wake_followers(graph, times, u)
-    wake_sources(graph, times, u, at.U_IN)
-    wake_sources(graph, times, u, at.U_IN2)
+    for column in (at.U_IN, at.U_IN2):
+        wake_sources(graph, times, u, column)
     return True
 
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.datapath import do_memory, read_word, step_position, write_word
+from tilewright.simulator.engine.datapath import do_flat, read_word, step_position, write_word
 from tilewright.simulator.engine.task import load_operands
 from tilewright.simulator.engine.values import combine
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
-from tilewright.simulator.fast.jit import kernel
+from tilewright.simulator.fast.jit import kernel, whole
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
 from tilewright.simulator.store import Parts
@@ -98,14 +98,14 @@ def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) ->
 
 @kernel
 def do_stream(flow: Flow, thread: int) -> int:
-    """Do a whole operation with a queue; return the stream that it sent on, or NOBODY."""
+    """Do a whole operation one by one; return the stream that it sent on, or NOBODY."""
     store = flow.store
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
     arithmetic, kind = store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
     scalar = store[thread + at.T_SCALAR]
-    left = source_place(flow, thread, 1)
-    right = source_place(flow, thread, 2)
+    left = source_place(flow, thread, whole(1))
+    right = source_place(flow, thread, whole(2))
     dest = store[op + at.O_OPERANDS]
     place = thread + at.T_OPERANDS
     sends = store[dest + at.D_KIND] == at.FABRIC_OUT
@@ -152,6 +152,18 @@ def next_task(flow: Flow, i: int) -> bool:
 
 
 @kernel
+def is_flat(store: at.Table, op: int) -> bool:
+    """Return whether all operands are memory vectors of one dimension."""
+    if store[op + at.O_FABRIC] == 1:
+        return False
+    for which in range(3):
+        row = store[op + at.O_OPERANDS + which]
+        if row >= 0 and store[row + at.D_DIMENSIONS] != 1:
+            return False
+    return True
+
+
+@kernel
 def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
     """Do an operation; return the stack's height, or -1 if the element has to wait."""
     store = flow.store
@@ -166,8 +178,8 @@ def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
     store[thread + at.T_OP] = op
     if not load_operands(store, flow.memory, (e, thread), op):
         return top
-    if store[op + at.O_FABRIC] == 0:
-        do_memory(store, flow.memory, thread, 0)
+    if is_flat(store, op):
+        do_flat(store, flow.memory, thread)
         return top
     root = do_stream(flow, thread)
     return wake(flow, root, top) if root >= 0 else top
