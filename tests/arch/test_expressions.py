@@ -107,10 +107,10 @@ def test_other_values_stand_for_themselves() -> None:
     ],
 )
 def test_refusals(text: str, words: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ExpressionError) as caught:
         evaluate(text, NAMES, Where("f.yaml", 3, 4, "a.b"))
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert words in caught.value.what
     assert str(caught.value.where) == "f.yaml:3:4 (a.b)"
     assert len(str(caught.value)) < 700

@@ -123,7 +123,7 @@ def test_loading_and_flattening_are_quick(shared_data: Path, matmul: Scope) -> N
     flatten(load_arch(path), matmul)
     times = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         flatten(load_arch(path), matmul)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.02

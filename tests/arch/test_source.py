@@ -136,9 +136,9 @@ def test_what_is_refused_names_the_line(text: str, words: str, line: int) -> Non
 def test_a_yaml_bomb_is_one_clear_error() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30)]
-    start = time.perf_counter()
+    start = time.process_time()
     error = refusal("\n".join(lines))
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert "aliases" in error.what
     assert error.where is not None
     assert error.where.line == 6  # 9^6 > 400,000
@@ -169,9 +169,9 @@ def test_places_survive_another_process() -> None:
 
 def test_six_thousand_lines_are_quick() -> None:
     text = "".join(f"k{i}: {{a: [1, 2, x], b: 'y'}}\n" for i in range(6000))
-    start = time.perf_counter()
+    start = time.process_time()
     read(text)
-    assert time.perf_counter() - start < 1.5
+    assert time.process_time() - start < 1.5
 
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

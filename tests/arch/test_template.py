@@ -134,10 +134,10 @@ def test_what_a_template_may_not_do(
     tmp_path: Path, text: str, words: str, line: int | None
 ) -> None:
     write(tmp_path, {"self.yaml": text})
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SpecError) as caught:
         load_document(tmp_path / "self.yaml")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert words in caught.value.what
     assert caught.value.where is not None
     assert Path(caught.value.where.file) == tmp_path / "self.yaml"

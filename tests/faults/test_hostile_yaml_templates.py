@@ -58,9 +58,9 @@ def _run(folder: Path, seeds: range) -> Counter[str]:
         for _ in range(rng.randint(0, 2)):
             at = rng.randrange(len(text) + 1)
             text = text[:at] + rng.choice(PIECES) + text[at:]
-        start = time.perf_counter()
+        start = time.process_time()
         ends[_end(folder, text, seed)] += 1
-        assert time.perf_counter() - start < 2, f"seed {seed}"
+        assert time.process_time() - start < 2, f"seed {seed}"
     return ends
 
 
