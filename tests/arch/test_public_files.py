@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -116,14 +115,3 @@ def test_the_older_tpu_file_says_the_same_as_the_current_one(
             calls = {"read": 1e9, "write": 3e9, "compute": 1e9}
             if left.latency is not None and right.latency is not None:
                 assert left.latency(calls) == pytest.approx(right.latency(calls))
-
-
-def test_loading_and_flattening_are_quick(shared_data: Path, matmul: Scope) -> None:
-    path = shared_data / "accelforge" / "arches" / "tpu_v4i.yaml"
-    flatten(load_arch(path), matmul)
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        flatten(load_arch(path), matmul)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.02
