@@ -68,4 +68,9 @@ def scope_of(boundaries: Boundaries, room: Room, conventions: str) -> str:
     sliding = [e.name for e in workload.einsums if not is_simple(e)]
     if sliding and conventions != "accelforge":
         text += f"; in {', '.join(sliding)} no two tensors slide over the same loop"
+    if room.deeper and conventions != "accelforge":
+        text += (
+            "; a memory reserves the tile that its holder fills, also where the model would let it"
+            " keep less because only holders of deeper memories stand between it and its loop"
+        )
     return text

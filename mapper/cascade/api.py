@@ -62,14 +62,14 @@ def fused_search(
     plan = _plan(arch, workload)
     maker = TableMaker(boundaries, conventions, plan.room.capacity, goal != "energy")
     lone = LoneSolver(arch, workload, conventions, plan.room)
-    tables: list[tuple[Table | LoneTable, ...]] = [
-        (lone.table(einsum, goal),)
-        if einsum.is_copy
-        else tuple(maker.table(einsum, flat, number) for number, flat in enumerate(flats))
-        for einsum, flats in plan.runs
-    ]
     deadline = inf if budget is None else began + budget
     with no_collection():
+        tables: list[tuple[Table | LoneTable, ...]] = [
+            (lone.table(einsum, goal),)
+            if einsum.is_copy
+            else tuple(maker.table(einsum, flat, number) for number, flat in enumerate(flats))
+            for einsum, flats in plan.runs
+        ]
         graph = graph_of(steps_of(boundaries, tables))
         folded = LabelPass(graph, plan.room.capacity, VALUES[goal], deadline).solve()
     best = _best(folded, plan.room)

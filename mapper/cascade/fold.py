@@ -179,11 +179,16 @@ class RowIndex:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All keys with their edges. `reach[i][key]`: least (energy, latency) from the start to key
-    before Einsum i; `rest[i][key]`: from there to the end, inf if there is no way."""
+    """All keys with their edges.
+
+    `least[i][id(row)]`: the least energy and latency of a row; `reach[i][key]`: the least of both
+    from the start to key before Einsum i; `rest[i][key]`: from there to the end, inf if there is no
+    way.
+    """
 
     steps: tuple[Step, ...]
     edges: tuple[dict[Key, list[Edge]], ...]
+    least: tuple[dict[int, tuple[float, float]], ...]
     reach: tuple[dict[Key, tuple[float, float]], ...]
     rest: tuple[dict[Key, tuple[float, float]], ...]
 
@@ -197,10 +202,10 @@ def graph_of(steps: tuple[Step, ...]) -> Graph:
     """Walk the keys forwards, then the costs backwards."""
     reach: list[dict[Key, tuple[float, float]]] = [{START: (0.0, 0.0)}]
     edges: list[dict[Key, list[Edge]]] = []
-    for step in steps:
+    costs = tuple({id(row): row.least for row in step.rows} for step in steps)
+    for step, least in zip(steps, costs, strict=True):
         index = RowIndex(step)
         following: dict[Key, tuple[float, float]] = {}
-        least = {id(row): row.least for row in step.rows}
         edges.append({})
         for key, paid in reach[-1].items():
             edges[-1][key] = found = list(index.edges(key))
@@ -212,17 +217,17 @@ def graph_of(steps: tuple[Step, ...]) -> Graph:
                     min(known[1], paid[1] + cost[1]),
                 )
         reach.append(following)
-    return Graph(steps, tuple(edges), tuple(reach), _rest(steps, edges, reach))
+    return Graph(steps, tuple(edges), costs, tuple(reach), _rest(costs, edges, reach))
 
 
 def _rest(
-    steps: tuple[Step, ...],
+    costs: Sequence[dict[int, tuple[float, float]]],
     edges: Sequence[dict[Key, list[Edge]]],
     reach: Sequence[dict[Key, tuple[float, float]]],
 ) -> tuple[dict[Key, tuple[float, float]], ...]:
     rest = [dict.fromkeys(reach[-1], (0.0, 0.0))]
-    for number in range(len(steps) - 1, -1, -1):
-        least = {id(row): row.least for row in steps[number].rows}
+    for number in range(len(costs) - 1, -1, -1):
+        least = costs[number]
         below = rest[-1]
         here: dict[Key, tuple[float, float]] = {}
         for key, found in edges[number].items():

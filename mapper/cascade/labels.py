@@ -68,7 +68,6 @@ class LabelPass:
         self._value = value
         self._deadline = deadline
         self._limit = inf
-        self._least = [{id(r): r.least for r in step.rows} for step in graph.steps]
         self.labels = 0
 
     def solve(self) -> Folded:
@@ -117,19 +116,20 @@ class LabelPass:
         if time.monotonic() > self._deadline:
             raise OutOfTime
         number, step = place
-        rest = self._graph.rest[number + 1]
+        rest, least = self._graph.rest[number + 1], self._graph.least[number]
+        live = step.live_bits(key)
         paid = min(one.energy for one in labels), min(one.latency for one in labels)
-        for edge in self._graph.edges[number].get(key, ()):
-            row, target = edge
-            cost, more = self._least[number][id(row)], rest[target]
+        for row, target in self._graph.edges[number].get(key, ()):
+            cost, more = least[id(row)], rest[target]
             if self._hopeless(paid[0] + cost[0] + more[0], paid[1] + cost[1] + more[1]):
                 continue
-            room = Room(step, key, edge, self._capacity)
-            found = following.setdefault(target, [])
-            for label in labels:
-                found += room.joined(label, self._hopes(label, row, more))
-            if not found:
-                del following[target]
+            hopes = [(one, self._hopes(one, row, more)) for one in labels]
+            if not any(points for _, points in hopes):
+                continue
+            room = Room(step, key, (row, target), (live, self._capacity))
+            found = [new for label, points in hopes for new in room.joined(label, points)]
+            if found:
+                following.setdefault(target, []).extend(found)
 
     def _hopes(self, label: Label, row: Row, more: tuple[float, float]) -> list[int]:
         """Return the points of a row with which a label could still lead below the limit."""
@@ -148,16 +148,14 @@ class LabelPass:
 class Room:
     """What an edge does to the room in the shared memory."""
 
-    def __init__(self, step: Step, key: Key, edge: Edge, capacity: float) -> None:
+    def __init__(self, step: Step, key: Key, edge: Edge, room: tuple[float, float]) -> None:
         row, target = edge
         self._row = row
-        self._capacity = capacity
+        self._live, self._capacity = room
         self._depth = len(key[0])
         self._after = len(target[0])
         new = [(row.depths[i], row.sizes[i]) for i in step.new if row.depths[i] >= 0]
-        self._new = new
         self._all_new = sum(size for _, size in new)
-        self._live = step.live_bits(key)
         self._twice = held_twice(step, key, row)
         self._added = [
             sum(size for depth, size in new if depth < k) for k in range(1, len(row.loops) + 1)

@@ -16,11 +16,13 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 @dataclass(frozen=True, slots=True)
 class Room:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
-    there is none); `capacity`: its bits, inf when all tensors fit into it together."""
+    there is none); `capacity`: its bits, inf when all tensors fit into it together; `deeper`: there
+    are memories below it."""
 
     outer: str
     inner: str | None
     capacity: float
+    deeper: bool
 
 
 def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
@@ -37,10 +39,12 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
             instead="search without fusion",
         )
     if any(pair[1] is None for pair in found):
-        return Room(outer.name, None, inf)
+        return Room(outer.name, None, inf, False)
     inner = _one([pair[1] for pair in found if pair[1]], "second memory")
     needed = sum(_whole_bits(einsum, inner) for einsum, _ in runs)
-    return Room(outer.name, inner.name, inf if needed <= inner.size else inner.size)
+    counts = [sum(isinstance(c, Memory) for c in flat.components) for _, flat in runs]
+    capacity = inf if needed <= inner.size else inner.size
+    return Room(outer.name, inner.name, capacity, max(counts) > 2)
 
 
 def _one(memories: Sequence[Memory], what: str) -> Memory:

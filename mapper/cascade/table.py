@@ -39,6 +39,8 @@ class Row:
     @property
     def least(self) -> tuple[float, float]:
         """Least energy and least latency among the points."""
+        if len(self.points) == 1:
+            return self.points[0][0], self.points[0][1]
         return min(p[0] for p in self.points), min(p[1] for p in self.points)
 
 
