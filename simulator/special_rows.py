@@ -49,7 +49,6 @@ ON_CONTROL: Final = {
 }
 SCALAR_TYPES: Final = ("f32", "f16", "i16", "u16", "i32", "u32")
 """In the order of the engine's codes."""
-ZEROES: Final = {"first": 1, "second": 2}
 
 
 class Compiler(Protocol):
@@ -175,6 +174,9 @@ class SpecialRows:
         row[at.O_SPECIAL] = int(resolved.is_special)
         row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
         row[at.O_POINTER] = int(resolved.dest.letter == "p")
+        zero = resolved.dest.dsd.zero if isinstance(resolved.dest.dsd, Fabout) else ""
+        if zero:
+            row[at.O_ZERO] = 2 if zero == "second" and len(resolved.sources) > 1 else 1
         if op.index is not None:
             row[at.O_INDEX] = self.compiler.operand(Resolved("v", offset=op.index, is_counter=True))
         if op.result is not None:
@@ -325,7 +327,6 @@ def flags(operand: Resolved) -> int:
     if isinstance(dsd, Fabout):
         found |= at.SENDS_CONTROL if dsd.control else 0
         found |= at.ADVANCES if dsd.advance_switch else 0
-        found |= at.ZEROES << ZEROES[dsd.zero] if dsd.zero else 0
     return found
 
 

@@ -35,6 +35,7 @@ from tilewright.simulator.program import (
 )
 from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.validate_special import (
+    check_fabric_properties,
     check_load,
     check_map,
     check_ring,
@@ -180,6 +181,7 @@ def _check_fabric_dsd(code: ElementCode, dsd: Fabin | Fabout, where: str) -> Non
         raise ProgramError(
             f"{where}: {kind} queue {dsd.queue} is not bound to a color", value=dsd.queue
         )
+    check_fabric_properties(dsd, where)
     if not 1 <= dsd.extent <= MAX_FABRIC_EXTENT and dsd.extent != ENDLESS:
         raise ProgramError(
             f"{where}: a fabric extent is outside 1..{MAX_FABRIC_EXTENT}",

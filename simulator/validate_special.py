@@ -131,6 +131,8 @@ def check_tasks(code: ElementCode) -> None:
 
 
 def _check_arguments(task: Task, where: str) -> None:
+    if any(len(argument) != 2 for argument in task.arguments):
+        raise ProgramError(f"{where}: an argument is a counter and a dtype", value=task.arguments)
     bad = [dtype for _, dtype in task.arguments if dtype not in DTYPES]
     if bad:
         raise ProgramError(f"{where}: unknown dtype of an argument", value=bad[0])
@@ -143,6 +145,16 @@ def _check_arguments(task: Task, where: str) -> None:
             value=16 * words,
             instead="16 for a control task, 32 for a data task",
         )
+
+
+def check_fabric_properties(dsd: Fabin | Fabout, where: str) -> None:
+    """Refuse properties that exclude each other. Raises ProgramError."""
+    if not isinstance(dsd, Fabout):
+        return
+    if dsd.zero not in ("", "first", "second"):
+        raise ProgramError(f"{where}: zero names the first or the second source", value=dsd.zero)
+    if dsd.control and dsd.control_transform:
+        raise ProgramError(f"{where}: control and control_transform exclude each other")
 
 
 def check_ring(code: ElementCode, dsd: Circbuf | Fifo) -> None:
@@ -161,6 +173,10 @@ def check_ring(code: ElementCode, dsd: Circbuf | Fifo) -> None:
                 value=dsd.wraparound,
             )
         return
+    _check_fifo(code, dsd, where)
+
+
+def _check_fifo(code: ElementCode, dsd: Fifo, where: str) -> None:
     for action in (dsd.empty_action, dsd.full_action):
         if action not in FIFO_ACTIONS:
             raise ProgramError(

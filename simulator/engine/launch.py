@@ -8,7 +8,7 @@ from tilewright.simulator.engine.finish import finish
 from tilewright.simulator.engine.jit import kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.special import (
-    clear_sources,
+    clear_source,
     do_special,
     end_by_control,
     end_early,
@@ -288,6 +288,6 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
     store[thread + at.T_NEXT] = now + max(1, pace)
     if store[thread + at.T_LEFT] == 0:
         save_positions(store, e, thread)
-        clear_sources(store, memory, thread)
+        clear_source(store, memory, thread)
         finish(store, e, thread, now)
     return BUSY

@@ -185,7 +185,8 @@ O_POINTER: Final = 26  # 1 if the destination is a pointer to a scalar
 O_RUNS: Final = 27  # behind the counters of elements: of its runs, if special
 O_MAP: Final = 28  # counters of the result and the two arguments of @map
 O_MAP_BITS: Final = 31  # their bits, negative with a sign
-O_WIDTH: Final = 34
+O_ZERO: Final = 34  # the source that is cleared at the end, 0 for none
+O_WIDTH: Final = 35
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
 ENDLESS: Final = 0x7FFF
 """Extent of an operation that does not end by itself."""
@@ -227,10 +228,8 @@ MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
     INDEXED,
     TRANSFORMS,
     FIFO_TYPED,
-    ZEROES,
-) = (1 << bit for bit in range(6))
-"""Flags of an operand. FIFO_TYPED: a register that may hold a FIFO that gets full or empty.
-ZEROES << 1 and << 2: the first, the second source is cleared at the end."""
+) = (1 << bit for bit in range(5))
+"""Flags of an operand. FIFO_TYPED: a register that may hold a FIFO that gets full or empty."""
 
 # A FIFO in the memory of an element.
 (

@@ -104,22 +104,20 @@ def put_special(
 
 
 @kernel
-def clear_sources(store: Table, memory: Memory, thread: int) -> None:
-    """Set the memory vectors of sources that a fabout zeroes to zero, at the operation's end."""
-    for which in range(1, 3):
-        row = store[thread + at.T_ROWS + which]
-        if row < 0 or store[store[thread + at.T_ROWS] + at.D_FLAGS] & (at.ZEROES << which) == 0:
-            continue
-        if store[row + at.D_KIND] != at.MEMORY:
-            continue
-        column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
-        store[column] = store[thread + at.T_ORIGIN + which]
-        for i in range(1, at.T_OPERAND_WIDTH):
-            store[column + i] = 0
-        store[row + at.D_WRITES] += store[thread + at.T_EXTENT]
-        for _ in range(store[thread + at.T_EXTENT]):
-            write_word(memory, store[column], store[row + at.D_WIDE], 0)
-            step_special(store, thread, which)
+def clear_source(store: Table, memory: Memory, thread: int) -> None:
+    """Set the memory vector of the source that a fabout zeroes to zero, at the operation's end."""
+    which = store[store[thread + at.T_OP] + at.O_ZERO]
+    row = store[thread + at.T_ROWS + which]
+    if which == 0 or row < 0 or store[row + at.D_KIND] != at.MEMORY:
+        return
+    column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+    store[column] = store[thread + at.T_ORIGIN + which]
+    for i in range(1, at.T_OPERAND_WIDTH):
+        store[column + i] = 0
+    store[row + at.D_WRITES] += store[thread + at.T_EXTENT]
+    for _ in range(store[thread + at.T_EXTENT]):
+        write_word(memory, store[column], store[row + at.D_WIDE], 0)
+        step_special(store, thread, which)
 
 
 @kernel

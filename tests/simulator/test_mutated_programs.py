@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, random_case
+from special_programs import special_case
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.machine import Machine
@@ -56,7 +57,8 @@ def changed(node: Any, path: tuple[Any, ...], rng: np.random.Generator) -> Any:
 def mutated(seed: int) -> Case:
     """Return a random program with one to three changes."""
     rng = np.random.default_rng(seed)
-    case = random_case(int(rng.integers(1 << 30)))
+    draw = special_case if rng.integers(2) else random_case
+    case = draw(int(rng.integers(1 << 30)))
     program = case.program
     for _ in range(int(rng.integers(1, 4))):
         paths = places(program)
