@@ -15,6 +15,7 @@ from tilewright.mapper.cascade.api import fused_search
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Mapping, Sequential, Storage
 from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import load_workload
 
 METRICS = {"ENERGY": "energy", "LATENCY": "latency", "ENERGY_DELAY_PRODUCT": "edp"}
@@ -72,6 +73,40 @@ def test_reservations_at_every_depth(
     arch = simple(shared_data, 100, bits)
     result = fused_search(arch, chain(12, sizes), conventions="accelforge")
     assert result.certificate.value == energy
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes", "energy"),
+    [
+        (1024, (1024, 1024, 1024, 1024), 1.5113922806e-3),
+        (1024, (2048, 4096, 1024, 2048), 7.3856156959e-3),
+        (2048, (512, 2048, 1024, 4096), 6.7870885151e-3),
+        (1024, (2048, 4096, 1024), 6.346653041e-3),
+    ],
+)
+def test_chains_on_a_small_tpu(
+    shared_data: Path, rows: int, sizes: tuple[int, ...], energy: float
+) -> None:
+    """lattice-dp.md §3 and §8.7: tpu_v4i with 2 MiB and 64 KiB; the capacity binds."""
+    text = (shared_data / "accelforge/arches/tpu_v4i.yaml").read_text()
+    text = text.replace("1024*1024*128*8", "1024*1024*2*8").replace("1024*1024*4*8", "1024*64*8")
+    result = fused_search(load_arch(text), chain(rows, sizes), conventions="accelforge")
+    assert result.certificate.value == pytest.approx(energy, rel=1e-9)
+
+
+def test_decoder_layer_of_gpt3_on_tpu_v4i(shared_data: Path) -> None:
+    """Ten Einsums, one of them a copy, two kinds of compute; a token at a time."""
+    folder = shared_data / "accelforge"
+    variables = {"BATCH_SIZE": 1, "DECODE": True, "N_NEW_TOKENS": 1, "N_CACHED_TOKENS": 255}
+    workload = load_workload(
+        folder / "workloads/transformers/gpt/gpt3_6.7B.yaml", variables=variables
+    )
+    arch = load_arch(folder / "arches/tpu_v4i.yaml")
+    result = fused_search(arch, workload, conventions="accelforge")
+    unfused = search(arch, workload, conventions="accelforge")
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value < unfused.certificate.value
+    assert "copies (I) are mapped alone" in result.certificate.scope
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
