@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
-from tilewright.simulator.dsd import Fabin, Fabout, Mem1d, Mem4d
+from tilewright.simulator.dsd import Buffer, Element, Fabin, Fabout, Immediate, Mem1d, Mem4d, Ref
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.program import (
     Activate,
@@ -21,11 +21,12 @@ from tilewright.simulator.program import (
     Instruction,
     Loop,
     Program,
+    Queue,
     Set,
     Task,
     Unblock,
 )
-from tilewright.simulator.routes import EdgeInput, EdgeOutput, Route
+from tilewright.simulator.routes import Color, EdgeInput, EdgeOutput, Route
 
 KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     kind: frozenset(names.split())
@@ -43,6 +44,12 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (Activate, "task"),
         (Block, "task"),
         (Unblock, "task"),
+        (Buffer, "name dtype shape address"),
+        (Queue, "id color"),
+        (Color, "name id"),
+        (Ref, "dsd offset"),
+        (Element, "buffer index"),
+        (Immediate, "value"),
         (Mem1d, "name buffer extent stride offset"),
         (Mem4d, "name buffer extents strides offset"),
         (Fabin, "name queue extent"),
@@ -60,11 +67,18 @@ def check_program(program: Program) -> None:
     _check(program, KNOWN[Program])
     for code in program.codes:
         _check(code, CODE)
-        for named in (*code.dsds, *code.tasks):
+        for named in (*code.buffers, *code.dsds, *code.tasks):
             _check_known(named)
         for task in code.tasks:
             for instruction in _instructions(task.body):
                 _check_known(instruction)
+                if isinstance(instruction, DsdOperation):
+                    for operand in (instruction.dest, *instruction.sources):
+                        _check_known(operand)
+        for queue in (*code.input_queues, *code.output_queues):
+            _check_known(queue)
+    for color in program.colors:
+        _check_known(color)
     for part in (*program.routes, *program.edge_inputs, *program.edge_outputs):
         _check_known(part)
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from engines import differences, fair_changes, pipeline
+from engines import differences, duplex, fair_changes, pipeline
 from grids import candidates
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +65,12 @@ def test_chains_broadcasts_contention(seed: int, profile_seed: int) -> None:
     both(random_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, SEEDS)
+def test_threads_side_by_side(seed: int, profile_seed: int) -> None:
+    both(duplex(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
+
+
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, SEEDS)
 def test_any_profile(seed: int, profile_seed: int) -> None:
@@ -96,7 +102,13 @@ def shares(cases: list[tuple[Case, Profile]]) -> Counter[str]:
 def test_share_of_pipelines() -> None:
     generic = load_profile("generic")
     found = shares([(pipeline(seed), generic) for seed in range(60)])
-    assert found["granted"] >= 45, found
+    assert found["granted"] >= 55, found
+
+
+def test_share_of_threads_side_by_side() -> None:
+    found = shares([(duplex(seed), load_profile("generic")) for seed in range(60)])
+    assert found["granted"] >= 20, found
+    assert found["two threads of an element want the datapath at once"] >= 10, found
 
 
 def test_share_of_candidates() -> None:

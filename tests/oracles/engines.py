@@ -167,3 +167,36 @@ def _send(rng: np.random.Generator, task: TaskBuilder, receives: bool) -> None:
         task.op(*slow)
     else:
         task.op("fmovs", "out", "all_s")
+
+
+def duplex(seed: int) -> Case:
+    """One element receives on a microthread while it sends: sometimes both want the datapath."""
+    rng = np.random.default_rng(seed)
+    b = ProgramBuilder("duplex", 1, 1)
+    x, y = b.color("x"), b.color("y")
+    code = b.code("main")
+    received, sent = (int(n) for n in rng.integers(1, 30, 2))
+    for name, words in (("x", received), ("v", sent)):
+        code.buffer(name, "f32", words)
+        code.mem1d(f"all_{name}", name, words)
+    code.input_queue(0, x)
+    code.fabin("in", 0, received)
+    code.output_queue(1, y)
+    code.fabout("out", 1, sent)
+    main = code.task("main", entry=True)
+    main.start("fmovs", "all_x", "in", activate="after")
+    if rng.integers(2):
+        main.set("n", 0)
+    if rng.integers(2):
+        main.op("fmacs", "out", "all_v", "all_v", 0.5)
+    else:
+        main.op("fmovs", "out", "all_v")
+    code.task("after").op("fnegs", "all_x", "all_x")
+    b.place("main", Area(0, 0))
+    b.route(x, Area(0, 0), rx="N", tx="R")
+    b.route(y, Area(0, 0), rx="R", tx="E")
+    pace, start = int(rng.integers(1, 6)), int(rng.integers(0, 40))
+    b.edge_input(EdgeInput("x", "N", 0, 1, x, "f32", received, pace, start))
+    b.edge_output(EdgeOutput("y", "E", 0, 1, y, "f32", sent))
+    data = {"v": values(rng, "f32", (1, 1, sent))}
+    return Case(b.build(), data, {}, {"x": values(rng, "f32", (1, received))})
