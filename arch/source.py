@@ -9,7 +9,7 @@ limited.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError, Where
@@ -40,6 +40,7 @@ class Document:
     data: object
     root: Mark
     marks: Marks = field(repr=False)
+    files: tuple[str, ...] = field(default=(), compare=False)  # with those that it includes
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the places with their containers: an id means nothing in another process."""
@@ -111,7 +112,7 @@ def load_document(
         from tilewright.arch.template import load_template
 
         return load_template(name, text, variables or {})
-    return build_document(text, SourceMap(name))
+    return replace(build_document(text, SourceMap(name)), files=(name,))
 
 
 def build_document(

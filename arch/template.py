@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,7 +33,8 @@ _MARKER = re.compile(f"{_OPEN}([0-9]+):([0-9]+){_CLOSE}")
 def load_template(name: str, text: str, variables: Mapping[str, object]) -> Document:
     """Render `text` and read the YAML that comes out; places refer to the files as written."""
     session = _Session(name)
-    return session.document(_File(session, name, text, ()), dict(variables))
+    document = session.document(_File(session, name, text, ()), dict(variables))
+    return replace(document, files=tuple(dict.fromkeys(file for file, _ in session.files)))
 
 
 class _Session:

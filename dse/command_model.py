@@ -103,12 +103,16 @@ def map_command(  # noqa: PLR0913, PLR0917 (one per option)
 
 def _load(arch: str, workload: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     from tilewright.arch.load import load_arch
+    from tilewright.dse.settings import check_used
     from tilewright.dse.shipped import find_file
     from tilewright.mapper.workload import load_workload
 
     here = Path.cwd()
-    machine = load_arch(find_file(arch, "hardware", here), variables=settings)
-    return machine, load_workload(find_file(workload, "workloads", here), variables=settings)
+    files = find_file(arch, "hardware", here), find_file(workload, "workloads", here)
+    machine = load_arch(files[0], variables=settings)
+    work = load_workload(files[1], variables=settings)
+    check_used(settings, files)
+    return machine, work
 
 
 def _score_text(document: Mapping[str, Any]) -> str:

@@ -70,12 +70,15 @@ def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> Study
     and of its workload. SpecError with file and line for what does not hold.
     """
     from tilewright.arch.source import load_document
+    from tilewright.dse.settings import check_used
     from tilewright.dse.study_reader import StudyReader
 
     fields, variables = _split(settings or {})
     document = load_document(path, variables=variables)
     reader = StudyReader(document, path.resolve().parent)
-    return reader.read(fields, variables)
+    spec = reader.read(fields, variables)
+    check_used(variables, (path, Path(spec.arch.file), Path(spec.workload.file)))
+    return spec
 
 
 def load_stored_study(path: Path) -> StudySpec:

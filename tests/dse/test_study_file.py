@@ -76,6 +76,7 @@ def test_what_is_wrong_is_said_with_its_line(toy, tmp_path, old, new, words, lin
 
 def test_set_replaces_fields_and_gives_variables(toy, tmp_path):
     path = toy.write_study(tmp_path)
+    path.write_text(path.read_text() + "# a variable called SCALE\n")
     spec = load_study(
         path,
         {
@@ -92,6 +93,8 @@ def test_set_replaces_fields_and_gives_variables(toy, tmp_path):
     assert spec.baselines[0].point["mapping.up.tile"] == 16
     with pytest.raises(SpecError, match="no item `7`"):
         load_study(path, {"objectives.7.metric": "energy"})
+    with pytest.raises(SpecError, match="no file here has a variable SCAEL"):
+        load_study(path, {"SCAEL": 2})
 
 
 def test_differing_keys_go_down_into_mappings():
