@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,26 @@ def test_decoder_layer_of_gpt3_on_tpu_v4i(shared_data: Path) -> None:
     assert result.certificate.kind == "optimal"
     assert result.certificate.value < unfused.certificate.value
     assert "copies (I) are mapped alone" in result.certificate.scope
+
+
+@pytest.mark.nightly
+def test_prefill_of_gpt3_at_real_size(shared_data: Path) -> None:
+    """lattice-dp.md §8.7 gives 29590714056704, with the input of V, K and Q counted three times
+    where all three hold it above shared loops; here one copy serves them."""
+    folder = shared_data / "accelforge"
+    variables = {"BATCH_SIZE": 1, "DECODE": False, "N_NEW_TOKENS": 2048}
+    workload = load_workload(
+        folder / "workloads/transformers/gpt/gpt3_6.7B.yaml", variables=variables
+    )
+    copies = frozenset(e.name for e in workload.einsums if e.is_copy)
+    kept = tuple(e for e in workload.einsums if e.name not in copies)
+    result = fused_search(
+        simple(shared_data, 100, 256 * 1024 * 1024),
+        replace(workload, einsums=kept),
+        conventions="accelforge",
+    )
+    assert result.certificate.kind == "optimal"
+    assert 0.998 * 29590714056704 < result.certificate.value <= 29590714056704
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
