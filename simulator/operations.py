@@ -9,7 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-MOVE, ADD, SUB, MUL, FMA, MAX, NEG, ABS = range(8)
+(
+    MOVE,
+    ADD,
+    SUB,
+    MUL,
+    FMA,
+    MAX,
+    NEG,
+    ABS,
+    AND,
+    OR,
+    XOR,
+    SLL,
+    SLR,
+    SAR,
+    CLZ,
+    CTZ,
+    POPCNT,
+    H2S,
+    S2H,
+    H2X,
+    S2X,
+    X2H,
+    X2S,
+    FMA_HS,
+) = range(24)
 """Arithmetic of an operation, the second key of the engine's dispatch."""
 
 UNARY: Final = ("DD", "pD", "Dv")
@@ -28,6 +53,8 @@ class Operation:
     forms: tuple[str, ...]
     counts_as: str
     """The action that one element counts as: move, add, multiply or mac."""
+    mixed: tuple[tuple[str, ...], ...] = ()
+    """The dtypes of each operand, destination first, where they differ."""
 
     @property
     def dtype(self) -> str:
@@ -58,9 +85,35 @@ def _rows() -> tuple[Operation, ...]:
         ("fmacs", FMA, ("f32",), ("DDDv",), "mac"),
         ("fmach", FMA, ("f16",), ("DDDv",), "mac"),
     ]
-    return tuple(
+    bits = (("and16", AND), ("or16", OR), ("xor16", XOR))
+    shifts = (("sll16", SLL), ("slr16", SLR), ("sar16", SAR))
+    table += [(name, code, int16, BINARY_INT, "add") for name, code in (*bits, *shifts)]
+    counting = (("clz", CLZ), ("ctz", CTZ), ("popcnt", POPCNT))
+    table += [(name, code, int16, ("DD", "Dv"), "add") for name, code in counting]
+    plain = tuple(
         Operation(name, code, arithmetic, dtypes, forms, counts)
         for code, (name, arithmetic, dtypes, forms, counts) in enumerate(table)
+    )
+    return plain + _mixed_rows(len(plain))
+
+
+def _mixed_rows(first: int) -> tuple[Operation, ...]:
+    """Return the operations whose operands differ in type; @as truncates to zero (wse.md §2.2)."""
+    h, s, x = ("f16",), ("f32",), ("i16", "u16")
+    unary: tuple[str, ...] = ("DD", "Dv")
+    to_int = (*unary, "pv")
+    rows = [
+        ("fh2s", H2S, (s, h), unary, "move"),
+        ("fs2h", S2H, (h, s), unary, "move"),
+        ("fh2xp16", H2X, (x, h), to_int, "move"),
+        ("fs2xp16", S2X, (x, s), to_int, "move"),
+        ("xp162fh", X2H, (h, x), unary, "move"),
+        ("xp162fs", X2S, (s, x), unary, "move"),
+        ("fmachs", FMA_HS, (s, s, h, h), ("DDDv",), "mac"),
+    ]
+    return tuple(
+        Operation(name, first + i, arithmetic, mixed[0], forms, counts, mixed)
+        for i, (name, arithmetic, mixed, forms, counts) in enumerate(rows)
     )
 
 

@@ -342,7 +342,10 @@ class _CodeCompiler:
             return self.operand(scalar), 0
         if self.special.sends_control(resolved):
             return -1, int(scalar.value)
-        return -1, bits_of(scalar.value, self._dtype(resolved), where)
+        dtype = self._dtype(resolved)
+        if resolved.operation.mixed:
+            dtype = resolved.operation.mixed[1 + resolved.sources.index(scalar)][0]
+        return -1, bits_of(scalar.value, dtype, where)
 
     def _thread(self, resolved: ResolvedOperation, where: str) -> int:
         fabric = self.special.first_fabric(resolved, where)

@@ -11,7 +11,29 @@ import numpy as np
 
 from tilewright.simulator.engine.jit import inline_kernel, kernel
 from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, Word
-from tilewright.simulator.operations import ABS, ADD, FMA, MOVE, MUL, NEG, SUB
+from tilewright.simulator.operations import (
+    ABS,
+    ADD,
+    AND,
+    CLZ,
+    FMA,
+    FMA_HS,
+    H2S,
+    H2X,
+    MOVE,
+    MUL,
+    NEG,
+    OR,
+    POPCNT,
+    S2H,
+    S2X,
+    SAR,
+    SLL,
+    SLR,
+    SUB,
+    X2H,
+    XOR,
+)
 
 
 @inline_kernel
@@ -127,6 +149,74 @@ def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 
 @kernel
+def count_bits(arithmetic: int, value: int) -> Word:
+    """Return leading zeros, trailing zeros or ones of 16 bits."""
+    ones = leading = trailing = 0
+    for i in range(16):
+        ones += value >> i & 1
+        if value >> i == 0:
+            leading += 1
+        if value & ((1 << (i + 1)) - 1) == 0:
+            trailing += 1
+    if arithmetic == POPCNT:
+        return ones
+    return leading if arithmetic == CLZ else trailing
+
+
+@kernel
+def combine_bits(arithmetic: int, a: int, b: int) -> Word:
+    """Return a bit operation on 16 bits; shifts by 16 and more give what shifting on gives."""
+    if arithmetic == AND:
+        return a & b
+    if arithmetic == OR:
+        return a | b
+    if arithmetic == XOR:
+        return a ^ b
+    by = min(b, 16)
+    if arithmetic == SLL:
+        return (a << by) & 0xFFFF
+    if arithmetic == SLR:
+        return a >> by
+    return (((a ^ 0x8000) - 0x8000) >> by) & 0xFFFF
+
+
+@kernel
+def to_int16(value: float) -> Word:
+    """Truncate to zero; beyond the range the nearest end, NaN gives 0."""
+    if value != value:  # noqa: PLR0124 (true for NaN)
+        return 0
+    return np.int64(min(max(np.float64(value), -32768.0), 32767.0)) & 0xFFFF
+
+
+@kernel
+def convert(arithmetic: int, a: int) -> Word:
+    """Return a value in another type."""
+    if arithmetic == H2S:
+        return bits_of(f16_to_f32(a & 0xFFFF))
+    if arithmetic == S2H:
+        return f32_to_f16(f32_of(a))
+    if arithmetic == H2X:
+        return to_int16(f16_to_f32(a & 0xFFFF))
+    if arithmetic == S2X:
+        return to_int16(f32_of(a))
+    number = np.float32(((a & 0xFFFF) ^ 0x8000) - 0x8000)
+    return f32_to_f16(number) if arithmetic == X2H else bits_of(number)
+
+
+@kernel
+def combine_other(arithmetic: int, a: int, b: int, scalar: int) -> Word:
+    """Return a bit operation, a conversion, or f32 + f16 * f16."""
+    if arithmetic <= SAR:
+        return combine_bits(arithmetic, a & 0xFFFF, b & 0xFFFF)
+    if arithmetic <= POPCNT:
+        return count_bits(arithmetic, a & 0xFFFF)
+    if arithmetic < FMA_HS:
+        return convert(arithmetic, a)
+    product = f16_to_f32(b & 0xFFFF) * f16_to_f32(scalar & 0xFFFF)
+    return bits_of(f32_of(a) + np.float32(product))
+
+
+@kernel
 def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
     """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
     a, b, scalar = operands
@@ -135,6 +225,8 @@ def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
     if arithmetic in (NEG, ABS):
         sign = 0x80000000 if kind == TYPE_F32 else 0x8000
         return a ^ sign if arithmetic == NEG else a & (sign - 1)
+    if arithmetic > ABS:
+        return combine_other(arithmetic, a & 0xFFFFFFFF, b, scalar)
     if kind == TYPE_F32:
         return combine_f32(arithmetic, a, b, scalar)
     if kind == TYPE_F16:

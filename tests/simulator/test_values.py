@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, TYPE_INT16
 from tilewright.simulator.engine.values import combine, f16_to_f32, f32_to_f16, fma_f32
+from tilewright.simulator.machine import Machine
 from tilewright.simulator.operations import ADD, FMA, MUL, SUB
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.routes import Area
 
 F32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 F16 = st.floats(width=16, allow_nan=False, allow_infinity=False)
@@ -111,3 +116,80 @@ def test_two_operand_arithmetic_equals_numpy(
 def test_int16_wraps(a: int, b: int) -> None:
     assert combine(ADD, TYPE_INT16, (a, b, 0)) == (a + b) % 65536
     assert combine(SUB, TYPE_INT16, (a, b, 0)) == (a - b) % 65536
+
+
+def run_operation(name: str, dtypes: tuple[str, ...], sources: list[np.ndarray]) -> np.ndarray:  # type: ignore[type-arg]
+    """Run a DSD operation on vectors; a scalar operand is a vector of one."""
+    b = ProgramBuilder(name, 1, 1)
+    code = b.code("main")
+    words = max(source.size for source in sources)
+    operands: list[object] = []
+    for number, (dtype, source) in enumerate(zip(dtypes[1:], sources, strict=True)):
+        code.buffer(f"s{number}", dtype, source.size)
+        code.mem1d(f"v{number}", f"s{number}", source.size)
+        is_scalar = source.size == 1 and words > 1
+        operands.append(code.element(f"s{number}") if is_scalar else f"v{number}")
+    code.buffer("out", dtypes[0], words)
+    code.mem1d("all", "out", words)
+    code.task("main", entry=True).op(name, "all", *operands)  # type: ignore[arg-type]
+    b.place("main", Area(0, 0))
+    memory = {f"s{n}": source[None, None] for n, source in enumerate(sources)}
+    result = Machine(b.build(), load_profile("wse3-sdk-sim")).run(memory=memory)
+    return np.asarray(result.memory["out"][0, 0])
+
+
+BITS: dict[str, Any] = {
+    "and16": np.bitwise_and,
+    "or16": np.bitwise_or,
+    "xor16": np.bitwise_xor,
+    "sll16": np.left_shift,
+    "slr16": np.right_shift,
+}
+
+
+@pytest.mark.parametrize("name", sorted(BITS))
+def test_bit_operations(name: str) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 1 << 16, (2, 40), dtype=np.uint16)
+    b = b % 16 if name.startswith("s") else b
+    found = run_operation(name, ("u16", "u16", "u16"), [a, b])
+    np.testing.assert_array_equal(found, BITS[name](a, b))
+
+
+def test_arithmetic_shift_keeps_the_sign() -> None:
+    a = np.array([-32768, -5, 5, 32767, -1], dtype=np.int16)
+    by = np.array([3, 1, 1, 15, 20], dtype=np.int16)
+    found = run_operation("sar16", ("i16", "i16", "i16"), [a, by])
+    assert found.tolist() == [-4096, -3, 2, 0, -1]
+
+
+def test_counting_bits() -> None:
+    a = np.array([0, 1, 0x8000, 0xFFFF, 0x0F10], dtype=np.uint16)
+    texts = [f"{value:016b}" for value in a.tolist()]
+    assert run_operation("popcnt", ("u16", "u16"), [a]).tolist() == [t.count("1") for t in texts]
+    leading = [len(t) - len(t.lstrip("0")) for t in texts]
+    assert run_operation("clz", ("u16", "u16"), [a]).tolist() == leading
+    trailing = [len(t) - len(t.rstrip("0")) for t in texts]
+    assert run_operation("ctz", ("u16", "u16"), [a]).tolist() == trailing
+
+
+def test_conversions() -> None:
+    x = np.array([11.2, -10.8, 0.5, -0.5, 1e-8, 2048.5], dtype=np.float32)
+    h = x.astype(np.float16)
+    for name, source, dtypes in (("fs2xp16", x, ("i16", "f32")), ("fh2xp16", h, ("i16", "f16"))):
+        assert run_operation(name, dtypes, [source]).tolist() == [11, -10, 0, 0, 0, 2048]
+    np.testing.assert_array_equal(run_operation("fs2h", ("f16", "f32"), [x]), h)
+    np.testing.assert_array_equal(run_operation("fh2s", ("f32", "f16"), [h]), h.astype(np.float32))
+    i = np.array([-32768, -1, 0, 2049, 32767], dtype=np.int16)
+    np.testing.assert_array_equal(run_operation("xp162fs", ("f32", "i16"), [i]), i)
+    np.testing.assert_array_equal(run_operation("xp162fh", ("f16", "i16"), [i]), i.astype("f2"))
+
+
+def test_mixed_multiply_add_adds_in_f32() -> None:
+    rng = np.random.default_rng(2)
+    a = rng.standard_normal(30).astype(np.float32)
+    b = rng.standard_normal(30).astype(np.float16)
+    scalar = np.array([1.37], dtype=np.float16)
+    found = run_operation("fmachs", ("f32", "f32", "f16", "f16"), [a, b, scalar])
+    product = b.astype(np.float32) * scalar.astype(np.float32)
+    np.testing.assert_array_equal(found, a + product)

@@ -84,5 +84,5 @@ def test_a_share_that_does_not_divide_says_so() -> None:
 
 def test_a_tile_that_does_not_fit_gives_the_numbers() -> None:
     found = candidate(matmul(64, 256, 256), 2, 2, shard_x="k", shard_y="n")
-    with pytest.raises(InfeasibleMapping, match="with 24576 free words is too small: buffer B"):
+    with pytest.raises(InfeasibleMapping, match="with 49152 free bytes is too small: buffer B"):
         lower(found)
