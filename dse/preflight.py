@@ -7,6 +7,7 @@ from dataclasses import fields
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.inputs import architecture, workload
+from tilewright.dse.space import Dimension
 from tilewright.dse.study import StudySpec
 
 
@@ -42,7 +43,8 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
     from tilewright.mapper.candidate import GridChoices
 
     choices = [field.name for field in fields(GridChoices)]
-    for path in spec.space.paths:
+    for dimension in spec.space.dimensions:
+        path = dimension.path
         if not path.startswith("mapping."):
             continue
         if spec.model != "simulated":
@@ -58,9 +60,23 @@ def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
                 value=choice,
                 instead=did_you_mean(choice, choices) or None,
             )
+        _check_values(dimension, choice)
         if einsum not in ("*", *einsums):
             raise SpecError(
                 f"the knob {path} names no Einsum of the workload",
                 value=einsum,
                 instead=did_you_mean(einsum, einsums) or None,
             )
+
+
+def _check_values(dimension: Dimension, choice: str) -> None:
+    from tilewright.mapper.candidate import GridChoices
+
+    for value in dimension.values:
+        text = value if isinstance(value, int | str) else str(value)
+        try:
+            GridChoices.of({choice: text})
+        except TilewrightError as error:
+            raise SpecError(
+                f"the knob {dimension.path}: {error.what}", instead=error.instead
+            ) from None

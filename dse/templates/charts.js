@@ -91,8 +91,8 @@ function axisTitles(x, y, xTitle, yTitle) {
   const note = (scale) => (scale.log ? ", log scale" : "");
   const xText = xTitle + better(byId("axis-x").value) + note(x), yText = yTitle + better(byId("axis-y").value) + note(y);
   return [
-    el("text", { class: "axis-title", x: SIZE.width - SIZE.right, y: SIZE.height - 12, "text-anchor": "end" }, `${xText} →`),
-    el("text", { class: "axis-title", x: 4, y: 14 }, `↑ ${yText}`),
+    el("text", { class: "axis-title", x: SIZE.width - SIZE.right, y: SIZE.height - 12, "text-anchor": "end" }, xText),
+    el("text", { class: "axis-title", x: 4, y: 14 }, yText),
   ];
 }
 

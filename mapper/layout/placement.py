@@ -65,7 +65,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """The buffers of one memory of `capacity` words, in order of address."""
+    """The buffers of one memory of `capacity` 16-bit words, in order of address."""
 
     capacity: int
     buffers: tuple[Buffer, ...] = ()
@@ -96,10 +96,10 @@ class MemoryMap:
         base = -(-self.used // align) * align
         buffer = Buffer(name, base, size, copies)
         if buffer.end > self.capacity:
-            tiles = f"{copies} × {size}" if copies > 1 else f"{size}"
+            tiles = f"{copies} × {2 * size}" if copies > 1 else f"{2 * size}"
+            left = max(0, self.capacity - base)
             raise InfeasibleMapping(
-                f"buffer {name} needs {tiles} words, "
-                f"{self.capacity - base} of {self.capacity} are left",
+                f"buffer {name} needs {tiles} bytes, {2 * left} of {2 * self.capacity} are left",
                 instead="a larger grid, a smaller tile, or single buffers",
             )
         return MemoryMap(self.capacity, (*self.buffers, buffer))

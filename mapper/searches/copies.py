@@ -33,7 +33,7 @@ class CopySearch:
             if any(access.relevance(v) != "relevant" for v in space.einsum.bounds):
                 raise UnsupportedFeature(
                     f"{space.einsum.name} is a copy that repeats or slides over {access.tensor}",
-                    instead="use the exhaustive or the random search",
+                    instead="from Python: search(..., method=RandomSearch(samples=…, seed=…))",
                 )
         deadline = float("inf") if budget is None else began + budget
         best, count, _ = best_of(_mappings(space), space, goal, deadline)

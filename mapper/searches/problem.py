@@ -17,7 +17,7 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import matters
 from tilewright.mapper.searches.metrics import Leak
 
-_INSTEAD = "use the exhaustive or the random search: they ask the model for every mapping"
+_INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…)) asks the model itself"
 
 
 def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:

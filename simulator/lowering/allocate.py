@@ -27,7 +27,7 @@ def allocate(candidate: Candidate, reserved_bytes: int = 0) -> MemoryMap:
             placed = placed.place(tensor.name, size, tensor.copies, ALIGN_WORDS)
         except InfeasibleMapping as error:
             raise InfeasibleMapping(
-                f"{memory.name} with {capacity} free words is too small: {error.what}",
+                f"{memory.name} with {2 * capacity} free bytes is too small: {error.what}",
                 instead=error.instead,
             ) from error
     return placed

@@ -53,7 +53,7 @@ def test_a_map_grows_aligned_and_refuses_what_does_not_fit() -> None:
     memory = MemoryMap(100).place("w", 33).place("x", 10, copies=2, align=8)
     assert memory.buffer("x") == Buffer("x", 40, 10, 2)
     assert memory.used == 60
-    with pytest.raises(InfeasibleMapping, match="buffer z needs 50 words, 40 of 100 are left"):
+    with pytest.raises(InfeasibleMapping, match="buffer z needs 100 bytes, 80 of 200 are left"):
         memory.place("z", 50)
 
 
