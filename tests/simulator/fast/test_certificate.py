@@ -1,6 +1,8 @@
 """When the fast engine vouches for a result, and that its errors are the reference engine's."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,6 +169,13 @@ def test_runs_are_independent() -> None:
     assert first.cycles == again.cycles
     assert first.memory["v"].tobytes() == again.memory["v"].tobytes()
     assert first.memory["v"][0, 0].tolist() == [3.0] * 5
+
+
+def test_the_example_on_the_page_runs(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (root / "docs" / "fast_engine.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(block, "docs/fast_engine.md", "exec"), {})
+    assert "granted=True" in capsys.readouterr().out
 
 
 def test_the_subset_knows_the_examples() -> None:
