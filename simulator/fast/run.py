@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast import subset
 from tilewright.simulator.fast.checks import check_links, check_threads
+from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.outcome import (
@@ -23,7 +24,7 @@ from tilewright.simulator.fast.outcome import (
     events,
     fill_store,
 )
-from tilewright.simulator.fast.script import Code, Script, ScriptWalker
+from tilewright.simulator.fast.script import Script, ScriptWalker
 from tilewright.simulator.fast.solve import (
     SOLVED,
     TOO_FINE,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.store import Parts
 from tilewright.simulator.tables import CodeLayout
@@ -78,22 +79,6 @@ class _State:
     touched: dict[int, tuple[list[Span], list[Span]]] = field(default_factory=dict)
     """Words that these read and write."""
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
-
-
-class Code:
-    """The words of a store that hold code, as plain numbers, by their addresses."""
-
-    def __init__(self, store: at.Table, parts: Parts) -> None:
-        self.header: list[int] = store[: at.S_WIDTH].tolist()
-        self.first = parts.operation.start
-        self.words: list[int] = store[self.first : parts.task.end].tolist()
-
-    def __getitem__(self, address: int) -> int:
-        return self.words[address - self.first]
-
-    def row(self, address: int, width: int) -> list[int]:
-        """Return consecutive words."""
-        return self.words[address - self.first : address - self.first + width]
 
 
 class ScriptWalker:
@@ -180,12 +165,9 @@ class ScriptWalker:
 
     def _task(self, task: int) -> None:
         self.tasks.append(task)
+        self._cycles(self.store.header[at.K_SWITCH])  # before the task's start (engine/task.py)
         if self.every:
-            # The time of the switch counts before the task's start (engine/task.py).
-            self._cycles(self.store.header[at.K_SWITCH])
             self.events.append((BEGIN, task, 0))
-        else:
-            self._cycles(self.store.header[at.K_SWITCH])
         first = self.parts.task.start + self.layout.first_task + task
         pc = self.store[first]
         while self.store[pc] != at.I_END:
