@@ -12,6 +12,7 @@ from tilewright.dse.command_model import evaluate_command, map_command
 from tilewright.dse.command_study import simulate_command, study_group
 from tilewright.dse.command_validate import validate_command
 from tilewright.dse.console import Commands, say
+from tilewright.dse.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
 
@@ -60,6 +61,7 @@ def main() -> NoReturn:
     except Exception as error:
         _report_defect(error)
         sys.exit(1)
+    ignore_from_now_on()  # nothing is left but the end of the interpreter
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import click
 from tilewright.dse.console import emit, json_option, parse_settings, say, settings_option
 
 if TYPE_CHECKING:
+    import threading
+
     from tilewright.dse.runner import StudyResult
 
 _WORKERS = click.option(
@@ -90,10 +93,11 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     spec = load_study(path, values)
     directory = out or _free_directory(Path("runs") / spec.name)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
-    with watcher_for(spec) as watcher:
-        how = Execution(workers or _cpus(), watcher)
-        result = start_study(spec, directory, how, study_file=path, settings=values)
-    _conclude(result, as_json)
+    with _stopping(directory) as stop:
+        with watcher_for(spec) as watcher:
+            how = Execution(workers or _cpus(), watcher, stop=stop)
+            result = start_study(spec, directory, how, study_file=path, settings=values)
+        _conclude(result, as_json)
 
 
 @study_group.command("resume")
@@ -110,9 +114,10 @@ def resume_command(directory: Path, workers: int | None, as_json: bool) -> None:
     run = RunDirectory.open(directory)
     if code_changed(run):
         say("note: Tilewright has changed since this run began; later trials may differ for it")
-    with watcher_for(load_study(directory / SPEC)) as watcher:
-        result = resume_study(directory, Execution(workers or _cpus(), watcher))
-    _conclude(result, as_json)
+    with _stopping(directory) as stop:
+        with watcher_for(load_study(directory / SPEC)) as watcher:
+            result = resume_study(directory, Execution(workers or _cpus(), watcher, stop=stop))
+        _conclude(result, as_json)
 
 
 @study_group.command("report")
@@ -156,8 +161,16 @@ def simulate_command(directory: Path, trial: int | None, out: Path | None, as_js
         click.echo(answer.text())
 
 
+def _stopping(directory: Path) -> AbstractContextManager[threading.Event]:
+    from tilewright.dse.interrupts import leave_at_once, stop_on_signals
+    from tilewright.dse.rundir import RunDirectory
+
+    return stop_on_signals(lambda: leave_at_once(directory, RunDirectory(directory).exists))
+
+
 def _conclude(result: StudyResult, as_json: bool) -> None:
     from tilewright.dse.conclusion import conclusion
+    from tilewright.dse.interrupts import resume_hint
     from tilewright.dse.rundir import REPORT
     from tilewright.dse.runner import EXIT_CODES
 
@@ -175,7 +188,7 @@ def _conclude(result: StudyResult, as_json: bool) -> None:
         click.echo(conclusion(result.spec, result.trials))
         click.echo(f"report: {path / REPORT}")
     if result.ending == "interrupted":
-        say(f"interrupted; go on with: tilewright study resume {path}")
+        say(resume_hint(path))
     click.get_current_context().exit(EXIT_CODES[result.ending])
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.evaluator import Attempt, Evaluator, attempt
+from tilewright.dse.interrupts import ignore_from_now_on, unheard
 from tilewright.dse.space import Point
 
 Note = Callable[[int, int], None]
@@ -50,6 +50,7 @@ class Workers(AbstractContextManager["Workers"]):
         from joblib import Parallel
 
         self._evaluator = evaluator
+        _start_trackers()
         # One design per task: a task takes milliseconds to seconds. No threads inside of workers.
         self._parallel: Any = Parallel(
             n_jobs=count, batch_size=1, pre_dispatch="all", return_as="generator"
@@ -73,9 +74,12 @@ class Workers(AbstractContextManager["Workers"]):
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         try:
-            answers = self._parallel(
-                delayed(_in_worker)(self._evaluator, point) for point in points
-            )
+            # Ctrl-C reaches the whole process group; the coordinator decides, the workers finish.
+            # Here joblib starts the workers, and the thread that may start others in their place.
+            with unheard():
+                answers = self._parallel(
+                    delayed(_in_worker)(self._evaluator, point) for point in points
+                )
             return _noted(answers, len(points), note)
         except TerminatedWorkerError as error:
             raise WorkerLost(
@@ -98,7 +102,28 @@ def _noted(answers: Iterable[Attempt], count: int, note: Note) -> list[Attempt]:
 
 
 def _in_worker(evaluator: Evaluator, point: Point) -> Attempt:
-    # Ctrl-C reaches the whole process group; the coordinator decides, the workers finish.
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_from_now_on()  # where the signals could not be blocked
     return attempt(evaluator, point)
+
+
+def _start_trackers() -> None:
+    """Start the two processes that remove what a killed run leaves, to do so without warnings.
+
+    They are started here, for the one of Python 3.11 unblocks the signals of its caller: had it to
+    be started together with the first worker, that worker would hear them.
+    """
+    from multiprocessing import resource_tracker as python_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+    before = os.environ.get("PYTHONWARNINGS")
+    quiet = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = quiet if not before else f"{before},{quiet}"
+    try:
+        python_tracker.ensure_running()
+        loky_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before

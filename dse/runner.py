@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from tilewright.dse.environment import Keys, code_hash, describe, file_hashes
 from tilewright.dse.evaluator import Evaluator
 from tilewright.dse.evaluators import make_evaluator
 from tilewright.dse.front import summarize
+from tilewright.dse.interrupts import INTERRUPTED, stop_on_signals
 from tilewright.dse.loop import Setting, Watcher, explore, shown_in_detail
 from tilewright.dse.pool import Pool, make_pool
 from tilewright.dse.preflight import preflight
@@ -24,7 +23,7 @@ from tilewright.dse.rundir import FRONT, SPEC, RunDirectory, RunError, pretty_js
 from tilewright.dse.study import StudySpec, differing_keys, load_study
 
 Ending = Literal["done", "nothing feasible", "interrupted"]
-EXIT_CODES: Mapping[Ending, int] = {"done": 0, "nothing feasible": 3, "interrupted": 130}
+EXIT_CODES: Mapping[Ending, int] = {"done": 0, "nothing feasible": 3, "interrupted": INTERRUPTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,15 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How to run: number of worker processes, who watches, and the model (None: the study's)."""
+    """How to run: number of worker processes, who watches, and the model (None: the study's).
+
+    `stop`: ends the run after the batch in which it is set (None: Ctrl-C and SIGTERM do).
+    """
 
     workers: int = 1
     watcher: Watcher | None = None
     evaluator: Evaluator | None = None
+    stop: threading.Event | None = None
 
 
 def start_study(
@@ -111,7 +114,7 @@ def spec_text(spec: StudySpec) -> str:
 def _run(spec: StudySpec, run: RunDirectory, how: Execution) -> StudyResult:
     evaluator = how.evaluator or make_evaluator(spec)
     setting = Setting(spec, evaluator, Keys(spec), how.watcher or _Silent())
-    with _stop_on_signals() as stop, make_pool(evaluator, how.workers) as pool:
+    with _stopping(how) as stop, make_pool(evaluator, how.workers) as pool:
         trials = explore(setting, run, pool, stop.is_set)
         _complete_details(spec, run, pool, trials)
     return _finish(spec, run, trials)
@@ -149,27 +152,12 @@ class _Silent:
 
 
 @contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C (or SIGTERM) finish the batch; the second one stops at once."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
+def _stopping(how: Execution) -> Iterator[threading.Event]:
+    if how.stop is not None:
+        yield how.stop
         return
-
-    def handle(*_: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-        # Not print(): a signal may come in the middle of one.
-        os.write(2, b"\nfinishing the batch; once more stops at once\n")
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, handle) for number in numbers]
-    try:
+    with stop_on_signals() as stop:
         yield stop
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 __all__ = [

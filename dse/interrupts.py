@@ -1,0 +1,98 @@
+"""Ctrl-C: the first one finishes the batch, the second one ends at once; workers do not hear it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+INTERRUPTED = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+def resume_hint(directory: Path) -> str:
+    """Return the words that say how an interrupted run goes on."""
+    import shlex
+
+    return f"interrupted; go on with: tilewright study resume {shlex.quote(str(directory))}"
+
+
+@contextmanager
+def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[threading.Event]:
+    """Let the first Ctrl-C (or SIGTERM) set the event, and the second one call `at_once`.
+
+    Where `at_once` is None or returns, KeyboardInterrupt is raised. Outside of the main thread no
+    signal is heard and the event stays unset.
+    """
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def handle(*_: object) -> None:
+        if stop.is_set():
+            if at_once is not None:
+                at_once()
+            raise KeyboardInterrupt
+        stop.set()
+        # Not print(): a signal may come in the middle of one.
+        os.write(2, b"\nfinishing the batch; once more stops at once\n")
+
+    before = [signal.signal(number, handle) for number in _SIGNALS]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(_SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Block the signals in this thread.
+
+    Processes and threads that start meanwhile inherit that for good; here they are only delayed.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # not on this platform: workers ignore them later
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore_from_now_on() -> None:
+    """Ignore the signals in this process, also those that are blocked and wait."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def leave_at_once(directory: Path, exists: Callable[[], bool]) -> NoReturn:
+    """End this process and its workers now; whole batches in trials.jsonl are safe.
+
+    No exception: one that is raised inside of joblib ends in tracebacks of its threads.
+    """
+    from multiprocessing import active_children
+
+    for worker in active_children():
+        if worker.pid is not None:
+            _kill(worker.pid)
+    words = resume_hint(directory) if exists() else "interrupted"
+    cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
+    os.write(2, f"{cursor}\n{words}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+    except ProcessLookupError:  # it has ended meanwhile
+        return

@@ -1,0 +1,124 @@
+"""Ctrl-C at any moment of `study run`: the first one finishes the batch, the second one leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tilewright.dse.evaluator import Outcome
+from tilewright.dse.pool import Workers
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+COMMAND = [sys.executable, "-c", "from tilewright.dse.command import main; main()"]
+SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=4", "--trials", "12"]
+BATCH = 4
+
+
+def start(folder):
+    return subprocess.Popen(
+        [*COMMAND, "study", "run", "wafer_matvec", *SMALL, "--workers", "2", "--out", "my run"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=folder,
+    )
+
+
+def members(group):
+    """The living processes of a group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, number = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:  # it has just ended
+            continue
+        if int(number) == group and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_for_members(process, count):
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if len(members(process.pid)) >= count:
+            return
+    pytest.fail(f"never saw {count} processes: {process.communicate()}")
+
+
+# The coordinator and two trackers make three; the fourth and the fifth are the workers.
+@pytest.mark.parametrize(("count", "delay"), [(2, 0), (3, 0), (4, 0), (5, 0), (5, 0.3)])
+def test_ctrl_c_while_the_workers_start(tmp_path, count, delay):
+    process = start(tmp_path)
+    wait_for_members(process, count)
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    answer, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors + answer
+    assert errors.rstrip().endswith("go on with: tilewright study resume 'my run'")
+    lines = (tmp_path / "my run" / "trials.jsonl").read_text().count("\n")
+    assert lines in (0, BATCH)
+    assert lines == BATCH or count < 4, "a batch that has begun is finished"
+    assert (tmp_path / "my run" / "report.html").exists()
+
+
+def test_second_ctrl_c_leaves_at_once_and_quietly(tmp_path):
+    process = start(tmp_path)
+    wait_for_members(process, 5)
+    for _ in range(2):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.2)
+    answer, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert answer == ""
+    words = [line for line in errors.splitlines() if line]
+    assert words[-1] == "interrupted; go on with: tilewright study resume 'my run'"
+    assert len(words) == 3, errors
+    deadline = time.monotonic() + 10
+    while members(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not members(process.pid), "no worker stays behind"
+    assert not list(Path("/dev/shm").glob(f"*loky-{process.pid}-*"))
+    resumed = subprocess.run(
+        [*COMMAND, "study", "resume", "my run", "--workers", "1"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert resumed.returncode == 0, resumed.stderr
+
+
+def blocked(status):
+    """The signals that a thread blocks, from its status file."""
+    (line,) = [line for line in status.read_text().splitlines() if line.startswith("SigBlk:")]
+    mask = int(line.split()[1], 16)
+    return {number for number in range(1, 65) if mask >> (number - 1) & 1}
+
+
+def test_workers_and_what_starts_them_again_do_not_hear_signals():
+    class Masks:
+        def evaluate(self, point):
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            return Outcome({"blocked": float({signal.SIGINT, signal.SIGTERM} <= set(mask))})
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    old = {thread.ident for thread in threading.enumerate()}
+    with Workers(Masks(), 2) as pool:
+        answers = pool.evaluate([{}] * 4, lambda done, count: None)
+        threads = {
+            thread.name: blocked(Path(f"/proc/self/task/{thread.native_id}/status"))
+            for thread in threading.enumerate()
+            if thread.ident not in old
+        }
+    assert [attempt.outcome.metrics for attempt in answers] == [{"blocked": 1.0}] * 4
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    managers = [mask for name, mask in threads.items() if "Manager" in name]
+    assert managers, threads
+    assert all({signal.SIGINT, signal.SIGTERM} <= mask for mask in managers)
