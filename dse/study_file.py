@@ -79,7 +79,7 @@ class BaselineItem(SpecModel):
 class StudyFile(SpecModel):
     """A question about hardware and mapping, and how to search for the answer."""
 
-    name: StrictStr
+    name: StrictStr  # names a folder below runs/, too: study_reader checks it
     question: StrictStr = ""
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
     arch: ArchFile

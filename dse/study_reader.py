@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +19,7 @@ from tilewright.dse.study import Baseline, Source, StudySpec, replaced
 from tilewright.dse.study_file import ArchFile, BaselineItem, InputFile, KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine")
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 _MAX_VALUES = 1_000_000
 
 
@@ -38,6 +40,7 @@ class StudyReader:
 
         data = replaced(self._document.data, fields)
         file = parse(StudyFile, self._document, data=data)
+        self._check_name(file.name)
         space = Space(tuple(self._dimension(path, knob) for path, knob in file.space.items()))
         sources = {
             "arch": self._source(file.arch, "arch", variables),
@@ -73,6 +76,17 @@ class StudyReader:
 
     def _where(self, *path: str | int) -> Where:
         return self._document.where(path)
+
+    def _check_name(self, name: str) -> None:
+        """A run directory is called after the study: its name must not lead anywhere else."""
+        if not _NAME.fullmatch(name):
+            raise SpecError(
+                "the name of a study has at most 100 letters (A-Z, a-z), digits, `_`, `-` and `.`,"
+                " and no dot at its start",
+                where=self._where("name"),
+                value=name,
+                instead=f"name: {re.sub(r'[^A-Za-z0-9_-]+', '_', name).strip('_') or 'study'}",
+            )
 
     def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> Source:
         values = item.values if isinstance(item, ArchFile) else {}

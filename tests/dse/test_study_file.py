@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tilewright.arch.errors import SpecError
@@ -112,3 +114,22 @@ def test_defaults_follow_the_number_of_objectives(toy, tmp_path):
         )
     )
     assert (several.sampler, one.sampler) == ("nsga2", "tpe")
+
+
+BAD_NAMES = ["../../../esc", "/tmp/esc", "..", ".hidden", "a/b", "a\\b", "", "a b", "ü", "x" * 101]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_is_a_path_is_refused_with_its_line(toy, tmp_path, name):
+    path = toy.write_study(tmp_path, toy.STUDY.replace("name: toy", f"name: {json.dumps(name)}", 1))
+    with pytest.raises(SpecError, match="the name of a study") as caught:
+        load_study(path)
+    assert (caught.value.where.file, caught.value.where.line) == (str(path), 1)
+    with pytest.raises(SpecError, match="the name of a study"):
+        load_study(toy.write_study(tmp_path), {"name": name})
+
+
+@pytest.mark.parametrize("name", ["toy", "Toy-2.1_b", "_x", "9"])
+def test_plain_names_are_kept(toy, tmp_path, name):
+    path = toy.write_study(tmp_path, toy.STUDY.replace("name: toy", f'name: "{name}"', 1))
+    assert load_study(path).name == name
