@@ -11,7 +11,7 @@ import click
 from tilewright.dse.command_model import evaluate_command, map_command
 from tilewright.dse.command_study import simulate_command, study_group
 from tilewright.dse.command_validate import validate_command
-from tilewright.dse.console import Commands, say
+from tilewright.dse.console import Commands, os_error_text, say
 from tilewright.dse.interrupts import ignore_from_now_on
 
 _HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
@@ -58,11 +58,19 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the reader of our output has gone; that is no error of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:  # of our own output: /dev/full, a closed descriptor
+        _end_of_output(error)
     except Exception as error:
         _report_defect(error)
         sys.exit(1)
     ignore_from_now_on()  # nothing is left but the end of the interpreter
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_of_output(error: OSError) -> NoReturn:
+    say(f"error: {os_error_text(error)}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered has no place
+    sys.exit(2)
 
 
 def _report_defect(error: Exception) -> None:

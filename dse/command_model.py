@@ -8,7 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from tilewright.dse.console import emit, json_option, parse_settings, settings_option
+from tilewright.dse.console import (
+    check_writable,
+    emit,
+    json_option,
+    parse_settings,
+    settings_option,
+)
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -69,6 +75,8 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
 @click.option("--objective", type=click.Choice(["energy", "latency", "edp"]), default="energy",
               show_default=True, help="What to minimize (edp: energy × latency).")  # fmt: skip
 @click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only.")
+@click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
 @conventions_option()
 @settings_option()
 @json_option()
@@ -77,24 +85,30 @@ def map_command(  # noqa: PLR0913, PLR0917 (one per option)
     workload: str,
     objective: str,
     einsum: str | None,
+    save: Path | None,
     conventions: str,
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Find the best mapping of a workload on an architecture, with a certificate.
 
-    The mapping is printed as a loop nest; with --json it is the text of a mapping file, which
-    `tilewright evaluate` takes.
+    The mapping is printed as a loop nest. --save writes it as a mapping file, which `tilewright
+    evaluate` takes; --json prints one JSON document, in which `mapping` is the text of that file.
 
     \b
     Examples:
-      tilewright map --arch tpu_v4i --workload matmul.yaml
+      tilewright map --arch tpu_v4i --workload matmul.yaml --save best.yaml
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
     """
     from tilewright.dse.mapping_answer import find_mapping
+    from tilewright.dse.rundir import write_atomically
 
     machine, work = _load(arch, workload, parse_settings(settings))
+    if save is not None:
+        check_writable(save)
     answer = find_mapping(machine, work, (objective, einsum, conventions))
+    if save is not None:
+        write_atomically(save, answer.mapping_file())
     if as_json:
         emit(answer.document())
     else:
@@ -125,6 +139,8 @@ def _score_text(document: Mapping[str, Any]) -> str:
         ranked = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
         lines += ["", f"{metric} by part:"]
         lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked]
+    if document["notes"]:
+        lines += ["", *(f"note: {note}" for note in document["notes"])]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -86,3 +87,23 @@ class Commands(click.Group):
         except TilewrightError as error:
             say(f"error: {error}")
             context.exit(error.exit_code)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            say(f"error: {os_error_text(error)}")
+            context.exit(2)
+
+
+def os_error_text(error: OSError) -> str:
+    """Return what the system refused: the reason, and the path if it has one."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{reason}: {error.filename}" if error.filename else reason
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError now if a file cannot be written at `path` later; nothing stays of the trial."""
+    existed = path.exists()
+    with path.open("ab"):
+        pass
+    if not existed:
+        path.unlink()

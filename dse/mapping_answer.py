@@ -23,10 +23,14 @@ class MappingAnswer:
     objective: str
     seconds: float
 
-    def document(self) -> dict[str, Any]:
-        """Return the answer as JSON data; `mapping` is the text of a mapping file."""
+    def mapping_file(self) -> str:
+        """Return the best mapping as the text of a mapping file."""
         from tilewright.mapper.mapping_file import dump_mapping
 
+        return dump_mapping(self.result.best.mapping)
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as JSON data; `mapping` is the text of a mapping file."""
         score, proof = self.result.best.score, self.result.certificate
         return {
             "objective": self.objective,
@@ -41,7 +45,7 @@ class MappingAnswer:
                 "gap": proof.gap if math.isfinite(proof.gap) else None,
                 "scope": proof.scope,
             },
-            "mapping": dump_mapping(self.result.best.mapping),
+            "mapping": self.mapping_file(),
             "seconds": round(self.seconds, 6),
             "templates": self.result.statistics.templates,
             "states": self.result.statistics.states,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.arch.names import did_you_mean
+from tilewright.dse.console import check_writable
 from tilewright.dse.evaluators import make_evaluator
 from tilewright.dse.record import Trial, front_of
 from tilewright.dse.rundir import SPEC, RunDirectory, RunError, write_atomically
 from tilewright.dse.runner import check_unchanged
 from tilewright.dse.simulated import Run, SimulatedEvaluator, total_metrics
+from tilewright.dse.space import Value
 from tilewright.dse.study import load_study
 from tilewright.dse.units import label, quantity
 
@@ -60,18 +64,31 @@ class Answer:
         return "\n".join(lines)
 
 
-def rerun(directory: Path, number: int | None, out: Path | None) -> Answer:
+def rerun(
+    directory: Path,
+    number: int | None,
+    out: Path | None,
+    changes: Mapping[str, Value] | None = None,
+) -> Answer:
     """Execute trial `number` (None: the first of the front) of a run again.
 
-    RunError: no such trial, a trial that cannot be built, or a study that is not simulated.
+    `changes`: values for knobs of the trial's point, any that the model takes. RunError: no such
+    trial or knob, a trial that cannot be built, or a study that is not simulated.
     """
+    if out is not None:
+        check_writable(out)
     run = RunDirectory.open(directory)
     spec = load_study(directory / SPEC)
     check_unchanged(run, spec)
     evaluator = make_evaluator(spec)
     if not isinstance(evaluator, SimulatedEvaluator):
         raise RunError(f"the study in {directory} is {spec.model}: nothing was simulated")
-    trial = _chosen(run.trials(), number, front_of(run.trials(), spec.objectives))
+    changes = changes or {}
+    trials = run.trials()
+    trial = _chosen(trials, number, front_of(trials, spec.objectives))
+    if trial.status not in ("feasible", "violates") and not changes:
+        raise RunError(f"trial {trial.number} cannot be built: {trial.reason}")
+    trial = replace(trial, point=_changed(trial, changes))
     shown = None if out is not None else 0
     runs = replace(evaluator, shown_elements=shown).runs(trial.point)
     if out is not None:
@@ -101,6 +118,16 @@ def perfetto_events(runs: list[Run]) -> dict[str, Any]:
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
+def _changed(trial: Trial, changes: Mapping[str, Value]) -> dict[str, Value]:
+    for key in changes:
+        if key not in trial.point:
+            raise RunError(
+                f"--set {key}: trial {trial.number} has no such knob",
+                instead=did_you_mean(key, trial.point) or f"one of: {', '.join(trial.point)}",
+            )
+    return {**trial.point, **changes}
+
+
 def _chosen(trials: list[Trial], number: int | None, front: list[Trial]) -> Trial:
     if number is None:
         if not front:
@@ -108,6 +135,4 @@ def _chosen(trials: list[Trial], number: int | None, front: list[Trial]) -> Tria
         return front[0]
     if number >= len(trials):
         raise RunError(f"the run has no trial {number}", instead=f"0 to {len(trials) - 1}")
-    if trials[number].status not in ("feasible", "violates"):
-        raise RunError(f"trial {number} cannot be built: {trials[number].reason}")
     return trials[number]

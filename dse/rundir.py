@@ -58,6 +58,11 @@ class RunDirectory:
                 f"{path} is not the directory of a run (it has no {SPEC} or {ENVIRONMENT})",
                 instead="the directory that `tilewright study run` printed",
             )
+        if not (path / TRIALS).exists():
+            raise RunError(
+                f"{path / TRIALS} is missing: the run has lost its trials",
+                instead="put it back, or start a new run in another directory",
+            )
         return run
 
     def exists(self) -> bool:
@@ -152,13 +157,21 @@ def pretty_json(value: object) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a whole file or nothing."""
-    draft = path.with_name(f".{path.name}.draft")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    """Write a whole file or nothing; a device or a pipe is written to as it is."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        draft = path.with_name(f".{path.name}.draft")
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        if error.filename is None:  # a full device does not say which one it is
+            error.filename = str(path)
+        raise
 
 
 def _read_json(path: Path) -> dict[str, Any]:

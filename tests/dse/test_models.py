@@ -120,6 +120,46 @@ def test_map_and_evaluate_agree(files):
     assert "compute up" in run("map", "--arch", "arch.yaml", "--workload", "work.yaml").stdout
 
 
+def test_a_saved_mapping_costs_what_was_found(files):
+    place = ("--arch", "arch.yaml", "--workload", "work.yaml")
+    done = run("map", *place, "--save", "saved.yaml", "--json")
+    answer = json.loads(done.stdout)
+    assert Path("saved.yaml").read_text() == answer["mapping"]
+    score = json.loads(run("evaluate", *place, "--mapping", "saved.yaml", "--json").stdout)
+    assert score["energy"] == answer["energy"] == answer["value"]
+    assert json.loads(run("validate", "saved.yaml", "--json").stdout)[0]["kind"] == "mapping"
+    help_text = " ".join(run("map", "--help").stdout.split())
+    assert "--save writes it as a mapping file" in help_text
+    assert "--json prints one JSON document" in help_text
+
+
+CHAIN = """\
+workload:
+  rank_sizes: {M: 4, N0: 4, N1: 4}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "T1[m, n1] = T0[m, n0] * W0[n0, n1]", renames: {input: T0, weight: W0, output: T1}}
+  - {einsum: "T2[m, n0] = T1[m, n1] * W1[n1, n0]", renames: {input: T1, weight: W1, output: T2}}
+"""
+
+
+def test_evaluate_prints_the_notes_of_the_score(files):
+    place = ("--arch", "arch.yaml", "--workload", "work.yaml")
+    assert run("map", *place, "--save", "one.yaml").exit_code == 0
+    assert "note:" not in run("evaluate", *place, "--mapping", "one.yaml").stdout
+    Path("work.yaml").write_text(CHAIN)
+    done = run("map", *place, "--save", "two.yaml")
+    assert done.exit_code == 0, done.stderr
+    text = Path("two.yaml").read_text()
+    assert "!Sequential" in text
+    Path("two.yaml").write_text(text.replace("!Sequential", "!Pipeline"))
+    given = ("evaluate", *place, "--mapping", "two.yaml")
+    notes = json.loads(run(*given, "--json").stdout)["notes"]
+    assert notes
+    lines = run(*given).stdout.splitlines()
+    assert [line for line in lines if line.startswith("note: ")] == [f"note: {n}" for n in notes]
+
+
 def test_set_reaches_architecture_and_workload(files):
     def area(lanes):
         done = run("map", "--arch", "arch.yaml", "--workload", "work.yaml", "--json",
@@ -202,6 +242,25 @@ def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
     events = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X"}
     assert run("simulate", "1", "--trial", "99").exit_code == 2
+    _check_changed_knobs(best)
+
+
+def _check_changed_knobs(best):
+    """`simulate --set` executes the design with other knobs, and only with knobs that it has."""
+    point = best["point"]
+    other = 4 if point["arch.variables.GridX"] == 2 else 2
+    key = "arch.variables.GridX"
+    done = run("simulate", "1", "--json", "--set", f"{key}={other}")
+    changed = json.loads(done.stdout)
+    assert changed["point"] == {**point, key: other}
+    assert changed["metrics"]["elements"] == other * point["arch.variables.GridY"]
+    assert all(einsum["checked"] for einsum in changed["einsums"])
+    same = json.loads(run("simulate", "1", "--json", "--set", f"{key}={point[key]}").stdout)
+    assert same["metrics"] == best["metrics"]
+    wrong = run("simulate", "1", "--set", "mapping.key.tlie=4")
+    assert wrong.exit_code == 2
+    assert "did you mean mapping.key.tile?" in wrong.stderr
+    assert run("simulate", "1", "--set", "mapping.key.tile=abc").exit_code == 2
 
 
 @pytest.mark.parametrize(
