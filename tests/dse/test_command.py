@@ -46,7 +46,8 @@ workload:
 @pytest.fixture
 def study(toy, tmp_path, monkeypatch):
     """A study file whose model is the toy; the working directory is its folder."""
-    path = toy.write_study(tmp_path)
+    # The preflight knows the choices of real mappings; the toy has one of its own.
+    path = toy.write_study(tmp_path, toy.STUDY.replace("two_phase, tree]", "two_phase]"))
     (tmp_path / "arch.yaml").write_text(SIMPLE_ARCH)
     (tmp_path / "workload.yaml").write_text(SIMPLE_WORKLOAD)
     monkeypatch.setattr("tilewright.dse.runner.make_evaluator", lambda spec: toy.ToyModel())
