@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from tilewright.dse.evaluator import Outcome
 from tilewright.dse.pool import Workers
@@ -108,6 +109,7 @@ def test_workers_and_what_starts_them_again_do_not_hear_signals():
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
             return Outcome({"blocked": float({signal.SIGINT, signal.SIGTERM} <= set(mask))})
 
+    get_reusable_executor().shutdown(wait=True)  # workers that another test has left
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     old = {thread.ident for thread in threading.enumerate()}
     with Workers(Masks(), 2) as pool:
