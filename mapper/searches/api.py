@@ -73,7 +73,7 @@ def _objective(name: str) -> Objective:
 
 def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
-    scope = f"mappings of {einsum.name} with even tiles{_sliding(solved.space)}"
+    scope = f"mappings of {einsum.name} with even tiles{_left_out(solved.space)}"
     if solved.space.backed:
         names = ", ".join(sorted(solved.space.backed))
         scope += f" that keep {names} in {_outermost(solved.space)}, unfused with other Einsums"
@@ -84,16 +84,25 @@ def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
     return SearchResult(best, (best,), certificate, solver.statistics)
 
 
-def _sliding(space: Mapspace) -> str:
-    """Say what the search leaves out where the model lets neighbouring holders slide together."""
+def _left_out(space: Mapspace) -> str:
+    """Say what the search leaves out where the default model lets tiles shrink further.
+
+    There, neighbouring holders may slide together over a loop, and a tile may stream past a holder
+    of a deeper memory that stands between it and its loop.
+    """
+    if space.conventions == "accelforge":
+        return ""
     partial = [
         access.tensor
         for access in space.einsum.accesses
         if any(access.relevance(v) == "partial" for v in space.einsum.bounds)
     ]
-    if len(partial) < 2 or space.conventions == "accelforge":
-        return ""
-    return f" in which no two of {', '.join(partial)} slide over the same loop"
+    limits = []
+    if len(partial) >= 2:
+        limits.append(f"no two of {', '.join(partial)} slide over the same loop")
+    if sum(isinstance(component, Memory) for component in space.flat.components) >= 3:
+        limits.append("no tile streams past a holder of a deeper memory")
+    return " in which " + " and ".join(limits) if limits else ""
 
 
 def _certificate(goal: Goal, value: float, bound: tuple[float, bool], scope: str) -> Certificate:
@@ -122,7 +131,7 @@ def _many(solver: Solver, goal: Goal) -> SearchResult:
         proven = all(solved.proven for solved in chosen)
     best = _joined(solver, chosen)
     front = _front([best, *(_joined(solver, parts) for parts in corners if parts is not chosen)])
-    slides = "".join(dict.fromkeys(_sliding(solved.space) for solved in chosen))
+    slides = "".join(dict.fromkeys(_left_out(solved.space) for solved in chosen))
     scope = (
         f"unfused mappings with even tiles{slides}: every tensor that Einsums share is kept whole"
         f" in the outermost memory, {_outermost(chosen[0].space)}; fused mappings are not in it"
