@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 from tilewright.arch.check import check_fields
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.names import close_names, did_you_mean
+from tilewright.arch.names import did_you_mean
 from tilewright.arch.schema import parse
 from tilewright.arch.source import DocPath, Document, Tagged, load_document
 from tilewright.arch.spec import BRANCHES, LEAVES, OLD_TAGS, ArchSpec, CostTableSpec
+from tilewright.arch.toplevel import check_top_level
 from tilewright.arch.tree import Arch, Node
 
 if TYPE_CHECKING:
     from tilewright.arch.estimate import Estimator
-
-_TOP_LEVEL = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
 
 
 def load_arch(
@@ -35,10 +34,7 @@ def load_arch(
 
 def build_arch(document: Document, given: Mapping[str, object]) -> Arch:
     """Check a document and build the tree."""
-    top = document.data
-    if not isinstance(top, dict) or "arch" not in top:
-        raise _no_arch(document)
-    _check_top_level(document, top)
+    top = check_top_level(document, "arch", "architecture")
     if isinstance(top["arch"], Tagged):
         raise SpecError(
             f"arch must be a mapping, not a !{top['arch'].tag}", where=document.where(("arch",))
@@ -69,29 +65,6 @@ def _cost_tables(document: Document, spec: ArchSpec) -> tuple[Estimator, ...]:
         path = Path(where.file).parent / table.file
         tables.append(load_cost_table(path, table.section, where))
     return tuple(tables)
-
-
-def _no_arch(document: Document) -> SpecError:
-    top = document.data
-    keys = list(top) if isinstance(top, dict) else []
-    close = close_names("arch", [key for key in keys if isinstance(key, str)])
-    return SpecError(
-        "this file holds no architecture",
-        where=document.where(),
-        instead=f"write `arch:` instead of `{close[0]}:`" if close else "start it with `arch:`",
-    )
-
-
-def _check_top_level(document: Document, top: dict[str, object]) -> None:
-    """Other keys are parts of a larger spec, or hold anchors; only misspelt ones are refused."""
-    for key in top:
-        close = close_names(key, _TOP_LEVEL, 1)
-        if close and key not in _TOP_LEVEL:
-            raise SpecError(
-                f"unknown field {key}",
-                where=document.where_key((key,)),
-                instead=f"did you mean {close[0]}?",
-            )
 
 
 def _nodes(document: Document, path: DocPath, items: object) -> Iterator[Node]:

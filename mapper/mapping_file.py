@@ -8,10 +8,11 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.names import close_names, did_you_mean
+from tilewright.arch.errors import Where
+from tilewright.arch.names import did_you_mean
 from tilewright.arch.schema import SpecModel, parse
 from tilewright.arch.source import DocPath, Document, Tagged, load_document
+from tilewright.arch.toplevel import check_top_level
 from tilewright.mapper.errors import MappingError
 from tilewright.mapper.mapping import (
     Compute,
@@ -56,7 +57,6 @@ class _Nodes(SpecModel):
 _SPLITS = ("Sequential", "Pipeline", "Split")  # a Pipeline is modelled as sequential (§1.5)
 _IGNORED = ("Reservation", "TextBox")  # the model finds reservations itself
 _TAGS = ("Storage", "Toll", "Temporal", "Spatial", "Compute", *_SPLITS, "Nested", *_IGNORED)
-_TOP_LEVEL = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
 
 
 def load_mapping(
@@ -69,25 +69,7 @@ def load_mapping(
     document = (
         source if isinstance(source, Document) else load_document(source, variables=variables or {})
     )
-    top = document.data
-    if not isinstance(top, dict) or "mapping" not in top:
-        keys = [key for key in top if isinstance(key, str)] if isinstance(top, dict) else []
-        close = close_names("mapping", keys)
-        raise SpecError(
-            "this file holds no mapping",
-            where=document.where(),
-            instead=f"write `mapping:` instead of `{close[0]}:`"
-            if close
-            else "start it with `mapping:`",
-        )
-    for key in top:
-        close = close_names(key, _TOP_LEVEL, 1) if isinstance(key, str) else []
-        if close and key not in _TOP_LEVEL:
-            raise SpecError(
-                f"unknown field {key}",
-                where=document.where_key((key,)),
-                instead=f"did you mean {close[0]}?",
-            )
+    check_top_level(document, "mapping", "mapping")
     spec = parse(_Nodes, document, ("mapping",))
     places: list[Where] = []
     nodes = _list(document, ("mapping", "nodes"), spec.nodes, places)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tilewright.arch.components import Scope
-from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.names import close_names
+from tilewright.arch.errors import Where
 from tilewright.arch.schema import parse
 from tilewright.arch.scope import LazyNames
 from tilewright.arch.source import DocPath, Document
+from tilewright.arch.toplevel import check_top_level
 from tilewright.mapper.bounds import Limit, limits_of_rank, parse_limits, ranges
 from tilewright.mapper.einsum import Affine, Combine, Einsum, TensorAccess
 from tilewright.mapper.errors import WorkloadError
@@ -27,12 +27,11 @@ from tilewright.mapper.workload_names import Names, whole_number
 
 Access = tuple[ParsedAccess, bool, AccessSpec | None]
 _MOST = 10**100
-_TOP_LEVEL = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
 
 
 def build_workload(document: Document, variables: Mapping[str, object]) -> Workload:
     """Check a document and build the workload in it."""
-    _check_top_level(document)
+    check_top_level(document, "workload", "workload")
     spec = parse(WorkloadSpec, document, ("workload",))
     given = _variables(document, variables)
     drafts = [
@@ -69,28 +68,6 @@ def _check_size(einsum: Einsum, where: Where) -> None:
                 else f"Einsum {einsum.name} is too large: {name}",
                 where=where,
                 instead="smaller rank_sizes, factors or n_instances",
-            )
-
-
-def _check_top_level(document: Document) -> None:
-    top = document.data
-    if not isinstance(top, dict) or "workload" not in top:
-        keys = [key for key in top if isinstance(key, str)] if isinstance(top, dict) else []
-        close = close_names("workload", keys)
-        raise SpecError(
-            "this file holds no workload",
-            where=document.where(),
-            instead=f"write `workload:` instead of `{close[0]}:`"
-            if close
-            else "start it with `workload:`",
-        )
-    for key in top:
-        close = close_names(key, _TOP_LEVEL, 1) if isinstance(key, str) else []
-        if close and key not in _TOP_LEVEL:
-            raise SpecError(
-                f"unknown field {key}",
-                where=document.where_key((key,)),
-                instead=f"did you mean {close[0]}?",
             )
 
 

@@ -39,14 +39,16 @@ def address(value: int) -> int:
     return value & ADDRESS
 
 
-def drop_stale_cache(folder: Path) -> None:
-    """Delete compiled kernels when any of their source files has changed.
+def drop_stale_cache(folder: Path, *called: Path) -> None:
+    """Delete a folder's compiled kernels when any of their source files has changed.
 
     numba's cache looks at the file of each function only, but a kernel also holds the code of
-    those it calls in other files. Without write access the cache is elsewhere and left alone.
+    those it calls in other files, in the folders `called` too. Without write access the cache is
+    elsewhere and left alone.
     """
     constants = ("operations.py", "scalars.py", "trace.py")
-    sources = [*sorted(folder.glob("*.py")), *(folder.parent / name for name in constants)]
+    sources = [path for one in (folder, *called) for path in sorted(one.glob("*.py"))]
+    sources += [folder.parent / name for name in constants]
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
     try:
