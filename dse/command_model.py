@@ -69,30 +69,47 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     click.echo(_score_text(score.to_dict()))
 
 
+def search_options() -> Callable[[F], F]:
+    """Return the options that go to the search as they are."""
+    options = (
+        click.option("--objective", default="energy", show_default=True, metavar="METRIC",
+                     help="What to minimize: energy, latency, or edp (energy × latency)."),
+        click.option("--front", default="energy,latency", show_default=True, metavar="METRICS",
+                     callback=_metrics, help="Metrics of the Pareto set in the JSON document."),
+        click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only."),
+        click.option("--no-fusion", "fusion", is_flag=True, flag_value=False, default=True,
+                     help="Map every Einsum alone, shared tensors in the outermost memory."),
+        click.option("--budget", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
+                     help="Stop then, with the best mapping so far and a proven bound."),
+        conventions_option(),
+    )  # fmt: skip
+
+    def added(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
+
+
+def _metrics(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    del context, option
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 @click.command("map", short_help="Find the best mapping of a workload.")
 @_ARCH
 @_WORKLOAD
-@click.option("--objective", type=click.Choice(["energy", "latency", "edp"]), default="energy",
-              show_default=True, help="What to minimize (edp: energy × latency).")  # fmt: skip
-@click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only.")
+@search_options()
 @click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
-@conventions_option()
 @settings_option()
 @json_option()
-def map_command(  # noqa: PLR0913, PLR0917 (one per option)
-    arch: str,
-    workload: str,
-    objective: str,
-    einsum: str | None,
-    save: Path | None,
-    conventions: str,
-    settings: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def map_command(arch: str, workload: str, save: Path | None, as_json: bool, **given: Any) -> None:
     """Find the best mapping of a workload on an architecture, with a certificate.
 
-    The mapping is printed as a loop nest. --save writes it as a mapping file, which `tilewright
+    Einsums may share loops and keep what they exchange on chip; --no-fusion maps each alone. The
+    mapping is printed as a loop nest. --save writes it as a mapping file, which `tilewright
     evaluate` takes; --json prints one JSON document, in which `mapping` is the text of that file.
 
     \b
@@ -103,10 +120,10 @@ def map_command(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.dse.mapping_answer import find_mapping
     from tilewright.dse.rundir import write_atomically
 
-    machine, work = _load(arch, workload, parse_settings(settings))
+    machine, work = _load(arch, workload, parse_settings(given.pop("settings")))
     if save is not None:
         check_writable(save)
-    answer = find_mapping(machine, work, (objective, einsum, conventions))
+    answer = find_mapping(machine, work, given)
     if save is not None:
         write_atomically(save, answer.mapping_file())
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from tilewright.dse.units import label, quantity
 
 if TYPE_CHECKING:
     from tilewright.arch.tree import Arch
-    from tilewright.mapper.searches.result import SearchResult
+    from tilewright.mapper.mapping import Mapping as LoopNest
+    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
     from tilewright.mapper.workload import Workload
 
 
@@ -25,9 +27,7 @@ class MappingAnswer:
 
     def mapping_file(self) -> str:
         """Return the best mapping as the text of a mapping file."""
-        from tilewright.mapper.mapping_file import dump_mapping
-
-        return dump_mapping(self.result.best.mapping)
+        return _text(self.result.best.mapping)
 
     def document(self) -> dict[str, Any]:
         """Return the answer as JSON data; `mapping` is the text of a mapping file."""
@@ -46,6 +46,9 @@ class MappingAnswer:
                 "scope": proof.scope,
             },
             "mapping": self.mapping_file(),
+            "front": [_point(one) for one in self.result.front],
+            "on_chip": list(self.result.on_chip),
+            "notes": list(self.result.notes),
             "seconds": round(self.seconds, 6),
             "templates": self.result.statistics.templates,
             "states": self.result.statistics.states,
@@ -57,6 +60,8 @@ class MappingAnswer:
         lines = [str(self.result.best.mapping).rstrip(), ""]
         shown = ("energy", "latency", "edp", "area")
         lines += [f"{label(name)}: {quantity(getattr(score, name), name)}" for name in shown]
+        if self.result.on_chip:
+            lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
         if proof.kind == "optimal":
             lines.append(f"optimal in {self.objective} among {proof.scope}")
         else:
@@ -64,15 +69,26 @@ class MappingAnswer:
                 f"best found; a lower bound of {self.objective} is "
                 f"{quantity(proof.lower_bound, self.objective)} (gap {100 * proof.gap:.2g} %)"
             )
+        lines += [f"note: {note}" for note in self.result.notes]
         lines.append(f"searched in {self.seconds:.3g} s")
         return "\n".join(lines)
 
 
-def find_mapping(arch: Arch, workload: Workload, how: tuple[Any, str | None, str]) -> MappingAnswer:
-    """Search with `how` = (objective, Einsum or None for all, conventions)."""
+def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> MappingAnswer:
+    """Search with the keywords of `tilewright.mapper.search`."""
     from tilewright.mapper.searches.api import search
 
-    objective, einsum, conventions = how
     start = time.perf_counter()
-    result = search(arch, workload, objective=objective, einsum=einsum, conventions=conventions)
-    return MappingAnswer(result, objective, time.perf_counter() - start)
+    result = search(arch, workload, **options)
+    return MappingAnswer(result, options["objective"], time.perf_counter() - start)
+
+
+def _text(mapping: LoopNest) -> str:
+    from tilewright.mapper.mapping_file import dump_mapping
+
+    return dump_mapping(mapping)
+
+
+def _point(one: ScoredMapping) -> dict[str, Any]:
+    score = one.score
+    return {"energy": score.energy, "latency": score.latency, "mapping": _text(one.mapping)}

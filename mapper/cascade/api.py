@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
+from typing import Unpack
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
@@ -21,7 +20,6 @@ from tilewright.mapper.cascade.fold import START, Graph, graph_of, steps_of
 from tilewright.mapper.cascade.labels import Folded, Label, LabelPass, Value
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import TableMaker
-from tilewright.mapper.cascade.result import CascadeResult
 from tilewright.mapper.cascade.room import Room, room_of
 from tilewright.mapper.cascade.table import Table
 from tilewright.mapper.einsum import Einsum
@@ -29,10 +27,12 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.front import front_of
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Objective
-from tilewright.mapper.searches.result import Certificate
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.options import Request, SearchOptions, request_of
+from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
+from tilewright.mapper.workload import Workload
 
 VALUES: dict[Objective, Value] = {
     "energy": lambda energy, latency: energy,  # noqa: ARG005
@@ -42,27 +42,25 @@ VALUES: dict[Objective, Value] = {
 
 
 def fused_search(
-    arch: Arch | Path | str,
-    workload: Workload | Path | str,
-    *,
-    objective: str = "energy",
-    conventions: str = "default",
-    budget: float | None = None,
-) -> CascadeResult:
+    arch: Arch | Path | str, workload: Workload | Path | str, **options: Unpack[SearchOptions]
+) -> SearchResult:
     """Find the mapping of a workload with the least energy, latency or edp, fused or not.
 
-    `budget`: seconds for joining the Einsums. UnsupportedFeature names what this search cannot
-    model (then search without fusion); InfeasibleMapping when nothing fits.
+    UnsupportedFeature names what this search cannot model (then `search` does without fusion);
+    InfeasibleMapping when nothing fits.
     """
+    return solve_fused(request_of(arch, workload, dict(options)))
+
+
+def solve_fused(request: Request) -> SearchResult:
+    """Do what `request` asks for; see fused_search."""
     began = time.monotonic()
-    arch = arch if isinstance(arch, Arch) else load_arch(arch)
-    workload = workload if isinstance(workload, Workload) else load_workload(workload)
+    workload, conventions = request.workload, request.options.conventions
     boundaries = boundaries_of(workload)
-    goal = _objective(objective)
-    plan = _plan(arch, workload)
+    goal = _objective(request.options.objective)
+    plan = _plan(request.arch, workload)
     maker = TableMaker(boundaries, conventions, plan.room.capacity, goal != "energy")
-    lone = LoneSolver(arch, workload, conventions, plan.room)
-    deadline = inf if budget is None else began + budget
+    lone = LoneSolver(request, plan.room)
     with no_collection():
         tables: list[tuple[Table | LoneTable, ...]] = [
             (lone.table(einsum, goal),)
@@ -71,20 +69,22 @@ def fused_search(
             for einsum, flats in plan.runs
         ]
         graph = graph_of(steps_of(boundaries, tables))
-        folded = LabelPass(graph, plan.room.capacity, VALUES[goal], deadline).solve()
+        folded = LabelPass(graph, plan.room.capacity, VALUES[goal], request.deadline).solve()
     best = _best(folded, plan.room)
     mapping = mapping_of(graph, best, boundaries, plan.room)
-    score = evaluate(arch, workload, mapping, conventions)
+    score = evaluate(request.arch, workload, mapping, conventions)
     _confirm(goal, best, score)
     statistics = replace(
         maker.statistics,
         labels=maker.statistics.labels + folded.labels,
         evaluations=1,
         seconds=time.monotonic() - began,
+        keys=graph.keys,
     )
     certificate = _certificate(goal, score, graph, scope_of(boundaries, plan.room, conventions))
-    on_chip = on_chip_in(graph, best)
-    return CascadeResult(mapping, score, certificate, statistics, on_chip, graph.keys)
+    found = ScoredMapping(mapping, score)
+    front = front_of(request, [found])
+    return SearchResult(found, front, certificate, statistics, on_chip_in(graph, best))
 
 
 @contextmanager

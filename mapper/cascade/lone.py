@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.table import Row
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Node, Storage
-from tilewright.mapper.searches.default import DefaultSearch
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.solver import Solver
-from tilewright.mapper.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,8 @@ class LoneTable:
 class LoneSolver:
     """Solves copies of one workload, one by one, with all their tensors in the outermost memory."""
 
-    def __init__(self, arch: Arch, workload: Workload, conventions: str, room: Room) -> None:
-        self._solver = Solver(arch, workload, conventions, DefaultSearch())
+    def __init__(self, request: Request, room: Room) -> None:
+        self._solver = Solver(replace(request, options=replace(request.options, method=None)))
         self._room = room
 
     def table(self, einsum: Einsum, objective: Objective) -> LoneTable:

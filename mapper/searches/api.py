@@ -5,62 +5,66 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
 from pathlib import Path
+from typing import Unpack
 
 from tilewright.arch.components import Memory
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.cascade import join, unfused
-from tilewright.mapper.searches.default import DefaultSearch
-from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.front import front_of
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.options import Request, SearchOptions, request_of
 from tilewright.mapper.searches.product import least_product
-from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult, SpaceSearch
+from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
 from tilewright.mapper.searches.solver import Solved, Solver
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.workload import Workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
 
-def search(  # noqa: PLR0913 - the one entry point: two subjects, the rest by keyword
-    arch: Arch | Path | str,
-    workload: Workload | Path | str,
-    *,
-    objective: str = "energy",
-    einsum: str | None = None,
-    conventions: str = "default",
-    budget: float | None = None,
-    method: SpaceSearch | None = None,
+def search(
+    arch: Arch | Path | str, workload: Workload | Path | str, **options: Unpack[SearchOptions]
 ) -> SearchResult:
-    """Find the mapping with the least energy, latency or edp (ties: the least of the other).
+    """Find the mapping with the least energy, latency or edp; the class Options lists `options`.
 
-    `einsum`: search this one only; else all, each on its own with the tensors they share kept in
-    the outermost memory (the certificate says so). `budget`: seconds; when they are used up, the
-    best mapping so far comes back with a proven bound. `method`: instead of DefaultSearch.
-    InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when the method cannot
-    handle a feature of the files; SpecError for what the files get wrong.
+    A workload of several Einsums is searched with fusion. Where that search cannot model a feature
+    (or fusion=False, or a `method` for single Einsums is given) each Einsum is searched on its own,
+    with the tensors they share kept in the outermost memory: the certificate and a note say so.
+    InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search can handle
+    a feature of the files; SpecError for what the files get wrong.
     """
     began = time.monotonic()
-    solver = Solver(
-        arch if isinstance(arch, Arch) else load_arch(arch),
-        workload if isinstance(workload, Workload) else load_workload(workload),
-        conventions,
-        method or DefaultSearch(),
-        inf if budget is None else began + budget,
-    )
-    goal = Goal(_objective(objective))
-    chosen = solver.workload.einsums
-    if einsum is not None:
-        chosen = (solver.workload.einsum(einsum),)
-    result = _one(solver, chosen[0], goal) if len(chosen) == 1 else _many(solver, goal)
-    statistics = replace(solver.statistics, seconds=time.monotonic() - began)
+    request = request_of(arch, workload, dict(options))
+    result = _answer(request)
+    statistics = replace(result.statistics, seconds=time.monotonic() - began)
     return replace(result, statistics=statistics)
+
+
+def _answer(request: Request) -> SearchResult:
+    chosen = request.workload.einsums
+    if request.options.einsum is not None:
+        chosen = (request.workload.einsum(request.options.einsum),)
+    goal = Goal(_objective(request.options.objective))
+    if len(chosen) == 1:
+        return _one(Solver(request), request, chosen[0], goal)
+    if not request.options.fusion or request.options.method is not None:
+        return _many(Solver(request), request, goal)
+    from tilewright.mapper.cascade.api import solve_fused
+
+    try:
+        return solve_fused(request)
+    except UnsupportedFeature as error:
+        note = f"searched without fusion: {error}"
+    except InfeasibleMapping as error:  # one by one: names the constraint, or relaxes min_usage
+        note = f"no fused mapping fits: {error}"
+    return replace(_many(Solver(request), request, goal), notes=(note,))
 
 
 def _objective(name: str) -> Objective:
@@ -71,7 +75,7 @@ def _objective(name: str) -> Objective:
     raise TilewrightError("unknown objective", value=name, instead=f"one of: {names}")
 
 
-def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
+def _one(solver: Solver, request: Request, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
     scope = f"mappings of {einsum.name} with even tiles{_left_out(solved.space)}"
     if solved.space.backed:
@@ -81,7 +85,7 @@ def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
     certificate = _certificate(
         goal, solved.best.value(goal), (solved.lower_bound, solved.proven), scope
     )
-    return SearchResult(best, (best,), certificate, solver.statistics)
+    return SearchResult(best, front_of(request, [best]), certificate, solver.statistics)
 
 
 def _left_out(space: Mapspace) -> str:
@@ -115,7 +119,7 @@ def _outermost(space: Mapspace) -> str:
     return next(c.name for c in space.frame.components if isinstance(c, Memory))
 
 
-def _many(solver: Solver, goal: Goal) -> SearchResult:
+def _many(solver: Solver, request: Request, goal: Goal) -> SearchResult:
     """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
     corners: list[Sequence[Solved]] = []
 
@@ -130,7 +134,8 @@ def _many(solver: Solver, goal: Goal) -> SearchResult:
         lower = sum(solved.lower_bound for solved in chosen)
         proven = all(solved.proven for solved in chosen)
     best = _joined(solver, chosen)
-    front = _front([best, *(_joined(solver, parts) for parts in corners if parts is not chosen)])
+    others = [_joined(solver, parts) for parts in corners if parts is not chosen]
+    front = front_of(request, [best, *others])
     slides = "".join(dict.fromkeys(_left_out(solved.space) for solved in chosen))
     scope = (
         f"unfused mappings with even tiles{slides}: every tensor that Einsums share is kept whole"
@@ -152,12 +157,3 @@ def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:
         if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
             raise InternalError(f"the Einsums' {name} add up to {mine!r}, the model says {its!r}")
     return ScoredMapping(mapping, score)
-
-
-def _front(found: list[ScoredMapping]) -> tuple[ScoredMapping, ...]:
-    """Keep what no other one beats in both metrics, by energy."""
-    front: list[ScoredMapping] = []
-    for one in sorted(found, key=lambda f: (f.score.energy, f.score.latency)):
-        if not front or one.score.latency < front[-1].score.latency:
-            front.append(one)
-    return tuple(front)

@@ -93,8 +93,5 @@ def _no_placement(space: Mapspace) -> str:
 
 def _placement_help(space: Mapspace) -> str:
     if space.backed:
-        return (
-            "let the outermost memory keep them (may_keep: All): mappings that keep a shared"
-            " tensor on chip between Einsums are not searched yet"
-        )
+        return "search with fusion, or let the outermost memory keep them (may_keep: All)"
     return "a memory whose keep or may_keep names each tensor"

@@ -41,7 +41,8 @@ class Certificate:
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """`states`: tile shapes (lattice points) of all Einsums solved; `labels`: partial mappings
-    kept; `evaluations`: mappings that the model scored; `solved`: Einsums not taken from another.
+    kept; `evaluations`: mappings that the model scored; `solved`: Einsums not taken from another;
+    `keys`: choices of shared loops, and joins of them, that were looked at.
     """
 
     templates: int = 0
@@ -50,6 +51,7 @@ class Statistics:
     evaluations: int = 0
     solved: int = 0
     seconds: float = 0.0
+    keys: int = 0
 
     def plus(self, other: Statistics) -> Statistics:
         """Add two sets of counts."""
@@ -60,6 +62,7 @@ class Statistics:
             self.evaluations + other.evaluations,
             self.solved + other.solved,
             self.seconds + other.seconds,
+            self.keys + other.keys,
         )
 
 
@@ -105,9 +108,25 @@ class ScoredMapping:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """`front`: mappings found that no other one beats in both energy and latency."""
+    """The best mapping, and how good it is proven to be.
+
+    `front`: mappings found that no other one beats in the metrics asked for. `on_chip`: tensors
+    that Einsums exchange without the outermost memory, in order of first use. `notes`: what else
+    there is to know, e.g. why fused mappings were not searched.
+    """
 
     best: ScoredMapping
     front: tuple[ScoredMapping, ...]
     certificate: Certificate
     statistics: Statistics
+    on_chip: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is: what it does, the best value so far (inf: none) and a bound below it."""
+
+    doing: str
+    value: float
+    lower_bound: float

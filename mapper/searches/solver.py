@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from math import inf
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening import flatten
-from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.cascade import shared_tensors
+from tilewright.mapper.searches.default import DefaultSearch
 from tilewright.mapper.searches.explain import explain_infeasible
 from tilewright.mapper.searches.identical import renamed, signature
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.relax import with_highest_usage
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, SpaceSearch, Statistics
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +33,13 @@ class Solved:
 class Solver:
     """Solves Einsums of one workload on one architecture with one method."""
 
-    def __init__(
-        self,
-        arch: Arch,
-        workload: Workload,
-        conventions: str,
-        method: SpaceSearch,
-        deadline: float = inf,
-    ) -> None:
-        self.arch = arch
-        self.workload = workload
-        self.conventions = conventions
+    def __init__(self, request: Request) -> None:
+        self.arch = request.arch
+        self.workload = request.workload
+        self.conventions = request.options.conventions
         self.statistics = Statistics()
-        self._method = method
-        self._deadline = deadline
+        self._request = request
+        self._method = request.options.method or DefaultSearch()
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
         self._known: dict[tuple[Hashable, Goal], tuple[Mapspace, SpaceResult]] = {}
 
@@ -87,7 +78,7 @@ class Solver:
         known = self._known.get((key, goal))
         if known is not None:
             return _carried(known, space, goal)
-        left = None if self._deadline == inf else max(self._deadline - time.monotonic(), 0.0)
+        left = self._request.seconds_left
         result = self._method.find(space, goal, left)
         if result.best is None and result.proven:
             lower = with_highest_usage(self._method, space, goal, left)

@@ -296,3 +296,25 @@ def test_a_program_that_does_not_run_is_our_defect_not_an_infeasible_design(file
     outcome = attempt(grid_model(files), GRID).outcome
     assert outcome.status == "error"
     assert outcome.reason.startswith("internal error: LoweringDefect: up: deadlock")
+
+
+def test_map_fuses_and_a_fused_mapping_costs_what_was_found(files):
+    Path("work.yaml").write_text(CHAIN)
+    text = ARCH.replace("keep: All", "keep: ~Intermediates, may_keep: All")
+    Path("arch.yaml").write_text(text.replace("keep: input", "keep: ~Main, may_keep: All"))
+    place = ("--arch", "arch.yaml", "--workload", "work.yaml")
+    answer = json.loads(run("map", *place, "--save", "fused.yaml", "--json").stdout)
+    assert answer["on_chip"] == ["T1"]
+    assert answer["notes"] == []
+    assert [one["mapping"] for one in answer["front"]] == [answer["mapping"]]
+    score = json.loads(run("evaluate", *place, "--mapping", "fused.yaml", "--json").stdout)
+    assert [score[name] for name in ("energy", "latency")] == [
+        answer[name] for name in ("energy", "latency")
+    ]
+    assert "kept on chip between Einsums: T1" in run("map", *place).stdout
+    alone = json.loads(run("map", *place, "--no-fusion", "--json").stdout)
+    assert alone["value"] > answer["value"]
+    assert alone["certificate"]["scope"].startswith("unfused mappings")
+    refused = run("map", *place, "--front", "energy,speed")
+    assert refused.exit_code == 2
+    assert "no such metric" in refused.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from math import inf
 
 import pytest
@@ -18,6 +19,7 @@ from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.options import Options, SearchOptions, request_of
 from tilewright.mapper.searches.problem import touched
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 from tilewright.mapper.searches.sampling import RandomSearch
@@ -120,7 +122,7 @@ def test_equal_latency_costs_no_needless_energy() -> None:
 
 def test_workload_is_joined_unfused_and_says_so() -> None:
     work = chain(8, 8, 8, 4)
-    result = search(arch(), work)
+    result = search(arch(), work, fusion=False)
     alone = [search(arch(), work, einsum=e.name).certificate.value for e in work.einsums]
     assert result.certificate.value == pytest.approx(sum(alone), rel=1e-12)
     assert result.certificate.kind == "optimal"
@@ -131,7 +133,7 @@ def test_workload_is_joined_unfused_and_says_so() -> None:
 
 def test_product_of_sums_is_the_least_over_all_pairs() -> None:
     work, slow = chain(6, 4, 9), arch(DRAM__actions__read__throughput=2)
-    result = search(slow, work, objective="edp")
+    result = search(slow, work, objective="edp", fusion=False)
     spaces = [front_of(slow, work, einsum.name) for einsum in work.einsums]
     least = min((a + c) * (b + d) for a, b in spaces[0] for c, d in spaces[1])
     assert result.certificate.kind == "optimal"
@@ -146,7 +148,7 @@ def front_of(design: Arch, work: Workload, name: str) -> list[tuple[float, float
     """Return (energy, latency) at many prices of a second: more than the hull of the front."""
     from tilewright.mapper.searches.solver import Solver
 
-    solver = Solver(design, work, "default", ExactSearch())
+    solver = Solver(request_of(design, work, {"method": ExactSearch()}))
     einsum = work.einsum(name)
     prices = [0.0, *(10.0**n for n in range(-3, 6)), *(3 * 10.0**n for n in range(-3, 6))]
     found = [solver.solve(einsum, Goal("energy", price)).best for price in prices]
@@ -205,11 +207,46 @@ def test_infeasible_lanes_and_placements() -> None:
         search(load_arch(nowhere), chain(12, 16))
 
 
-def test_shared_tensors_that_may_not_leave_the_chip_are_refused() -> None:
+def test_shared_tensors_that_may_not_leave_the_chip_need_fusion() -> None:
     fused_only = load_arch(ARCH.replace('"~Intermediates", may_keep: All', '"~Intermediates"'))
     with pytest.raises(InfeasibleMapping, match="T1 in the outermost memory") as caught:
-        search(fused_only, chain(8, 8, 8))
-    assert "not searched yet" in str(caught.value)
+        search(fused_only, chain(8, 8, 8), fusion=False)
+    assert "search with fusion" in str(caught.value)
+    assert search(fused_only, chain(8, 8, 8)).on_chip == ("T1",)
+
+
+def test_workload_is_fused_where_that_can_be_modelled() -> None:
+    work = chain(8, 8, 8, 4)
+    result, unfused = search(arch(), work), search(arch(), work, fusion=False)
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value < unfused.certificate.value
+    assert result.on_chip == ("T1", "T2")
+    assert not result.notes
+    assert evaluate(arch(), work, result.best.mapping) == result.best.score
+
+
+def test_what_fusion_cannot_model_is_searched_without_it() -> None:
+    rule = 'keep: "~DRAM", may_keep: All, tensor_order_options: [[weight, ~weight]]'
+    ordered = load_arch(ARCH.replace('keep: "~DRAM", may_keep: All', rule))
+    result = search(ordered, chain(8, 8, 8))
+    (note,) = result.notes
+    assert "searched without fusion: tensor_order_options of BUF" in note
+    assert result.certificate.scope.startswith("unfused mappings")
+    assert result.on_chip == ()
+
+
+def test_unknown_options_are_named() -> None:
+    with pytest.raises(TilewrightError, match="no option 'objectiv'") as caught:
+        search(arch(), chain(4, 4), objectiv="energy")  # type: ignore[call-arg]
+    assert "did you mean objective?" in str(caught.value)
+    with pytest.raises(TilewrightError, match="no such metric"):
+        search(arch(), chain(4, 4), front=("beauty",))
+    with pytest.raises(TilewrightError, match="number of seconds"):
+        search(arch(), chain(4, 4), budget=-1.0)
+
+
+def test_options_have_one_list_of_names() -> None:
+    assert list(SearchOptions.__annotations__) == [field.name for field in fields(Options)]
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])

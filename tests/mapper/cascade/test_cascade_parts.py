@@ -135,6 +135,6 @@ def test_tree_of_a_tensor_live_across_another_einsum() -> None:
     )
     result = fused_search(two_memories(4), workload_of(texts, {"m": 4}))
     assert set(result.on_chip) == {"Y", "X", "V"}
-    last = result.mapping.nodes[-1]
+    last = result.best.mapping.nodes[-1]
     assert isinstance(last, Sequential)
-    assert Storage(("Y",), "BUF") in result.mapping.nodes
+    assert Storage(("Y",), "BUF") in result.best.mapping.nodes

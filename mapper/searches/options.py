@@ -1,0 +1,108 @@
+"""What can be asked of a search: its options, by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import inf
+from pathlib import Path
+from typing import TypedDict
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.load import load_arch
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.tree import Arch
+from tilewright.mapper.searches.result import Progress, SpaceSearch
+from tilewright.mapper.workload import Workload, load_workload
+
+FRONT_METRICS = ("energy", "latency")
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keywords of `search`; see Options for their meaning."""
+
+    objective: str
+    front: Sequence[str]
+    einsum: str | None
+    fusion: bool
+    conventions: str
+    budget: float | None
+    method: SpaceSearch | None
+    progress: Callable[[Progress], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to search.
+
+    `objective`: energy, latency or edp; ties go to the least of the other metric. `front`: metrics
+    of the Pareto set that comes back. `einsum`: search this one only. `fusion`: let Einsums of a
+    workload share loops and keep what they exchange on chip. `conventions`: default or accelforge.
+    `budget`: seconds; when they are used up, the best mapping so far comes back with a proven
+    bound. `method`: search every Einsum alone with this instead of DefaultSearch. `progress`: is
+    called with the best value and the bound so far.
+    """
+
+    objective: str = "energy"
+    front: tuple[str, ...] = FRONT_METRICS
+    einsum: str | None = None
+    fusion: bool = True
+    conventions: str = "default"
+    budget: float | None = None
+    method: SpaceSearch | None = None
+    progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A search to do: the two subjects and the options; `deadline` on the monotonic clock."""
+
+    arch: Arch
+    workload: Workload
+    options: Options
+    deadline: float = inf
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, not below 0; None: there is none."""
+        return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
+
+
+def request_of(
+    arch: Arch | Path | str, workload: Workload | Path | str, given: Mapping[str, object]
+) -> Request:
+    """Load what is a path or text and check the options; the budget runs from now on."""
+    began = time.monotonic()
+    options = options_of(given)
+    return Request(
+        arch if isinstance(arch, Arch) else load_arch(arch),
+        workload if isinstance(workload, Workload) else load_workload(workload),
+        options,
+        inf if options.budget is None else began + options.budget,
+    )
+
+
+def options_of(given: Mapping[str, object]) -> Options:
+    """Return checked options; TilewrightError names an option or a value that does not exist."""
+    names = [field.name for field in fields(Options)]
+    for name in given:
+        if name not in names:
+            raise TilewrightError(
+                f"search has no option {name!r}",
+                value=given[name],
+                instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
+            )
+    chosen = {name: tuple(v) if name == "front" else v for name, v in given.items()}  # type: ignore[arg-type]
+    options = Options(**chosen)  # type: ignore[arg-type]
+    for metric in options.front:
+        if metric not in FRONT_METRICS:
+            known = ", ".join(FRONT_METRICS)
+            raise TilewrightError(
+                "a front has no such metric", value=metric, instead=f"any of: {known}"
+            )
+    if options.budget is not None and not options.budget >= 0:
+        raise TilewrightError(
+            "the budget is a number of seconds", value=options.budget, instead="budget=10"
+        )
+    return options
