@@ -14,11 +14,16 @@ from tilewright.arch.errors import Where
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Tiles of `tensors` live in `component` (a Memory or a Toll) from here down."""
+    """Tiles of `tensors` live in `component`, a Memory, from here down."""
 
     tensors: tuple[str, ...]
     component: str
     persistent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Toll(Storage):
+    """`tensors` pass `component`, a Toll, here; it keeps nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from tilewright.mapper.mapping import (
     Spatial,
     Storage,
     Temporal,
+    Toll,
 )
 
 
@@ -124,7 +125,8 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
     if tag in ("Storage", "Toll"):
         held = parse(_Storage, document, place)
         _refuse_binding(held.binding, document.where((*place, "binding")))
-        return Storage(held.tensors, held.component, held.persistent)
+        kind = Toll if tag == "Toll" else Storage
+        return kind(held.tensors, held.component, held.persistent)
     if tag == "Temporal":
         loop = parse(_Temporal, document, place)
         return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape)

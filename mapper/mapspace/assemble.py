@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Slot
 
@@ -33,7 +34,7 @@ def _extend(nodes: list[Node], more: Iterator[Node]) -> None:
             and isinstance(last, Storage)
             and (last.component, last.persistent) == (node.component, node.persistent)
         ):
-            nodes[-1] = Storage((*last.tensors, *node.tensors), last.component, last.persistent)
+            nodes[-1] = replace(last, tensors=(*last.tensors, *node.tensors))
         else:
             nodes.append(node)
 
@@ -45,7 +46,7 @@ def _nodes(
         persistent = slot.backing and frame.einsum.access(slot.tensor).persistent
         yield Storage((slot.tensor,), slot.component, persistent)
     elif isinstance(slot, Pass):
-        yield Storage((slot.tensor,), slot.component)
+        yield Toll((slot.tensor,), slot.component)
     elif isinstance(slot, Loops):
         changed = _changed(frame, step)
         for variable in sorted(changed, key=lambda v: _rank(frame, holder, v)):

@@ -15,16 +15,19 @@ from tilewright.mapper.mapping import (
     Spatial,
     Storage,
     Temporal,
+    Toll,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One tensor of a Storage node. `origin`: number of that node in the whole mapping."""
+    """One tensor of a Storage or Toll node. `toll`: which of the two; `origin`: number of that
+    node in the whole mapping."""
 
     tensor: str
     component: str
     persistent: bool
+    toll: bool
     origin: int
 
 
@@ -132,7 +135,8 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
         starts.append(len(steps))
         added: list[Step] = []
         if isinstance(item, Storage):
-            added += [Hold(t, item.component, item.persistent, number) for t in item.tensors]
+            toll = isinstance(item, Toll)
+            added += [Hold(t, item.component, item.persistent, toll, number) for t in item.tensors]
         elif isinstance(item, Temporal | Spatial):
             added.append(item)
         steps += added

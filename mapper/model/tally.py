@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.arch.components import Memory, Toll
+from tilewright.arch.errors import Where
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.copies import no_copy
@@ -151,6 +152,7 @@ def _check_holder(place: int, above: list[str], path: Path, view: View) -> None:
             where=where,
             instead=f"a Storage of {step.tensor} in a Memory above it",
         )
+    _check_kind(step, path, view, where)
     if above and view.index[step.component] <= view.index[above[-1]]:
         again = "again" if step.component in above else f"below {above[-1]}"
         raise MappingError(
@@ -159,3 +161,18 @@ def _check_holder(place: int, above: list[str], path: Path, view: View) -> None:
             where=where,
             instead=f"each holder of {step.tensor} once, from the outermost memory inward",
         )
+
+
+def _check_kind(step: Hold, path: Path, view: View, where: Where | None) -> None:
+    """A Storage names a Memory and a Toll names a Toll, as in accelforge 1.0.467."""
+    toll = isinstance(view.component(step.component), Toll)
+    if step.toll == toll:
+        return
+    written, meant = ("Storage", "Toll") if toll else ("Toll", "Storage")
+    raise MappingError(
+        f"Einsum {path.einsum}: {step.component} is a {'Toll' if toll else 'Memory'}, but the "
+        f"mapping names it in a !{written}",
+        where=where,
+        value=f"!{written}",
+        instead=f"!{meant} {{tensors: [{step.tensor}], component: {step.component}}}",
+    )

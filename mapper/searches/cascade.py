@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from tilewright.mapper.mapping import Mapping, Node, Sequential, Storage
 from tilewright.mapper.searches.result import EinsumMapping
@@ -34,10 +35,10 @@ def unfused(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
             lifted = [t for t in node.tensors if t in shared and t not in seen]
             seen |= set(node.tensors)
             for tensor in lifted:
-                first.setdefault(tensor, Storage((tensor,), node.component, node.persistent))
+                first.setdefault(tensor, replace(node, tensors=(tensor,)))
             kept = tuple(t for t in node.tensors if t not in lifted)
             if kept:
-                branch.append(Storage(kept, node.component, node.persistent))
+                branch.append(replace(node, tensors=kept))
         branches.append(tuple(branch))
     order = [t for t in workload.tensors if t in first]
     return Mapping((*(first[t] for t in order), Sequential(tuple(branches))))

@@ -158,6 +158,10 @@ def test_a_good_mapping_is_scored_alike_through_every_door() -> None:
         ("Storage {tensors: [A], component: BUF}",
          "Storage {tensors: [A], component: REG}\nStorage {tensors: [A], component: BUF}",
          "against the order of the memory hierarchy"),
+        ("Storage {tensors: [A], component: BUF}", "Storage {tensors: [A], component: LINK}",
+         "LINK is a Toll, but the mapping names it in a !Storage"),
+        ("Storage {tensors: [A], component: BUF}", "Toll {tensors: [A], component: BUF}",
+         "BUF is a Memory, but the mapping names it in a !Toll"),
     ],
 )  # fmt: skip
 def test_what_is_no_mapping_of_the_workload_is_refused(old: str, new: str, what: str) -> None:
@@ -208,3 +212,14 @@ def test_the_score_of_a_pipeline_says_that_it_is_sequential() -> None:
 def test_unknown_conventions_are_refused() -> None:
     with pytest.raises(TilewrightError, match="unknown conventions"):
         evaluate(ARCH, WORKLOAD, mapping(GOOD), "timeloop")
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_a_toll_is_written_as_one_and_read_back(conventions: str) -> None:
+    through = mapping(GOOD.replace("Storage {tensors: [A], component: BUF}",
+                                   "Toll {tensors: [A], component: LINK}"))  # fmt: skip
+    text = dump_mapping(through)
+    assert "- !Toll {tensors: [A], component: LINK}" in text
+    assert load_mapping(text) == through
+    score = evaluate(ARCH, WORKLOAD, through, conventions)
+    assert score.actions["Z/LINK/A/read"] == 24

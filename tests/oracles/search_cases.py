@@ -9,7 +9,7 @@ from itertools import permutations, product
 from tilewright.arch.components import Component
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapspace.placement import Holder, Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.judge import Judge
@@ -226,7 +226,7 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
             later = any(t == toll.tensor and level < own for t, level in coming)
             if toll not in passed and own < depth and not later:
                 passed.add(toll)
-                nodes.append(Storage((toll.tensor,), toll.component))
+                nodes.append(Toll((toll.tensor,), toll.component))
         for key, chosen in lanes.items():
             if key in dealt or space.frame.level(key[0]) > depth:
                 continue

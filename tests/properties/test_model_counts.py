@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.load import load_arch
 from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.workload import load_workload
 
 Lane = tuple[tuple[int, ...], dict[str, tuple[int, int]]]  # coordinates, (start, size) by variable
@@ -293,7 +293,8 @@ def cases(draw: Any, *, uneven: bool) -> Case:
         if level in holders:
             for tensor in draw(st.permutations("ABZ")):
                 if level is levels[0] or draw(st.sampled_from([True, True, False])):
-                    nodes.append(Storage((tensor,), level.name))
+                    kind = Toll if level.tag == "Toll" else Storage
+                    nodes.append(kind((tensor,), level.name))
                     if level is not levels[0] and draw(st.sampled_from([True, False, False])):
                         nodes += draw(loops(left, uneven=uneven))
             nodes += draw(loops(left, uneven=uneven))
