@@ -11,8 +11,9 @@
           @fmacs y, y, column[k], x(k)
 
 Descriptors with an offset are written `name[offset]`, elements of buffers `buffer(index)`,
-numbers `#value`, values of counters `=expression`, registers `%dsr_file id`.
-Indentation shows nesting. Equal programs print equally.
+numbers `#value`, values of counters `=expression`, registers `%dsr_file id`; names that are no
+identifiers stand in double quotes. Indentation shows nesting. Equal programs print equally, and
+`parsing.parse_program` reads the text back.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tilewright.simulator.dsd import (
+    NO_OFFSET,
     Circbuf,
     CounterValue,
     Dsd,
@@ -30,7 +32,6 @@ from tilewright.simulator.dsd import (
     Fabout,
     Fifo,
     Immediate,
-    Index,
     Mem1d,
     Mem4d,
     Operand,
@@ -65,19 +66,21 @@ from tilewright.simulator.program import (
     Unblock,
 )
 from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.tokens import print_index, print_name, print_number
 
 
 def print_program(program: Program) -> str:
     """Return the text form of a program."""
-    lines = [f"program {program.name} {program.height} x {program.width}"]
-    lines += [f"color {color.name} {color.id}" for color in program.colors]
+    lines = [f"program {print_name(program.name)} {program.height} x {program.width}"]
+    lines += [f"color {print_name(color.name)} {color.id}" for color in program.colors]
     for code in program.codes:
         lines += _code(code)
     for name, area in placement_areas(program):
-        lines.append(f"place {name} {area}")
+        lines.append(f"place {print_name(name)} {area}")
     for route in program.routes:
         rx, tx = "".join(route.rx), "".join(route.tx)
-        lines.append(f"route {route.color} {route.area} rx {rx} tx {tx}{print_steering(route)}")
+        head = f"route {print_name(route.color)} {route.area} rx {rx} tx {tx}"
+        lines.append(head + print_steering(route))
     lines += [_edge("edge_input", port) for port in program.edge_inputs]
     lines += [_edge("edge_output", port) for port in program.edge_outputs]
     return "\n".join(lines) + "\n"
@@ -109,16 +112,17 @@ def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
             case DsdOperation():
                 yield pad + _operation(instruction)
             case Loop(variable, count, inner):
-                yield f"{pad}loop {variable} {count}"
+                yield f"{pad}loop {print_name(variable)} {count}"
                 yield from print_body(inner, depth + 1)
             case If(variable, below, then, otherwise):
-                yield f"{pad}if {variable} < {below}"
+                yield f"{pad}if {print_name(variable)} < {below}"
                 yield from print_body(then, depth + 1)
                 if otherwise:
                     yield f"{pad}else"
                     yield from print_body(otherwise, depth + 1)
             case Set(variable, value) | Add(variable, value):
-                yield f"{pad}{type(instruction).__name__.lower()} {variable} {value}"
+                word = type(instruction).__name__.lower()
+                yield f"{pad}{word} {print_name(variable)} {value}"
             case Map(_, _, inner):
                 yield pad + print_map(instruction, _operand)
                 yield from print_body(inner, depth + 1)
@@ -133,19 +137,19 @@ def _single(
         return print_load(instruction)
     if isinstance(instruction, Compute | SetLength):
         return print_scalar(instruction)
-    return f"{type(instruction).__name__.lower()} {instruction.task}"
+    return f"{type(instruction).__name__.lower()} {print_name(instruction.task)}"
 
 
 def _code(code: ElementCode) -> Iterator[str]:
-    yield f"code {code.name}"
+    yield f"code {print_name(code.name)}"
     for buffer in code.buffers:
         shape = ", ".join(str(n) for n in buffer.shape)
-        yield f"  buffer {buffer.name} {buffer.dtype} [{shape}] @ {buffer.address}"
+        yield f"  buffer {print_name(buffer.name)} {buffer.dtype} [{shape}] @ {buffer.address}"
     for dsd in code.dsds:
         yield f"  {_dsd(dsd)}"
     for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
         for queue in queues:
-            yield f"  {kind}_queue {queue.id} {queue.color}"
+            yield f"  {kind}_queue {queue.id} {print_name(queue.color)}"
     for load in code.loads:
         yield f"  {print_load(load)}"
     for task in code.tasks:
@@ -155,7 +159,7 @@ def _code(code: ElementCode) -> Iterator[str]:
 
 def _task(task: Task) -> str:
     marks = [mark for mark, on in (("entry", task.entry), ("blocked", task.blocked)) if on]
-    return " ".join(["task", task.name, *marks]) + print_binding(task)
+    return " ".join(["task", print_name(task.name), *marks]) + print_binding(task)
 
 
 def _dsd(dsd: Dsd) -> str:
@@ -165,20 +169,21 @@ def _dsd(dsd: Dsd) -> str:
 
 
 def _plain_dsd(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
+    name = print_name(dsd.name)
     if isinstance(dsd, Mem1d):
         return (
-            f"mem1d {dsd.name} {dsd.buffer} extent {dsd.extent} stride {dsd.stride} "
+            f"mem1d {name} {print_name(dsd.buffer)} extent {dsd.extent} stride {dsd.stride} "
             f"offset {dsd.offset}"
         )
     if isinstance(dsd, Mem4d):
         extents = ", ".join(str(n) for n in dsd.extents)
         strides = ", ".join(str(n) for n in dsd.strides)
         return (
-            f"mem4d {dsd.name} {dsd.buffer} extent [{extents}] stride [{strides}] "
+            f"mem4d {name} {print_name(dsd.buffer)} extent [{extents}] stride [{strides}] "
             f"offset {dsd.offset}"
         )
     kind = "fabin" if isinstance(dsd, Fabin) else "fabout"
-    return f"{kind} {dsd.name} queue {dsd.queue} extent {dsd.extent}"
+    return f"{kind} {name} queue {dsd.queue} extent {dsd.extent}"
 
 
 def _operation(op: DsdOperation) -> str:
@@ -189,35 +194,36 @@ def _operation(op: DsdOperation) -> str:
     if op.microthread is not None:
         text += f" ut {op.microthread}"
     if op.activate is not None:
-        text += f" activate {op.activate}"
+        text += f" activate {print_name(op.activate)}"
     if op.unblock is not None:
-        text += f" unblock {op.unblock}"
+        text += f" unblock {print_name(op.unblock)}"
     if op.on_control is not None:
         text += print_on_control(op.on_control)
     if op.index is not None:
-        text += f" index ({op.index})"
+        text += f" index ({print_index(op.index)})"
     if op.result is not None:
-        text += f" result {op.result}"
-    return text + (f" label {op.label}" if op.label else "")
+        text += f" result {print_name(op.result)}"
+    return text + (f" label {print_name(op.label)}" if op.label else "")
 
 
 def _operand(operand: Operand) -> str:
     if isinstance(operand, Immediate):
-        return f"#{operand.value!r}"
+        return f"#{print_number(operand.value)}"
     if isinstance(operand, Element):
-        return f"{operand.buffer}({operand.index})"
+        return f"{print_name(operand.buffer)}({print_index(operand.index)})"
     if isinstance(operand, CounterValue):
-        return f"={operand.index}"
+        return f"={print_index(operand.index)}"
     if isinstance(operand, Register):
         return f"%{operand}"
-    return operand.dsd if operand.offset == Index() else f"{operand.dsd}[{operand.offset}]"
+    name = print_name(operand.dsd)
+    return name if operand.offset == NO_OFFSET else f"{name}[{print_index(operand.offset)}]"
 
 
 def _edge(kind: str, port: EdgeInput | EdgeOutput) -> str:
     last = port.first + port.positions
     text = (
-        f"{kind} {port.name} side {port.side} [{port.first}:{last}] color {port.color} "
-        f"{port.dtype} count {port.count}"
+        f"{kind} {print_name(port.name)} side {port.side} [{port.first}:{last}] "
+        f"color {print_name(port.color)} {port.dtype} count {port.count}"
     )
     if isinstance(port, EdgeInput):
         text += f" interval {port.interval} start {port.start}"

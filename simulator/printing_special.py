@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 
 from tilewright.simulator.dsd import (
     NO_OFFSET,
@@ -26,7 +25,8 @@ from tilewright.simulator.program import (
     Task,
     Value,
 )
-from tilewright.simulator.routes import RangeFilter, Route
+from tilewright.simulator.routes import CounterFilter, RangeFilter, Route
+from tilewright.simulator.tokens import print_index, print_name, print_number
 
 
 def print_steering(route: Route) -> str:
@@ -42,16 +42,23 @@ def print_steering(route: Route) -> str:
     if isinstance(route.filter, RangeFilter):
         text += f" range {route.filter.low} {route.filter.high}"
     elif route.filter is not None:
-        named = (f"{f.name} {getattr(route.filter, f.name)}" for f in fields(route.filter))
-        text += " counter " + " ".join(named)
+        text += _counter(route.filter)
     return text
+
+
+def _counter(chosen: CounterFilter) -> str:
+    text = f" counter {chosen.limit} most {chosen.most} start {chosen.start}"
+    if chosen.other_limit is not None:
+        text += f" other_limit {chosen.other_limit}"
+    flags = ("count_data", "count_control", "reject_control")
+    return text + "".join(f" {name}" for name in flags if getattr(chosen, name))
 
 
 def print_binding(task: Task) -> str:
     """Return what starts a data or control task, empty for a local one."""
     text = f" queue {task.queue}" if task.queue is not None else ""
-    text += f" entry {task.control}" if task.control is not None else ""
-    return text + "".join(f" {name}:{dtype}" for name, dtype in task.arguments)
+    text += f" control {task.control}" if task.control is not None else ""
+    return text + "".join(f" {print_name(name)}:{dtype}" for name, dtype in task.arguments)
 
 
 def print_properties(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
@@ -63,33 +70,36 @@ def print_properties(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
 
 def print_ring(dsd: Circbuf | Fifo) -> str:
     """Return a circular buffer or a FIFO."""
+    names = f"{print_name(dsd.name)} {print_name(dsd.buffer)}"
     if isinstance(dsd, Circbuf):
         end = "" if dsd.wraparound is None else f" wraparound {dsd.wraparound}"
-        return f"circbuf {dsd.name} {dsd.buffer} extent {dsd.extent}{end}"
-    text = f"fifo {dsd.name} {dsd.buffer} empty {dsd.empty_action} full {dsd.full_action}"
-    text += f" activate_pop {dsd.activate_pop}" if dsd.activate_pop else ""
-    text += f" activate_push {dsd.activate_push}" if dsd.activate_push else ""
+        return f"circbuf {names} extent {dsd.extent}{end}"
+    text = f"fifo {names} empty {dsd.empty_action} full {dsd.full_action}"
+    text += f" activate_pop {print_name(dsd.activate_pop)}" if dsd.activate_pop else ""
+    text += f" activate_push {print_name(dsd.activate_push)}" if dsd.activate_push else ""
     held = (("dest", dsd.dest), ("src", dsd.src), ("xdsr", dsd.xdsr))
     return text + "".join(f" {name} {number}" for name, number in held if number is not None)
 
 
 def print_on_control(chosen: OnControl) -> str:
     """Return what a control wavelet does to an operation."""
-    return f" on_control {chosen.action}" + (f" {chosen.task}" if chosen.task else "")
+    return f" on_control {chosen.action}" + (f" {print_name(chosen.task)}" if chosen.task else "")
 
 
 def print_value(value: Value) -> str:
     """Return a scalar: a counter, an element, a number."""
     if isinstance(value, Immediate):
-        return f"#{value.value!r}"
-    return f"{value.buffer}({value.index})" if isinstance(value, Element) else value
+        return f"#{print_number(value.value)}"
+    if isinstance(value, Element):
+        return f"{print_name(value.buffer)}({print_index(value.index)})"
+    return print_name(value)
 
 
 def print_scalar(instruction: Compute | SetLength) -> str:
     """Return a scalar instruction or the setting of a FIFO's length."""
     if isinstance(instruction, SetLength):
         way = "read" if instruction.reads else "write"
-        return f"{way}_length {instruction.fifo} {instruction.length}"
+        return f"{way}_length {print_name(instruction.fifo)} {instruction.length}"
     sources = ", ".join(print_value(source) for source in instruction.sources)
     dest = print_value(instruction.dest)
     return f"{dest} = {instruction.operation}.{instruction.dtype} {sources}"
@@ -97,21 +107,23 @@ def print_scalar(instruction: Compute | SetLength) -> str:
 
 def print_map(instruction: Map, show: Callable[[Operand], str]) -> str:
     """Return the head of a map; the body follows."""
-    inputs = ", ".join(f"{name} from {show(operand)}" for name, operand in instruction.inputs)
+    pairs = (f"{print_name(name)} from {show(operand)}" for name, operand in instruction.inputs)
+    text = "map " + ", ".join(pairs)
     if instruction.output is None:
-        return f"map {inputs}"
-    return f"map {inputs} to {show(instruction.output[1])} as {instruction.output[0]}"
+        return text.rstrip()
+    name, operand = instruction.output
+    return f"{text.rstrip()} to {show(operand)} as {print_name(name)}"
 
 
 def print_load(load: LoadRegister) -> str:
     """Return the loading of a register."""
-    offset = "" if load.offset == NO_OFFSET else f"[{load.offset}]"
-    text = f"load %{load.register} {load.dsd}{offset}"
+    offset = "" if load.offset == NO_OFFSET else f"[{print_index(load.offset)}]"
+    text = f"load %{load.register} {print_name(load.dsd)}{offset}"
     text += "" if load.xdsr is None else f" xdsr {load.xdsr}"
     text += "".join(f" sr {number}" for number in load.strides)
     text += " async" if load.asynchronous else ""
-    text += f" activate {load.activate}" if load.activate else ""
-    text += f" unblock {load.unblock}" if load.unblock else ""
+    text += f" activate {print_name(load.activate)}" if load.activate else ""
+    text += f" unblock {print_name(load.unblock)}" if load.unblock else ""
     text += "" if load.on_control is None else print_on_control(load.on_control)
     text += " save_address" if load.save_address else ""
     return text + (" single_step" if load.single_step else "")

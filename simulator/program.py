@@ -241,7 +241,7 @@ class ElementCode:
 class Program:
     """A whole program. `placement[row, column]` is the number of the element's code.
 
-    Two programs are equal when their text forms (`print_program`) are.
+    Two programs are equal when all their parts are (and so their text forms, `print_program`).
     """
 
     name: str
@@ -262,3 +262,15 @@ class Program:
 
     def code(self, name: str) -> ElementCode | None:
         return next((c for c in self.codes if c.name == name), None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        mine, theirs = (
+            (p.name, p.codes, p.colors, p.routes, p.edge_inputs, p.edge_outputs)
+            for p in (self, other)
+        )
+        return mine == theirs and np.array_equal(self.placement, other.placement)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.placement.shape, len(self.routes)))

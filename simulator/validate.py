@@ -34,6 +34,7 @@ from tilewright.simulator.program import (
     Unblock,
 )
 from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.tokens import MAX_DEPTH
 from tilewright.simulator.validate_special import (
     check_fabric_properties,
     check_load,
@@ -94,6 +95,7 @@ def check_code(code: ElementCode, colors: set[str]) -> None:
     for load in code.loads:
         check_load(code, load, f"code {code.name}, load of {load.register}")
     for task in code.tasks:
+        _check_depth(task.body, f"code {code.name}, task {task.name}")
         _check_body(code, task, task.body, {})
 
 
@@ -188,6 +190,22 @@ def _check_fabric_dsd(code: ElementCode, dsd: Fabin | Fabout, where: str) -> Non
             value=dsd.extent,
             instead=f"{ENDLESS} for an operation that does not end by itself",
         )
+
+
+def _check_depth(body: tuple[Instruction, ...], where: str) -> None:
+    """Refuse what the checks behind could not walk through. Raises ProgramError."""
+    pending = [(body, 0)]
+    while pending:
+        inner, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise ProgramError(
+                f"{where}: more than {MAX_DEPTH} bodies inside each other", value=depth
+            )
+        for instruction in inner:
+            if isinstance(instruction, Loop | Map):
+                pending.append((instruction.body, depth + 1))
+            elif isinstance(instruction, If):
+                pending += [(instruction.then, depth + 1), (instruction.otherwise, depth + 1)]
 
 
 def _check_body(

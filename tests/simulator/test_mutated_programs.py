@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, random_case
@@ -75,12 +76,18 @@ def outcome(case: Case) -> str:
     return "result"
 
 
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1))
 def test_result_or_named_error(seed: int) -> None:
     assert outcome(mutated(seed))
 
 
 def test_mutations_reach_many_errors() -> None:
-    found = {outcome(mutated(seed)).splitlines()[0][-30:] for seed in range(150)}
-    assert len(found) > 20
+    found = {outcome(mutated(seed)).splitlines()[0][-30:] for seed in range(60)}
+    assert len(found) > 10
+
+
+@pytest.mark.nightly
+def test_a_thousand_mutations() -> None:
+    found = {outcome(mutated(seed)).splitlines()[0][-30:] for seed in range(1000)}
+    assert len(found) > 60

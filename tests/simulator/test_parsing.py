@@ -1,0 +1,264 @@
+"""The text form of programs: read back, bounded, errors with line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine_programs import random_case
+from special_programs import special_case
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.dsd import Immediate, Ref, Register, variable
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.parsing import parse_program
+from tilewright.simulator.printing import print_program
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import (
+    Area,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    Position,
+    RangeFilter,
+    Switch,
+)
+
+
+def everything() -> Program:
+    """Return a program with every construct of the text form."""
+    b = ProgramBuilder("all constructs", 2, 2)
+    b.color("x")
+    b.color('a "quoted" color', 7)
+    code = b.code("main")
+    code.buffer("v", "f32", (2, 4))
+    code.buffer("h", "i16", 8)
+    code.buffer("store", "f32", 4)
+    code.mem1d("row", "v", 4, wavelet_index_offset=True)
+    code.mem1d("four", "v", 4, stride=-1, offset=3)
+    code.mem4d("all", "v", [(2, 4), (4, 1)])
+    code.circbuf("ring", "h", 20, 5)
+    code.circbuf("whole", "h", 8)
+    code.fifo(
+        "fifo", "store", empty_action="terminate", activate_push="later", dest=2, src=2, xdsr=1
+    )
+    code.input_queue(2, "x")
+    code.output_queue(3, 'a "quoted" color')
+    code.fabin("in", 2, 4, control_transform=True)
+    code.fabout("out", 3, 4, advance_switch=True, zero="second")
+    code.fabout("command", 3, 1, control=True)
+    code.load(Register("src1", 3), "in", asynchronous=True, on_control=("activate", "later"))
+    main = code.task("main", entry=True, blocked=True)
+    main.set("k", 3)
+    main.increment("k", -1)
+    with main.loop("i", 2) as i:
+        main.op("fmovs", Ref("four").at(i * 4 + variable("k") - 3), code.element("v", i + 1))
+        with main.when_below("k", 2):
+            main.op("mov32", "command", 5)
+        with main.otherwise():
+            main.activate("later")
+            main.block("later")
+    main.op("mov16", "ring", variable("k") + 1)
+    main.op("fmovs", code.element("v"), "fifo", result="ok")
+    main.op("fmovs", "row", "four", index=variable("k"))
+    main.start("fmovs", "out", "four", activate="later", microthread=5, label="to the north")
+    main.start("fmovs", "fifo", "in", on_control=("terminate", None))
+    main.compute("f", "mul", code.element("v", 3), 0.1, dtype="f32")
+    main.compute("f", "add", "f", float("inf"), dtype="f32")
+    main.set_read_length("fifo", 2)
+    main.load(Register("src0", 1), Ref("all").at(variable("k")), xdsr=2, strides=(1, 2, 3))
+    main.load(Register("dest", 4), "four", save_address=True)
+    with main.map(("a", "four"), ("b", Register("src1", 5)), output=("c", "four")):
+        main.compute("c", "add", "a", "b", dtype="f32")
+    later = code.task("later")
+    later.unblock("main")
+    data = code.data_task("data", 2, [("value", "i16"), ("index", "u16")])
+    data.set("seen", 1)
+    code.control_task("stop", 5, [("value", "u16")], blocked=True)
+    b.code("idle").task("nothing")
+    b.place("idle", Area(0, 0, 2, 2))
+    b.place("main", Area(1, 1))
+    switch = Switch(
+        (Position(tx=("W",)), Position(rx=("R",))), current=1, ring=True, pop="always_pop"
+    )
+    b.route("x", Area(1, 1), rx="N", tx="RE", switch=switch, filter=RangeFilter(1, 5))
+    b.route("x", Area(0, 1), rx="N", tx="SR", filter=CounterFilter(5, 4, other_limit=7))
+    b.edge_input(EdgeInput("xs", "N", 1, 1, "x", "f32", 8, interval=2, start=5))
+    b.edge_output(EdgeOutput("y s", "E", 1, 1, "x", "f32", 8))
+    return b.build()
+
+
+def test_every_construct(golden: Callable[[str], None]) -> None:
+    program = everything()
+    text = print_program(program)
+    golden(text)
+    assert parse_program(text) == program
+    assert program != parse_program(text.replace("extent 20", "extent 21"))
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=60)
+def test_reads_back_what_was_printed(seed: int, special: bool) -> None:
+    program = (special_case if special else random_case)(seed).program
+    text = print_program(program)
+    back = parse_program(text)
+    assert back == program
+    assert print_program(back) == text
+
+
+@given(st.text(max_size=12), st.floats(allow_nan=False), st.integers(-(10**9), 10**9))
+def test_any_name_and_number(name: str, number: float, whole: int) -> None:
+    b = ProgramBuilder(name, 1, 1)
+    code = b.code(name)
+    code.buffer(name, "f32", 2)
+    code.mem1d(name + "1", name, 2)
+    main = code.task(name)
+    main.set(name, whole)
+    main.op("fmovs", Ref(name + "1").at(variable(name)), number, label=name)
+    b.place(name, Area(0, 0))
+    program = b.build()
+    assert parse_program(print_program(program)) == program
+
+
+def test_a_number_that_is_none() -> None:
+    b = ProgramBuilder("p", 1, 1)
+    code = b.code("c")
+    code.buffer("v", "f32", 2)
+    code.mem1d("d", "v", 2)
+    code.task("t").op("fmovs", "d", np.float64("nan"))
+    b.place("c", Area(0, 0))
+    back = parse_program(print_program(b.build()))
+    (operation,) = back.codes[0].tasks[0].body
+    assert isinstance(operation.sources[0], Immediate)  # type: ignore[union-attr]
+    assert operation.sources[0].value != operation.sources[0].value  # type: ignore[union-attr]
+
+
+def test_comments_and_order_are_free() -> None:
+    text = """
+program p 1 x 1
+// colors may stand behind the code that names them
+code c
+  task t entry
+
+    set k 3
+  input_queue 2 x
+place c [0:1, 0:1]
+color x 4
+"""
+    assert [queue.color for queue in parse_program(text).codes[0].input_queues] == ["x"]
+
+
+HEAD = "program p 1 x 1\ncode c\n  buffer v f32 [4] @ 0\n  mem1d d v extent 4\n  task t\n"
+BROKEN = {
+    "nothing": "",
+    "no header": "color x 1",
+    "no size": "program p 1",
+    "too large": "program p 100000 x 100000",
+    "unknown declaration": "program p 1 x 1\ncolour x 1",
+    "no code": "program p 1 x 1\nplace main [0:1, 0:1]",
+    "twice placed": HEAD + "place c [0:1, 0:1]\nplace c [0:1, 0:1]",
+    "outside": HEAD + "place c [0:1, 0:2]",
+    "backwards": HEAD + "place c [1:0, 0:1]",
+    "odd indentation": HEAD + "   set k 1",
+    "too deep": HEAD + "      set k 1",
+    "else alone": HEAD + "    else",
+    "unknown instruction": HEAD + "    sett k 1",
+    "unknown property": HEAD + "    @fmovs d, #1 asinc",
+    "twice given": HEAD + "    @fmovs d, #1 label a label b",
+    "no extent": "program p 1 x 1\ncode c\n  mem1d d v stride 2",
+    "no number": HEAD + "    @fmovs d, #1.x",
+    "long number": HEAD + "    set k " + "9" * 4000,
+    "goes on": HEAD + "    set k 1 2",
+    "register": HEAD + "    load %dsr_src2 1 d",
+    "strange character": HEAD + "    @fmovs d, $1",
+    "open quote": HEAD + '    set "k 1',
+    "unknown DSD": HEAD + "    @fmovs e, #1\nplace c [0:1, 0:1]",
+    "unknown operation": HEAD + "    @fmovs d, #1\n    @fmov d, #1\nplace c [0:1, 0:1]",
+    "unknown color": HEAD + "  input_queue 2 x\nplace c [0:1, 0:1]",
+    "no code anywhere": HEAD,
+}
+
+
+def test_errors_name_line_and_column(golden: Callable[[str], None]) -> None:
+    shown = []
+    for name, text in BROKEN.items():
+        with pytest.raises(ProgramError) as caught:
+            parse_program(text, "p.txt")
+        assert caught.value.where is not None
+        shown.append(f"{name}\n{caught.value}")
+    golden("\n\n".join(shown) + "\n")
+
+
+def test_long_texts_and_deep_bodies_are_refused() -> None:
+    with pytest.raises(ProgramError, match="too long"):
+        parse_program("x" * (1 << 25))
+    deep = HEAD + "".join("  " * (2 + d) + f"loop k{d} 1\n" for d in range(900))
+    with pytest.raises(ProgramError, match="indented too far"):
+        parse_program(deep)
+    inner = ProgramBuilder("deep", 1, 1)
+    main = inner.code("c").task("t")
+    loops = [main.loop(f"k{d}", 1) for d in range(1000)]
+    for loop in loops:
+        loop.__enter__()
+    for loop in reversed(loops):
+        loop.__exit__(None, None, None)
+    inner.place("c", Area(0, 0))
+    with pytest.raises(ProgramError, match="more than 64 bodies inside each other"):
+        inner.build()
+
+
+CHARACTERS = '\n  ,:=+*<#@%()[]"0123456789-abcxyz.$'
+
+
+def broken(text: str, rng: np.random.Generator) -> str:
+    """Return a text with some characters, words or lines changed."""
+    for _ in range(int(rng.integers(1, 4))):
+        kind = rng.integers(4)
+        if kind == 0:
+            at = int(rng.integers(len(text)))
+            text = text[:at] + str(rng.choice(list(CHARACTERS))) + text[at + 1 :]
+        elif kind == 1:
+            lines = text.split("\n")
+            at = int(rng.integers(len(lines)))
+            text = "\n".join([*lines[:at], *lines[at + 1 :]])
+        elif kind == 2:
+            lines = text.split("\n")
+            some, other = rng.integers(len(lines), size=2)
+            lines[some], lines[other] = lines[other], lines[some]
+            text = "\n".join(lines)
+        else:
+            words = text.split(" ")
+            some, other = rng.integers(len(words), size=2)
+            words[some] = words[other]
+            text = " ".join(words)
+    return text
+
+
+def text_outcome(seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    case = (special_case if rng.integers(2) else random_case)(int(rng.integers(1 << 30)))
+    try:
+        program = parse_program(broken(print_program(case.program), rng))
+        machine = Machine(program, load_profile("wse3-sdk-sim"))
+        machine.run(memory=case.memory, edges=case.edges, max_cycles=20_000)
+    except TilewrightError as error:
+        return str(error)
+    return "result"
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_broken_texts_end_in_a_result_or_a_named_error(seed: int) -> None:
+    assert text_outcome(seed)
+
+
+@pytest.mark.nightly
+def test_a_thousand_broken_texts() -> None:
+    found = {text_outcome(seed).splitlines()[0][:30] for seed in range(1000)}
+    assert len(found) > 40
