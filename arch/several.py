@@ -19,10 +19,9 @@ def load_documents(
     """
     if not sources:
         raise SpecError("no file is given", instead="name at least one file")
-    documents = [load_document(source, variables=variables) for source in sources]
-    joined = documents[0]
-    for document in documents[1:]:
-        joined = _Join(joined, document).document()
+    joined = load_document(sources[0], variables=variables)
+    for source in sources[1:]:
+        joined = _Join(joined, load_document(source, variables=variables)).document()
     return joined
 
 
@@ -36,10 +35,11 @@ class _Join:
 
     def document(self) -> Document:
         data = self._joined(self.first.data, self.second.data, ())
-        return Document(self.first.file, data, self.first.root, self.marks)
+        files = (*self.first.files, *self.second.files)
+        return Document(self.first.file, data, self.first.root, self.marks, files)
 
     def _joined(self, left: object, right: object, path: DocPath) -> object:
-        if left is None or right is None or left == right:
+        if left is None or right is None or (left == right and type(left) is type(right)):
             return right if left is None else left
         if isinstance(left, dict) and isinstance(right, dict):
             return self._mapping(left, right, path)

@@ -11,6 +11,7 @@ import click
 from tilewright.dse.console import (
     check_writable,
     emit,
+    files_option,
     json_option,
     parse_settings,
     settings_option,
@@ -18,10 +19,10 @@ from tilewright.dse.console import (
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_ARCH = click.option("--arch", required=True, metavar="FILE",
-                     help="Architecture file, or the name of a shipped one.")  # fmt: skip
-_WORKLOAD = click.option("--workload", required=True, metavar="FILE",
-                         help="Workload file, or the name of a shipped one.")  # fmt: skip
+Names = tuple[str, ...]
+
+_ARCH = files_option("arch", "Architecture")
+_WORKLOAD = files_option("workload", "Workload")
 
 
 def conventions_option() -> Callable[[F], F]:
@@ -43,8 +44,8 @@ def conventions_option() -> Callable[[F], F]:
 @settings_option()
 @json_option()
 def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
-    arch: str,
-    workload: str,
+    arch: Names,
+    workload: Names,
     mapping: str,
     conventions: str,
     settings: tuple[str, ...],
@@ -56,12 +57,14 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     Examples:
       tilewright evaluate --arch tpu_v4i --workload matmul.yaml --mapping m.yaml
       tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
+      tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
     """
     from tilewright.mapper.evaluation import evaluate
     from tilewright.mapper.mapping_file import load_mapping
 
-    machine, work = _load(arch, workload, parse_settings(settings))
-    nest = load_mapping(Path(mapping))
+    variables = parse_settings(settings)
+    machine, work = _load(arch, workload, variables, (Path(mapping),))
+    nest = load_mapping(Path(mapping), variables=variables)
     score = evaluate(machine, work, nest, conventions=conventions)
     if as_json:
         emit(score.to_dict())
@@ -105,7 +108,9 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
 @settings_option()
 @json_option()
-def map_command(arch: str, workload: str, save: Path | None, as_json: bool, **given: Any) -> None:
+def map_command(
+    arch: Names, workload: Names, save: Path | None, as_json: bool, **given: Any
+) -> None:
     """Find the best mapping of a workload on an architecture, with a certificate.
 
     Einsums may share loops and keep what they exchange on chip; --no-fusion maps each alone. The
@@ -132,17 +137,20 @@ def map_command(arch: str, workload: str, save: Path | None, as_json: bool, **gi
         click.echo(answer.text())
 
 
-def _load(arch: str, workload: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+def _load(
+    arch: Names, workload: Names, settings: Mapping[str, Any], more: tuple[Path, ...] = ()
+) -> tuple[Any, Any]:
+    """Load both; a setting must stand in one of their files or in one of `more`."""
     from tilewright.arch.load import load_arch
+    from tilewright.arch.several import load_documents
     from tilewright.dse.settings import check_used
-    from tilewright.dse.shipped import find_file
+    from tilewright.dse.shipped import find_files
     from tilewright.mapper.workload import load_workload
 
-    here = Path.cwd()
-    files = find_file(arch, "hardware", here), find_file(workload, "workloads", here)
-    machine = load_arch(files[0], variables=settings)
-    work = load_workload(files[1], variables=settings)
-    check_used(settings, files)
+    machines, works = find_files(arch, "hardware"), find_files(workload, "workloads")
+    machine = load_arch(load_documents(machines, variables=settings), variables=settings)
+    work = load_workload(load_documents(works, variables=settings), variables=settings)
+    check_used(settings, (*machines, *works, *more))
     return machine, work
 
 

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.dse.console import emit, json_option, parse_settings, say, settings_option
+from tilewright.dse.console import (
+    emit,
+    files_option,
+    json_option,
+    parse_settings,
+    say,
+    settings_option,
+)
 
 if TYPE_CHECKING:
     from tilewright.arch.source import Document
+
+Names = tuple[str, ...]
 
 _KINDS = {  # any of these top-level keys
     "study": ("objectives", "space"),
@@ -43,20 +52,31 @@ class Verdict:
 
 
 @click.command("validate", short_help="Check architecture, workload, mapping or study files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+@files_option("arch", "Architecture", required=False)
+@files_option("workload", "Workload", required=False)
 @settings_option()
 @json_option()
-def validate_command(files: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> None:
+def validate_command(
+    files: Names, arch: Names, workload: Names, settings: Names, as_json: bool
+) -> None:
     """Check files: architecture, workload, mapping, study or machine profile.
 
-    What a file is follows from its top-level keys. Exit code 2 if any of them does not hold.
+    What a file is follows from its top-level keys; each FILE is checked by itself. The files of
+    --arch are checked as one, and so are those of --workload. Exit code 2 if any of them does not
+    hold.
 
     \b
-    Example:
+    Examples:
       tilewright validate hardware/*.yaml workloads/*.yaml studies/mine.yaml
+      tilewright validate --arch chip.yaml --arch variables.yaml
     """
+    if not files + arch + workload:
+        raise click.UsageError("name at least one file")
     variables = parse_settings(settings)
-    verdicts = [_verdict(file, variables) for file in files]
+    verdicts = [_verdict((file,), variables) for file in files]
+    verdicts += [_verdict_of("architecture", arch, variables)] if arch else []
+    verdicts += [_verdict_of("workload", workload, variables)] if workload else []
     if as_json:
         emit([verdict.document() for verdict in verdicts])
     for verdict in verdicts:
@@ -67,19 +87,34 @@ def validate_command(files: tuple[str, ...], settings: tuple[str, ...], as_json:
     click.get_current_context().exit(2 if any(v.error is not None for v in verdicts) else 0)
 
 
-def _verdict(file: str, variables: dict[str, Any]) -> Verdict:
+def _verdict_of(kind: str, names: Names, variables: dict[str, Any]) -> Verdict:
+    """Judge the files of an option, shipped ones among them."""
+    from tilewright.arch.errors import TilewrightError
+    from tilewright.dse.shipped import find_files
+
+    try:
+        folder: Any = {"architecture": "hardware", "workload": "workloads"}[kind]
+        paths = find_files(names, folder)
+    except TilewrightError as error:
+        return Verdict(" + ".join(names), kind, "", str(error))
+    return _verdict(tuple(str(path) for path in paths), variables, kind)
+
+
+def _verdict(files: Names, variables: dict[str, Any], kind: str | None = None) -> Verdict:
+    """Judge files that are read as one; what they are follows from their keys, or is `kind`."""
     from tilewright.arch.errors import TilewrightError
 
-    kinds: list[str] = []
+    kinds = [kind] if kind is not None else []
+    shown = " + ".join(files)
     try:
-        from tilewright.arch.source import load_document
+        from tilewright.arch.several import load_documents
 
-        document = load_document(Path(file), variables=variables)
-        kinds = _kinds_of(document)
-        summaries = [_check(kind, Path(file), variables) for kind in kinds]
+        document = load_documents([Path(file) for file in files], variables=variables)
+        kinds = kinds or _kinds_of(document)
+        summaries = [_check(one, document, variables) for one in kinds]
     except TilewrightError as error:
-        return Verdict(file, " and ".join(kinds) or None, "", str(error))
-    return Verdict(file, " and ".join(kinds), "; ".join(summaries), None)
+        return Verdict(shown, " and ".join(kinds) or None, "", str(error))
+    return Verdict(shown, " and ".join(kinds), "; ".join(summaries), None)
 
 
 def _kinds_of(document: Document) -> list[str]:
@@ -102,25 +137,25 @@ def _kinds_of(document: Document) -> list[str]:
     return found
 
 
-def _check(kind: str, path: Path, variables: dict[str, Any]) -> str:
+def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
     if kind == "architecture":
         from tilewright.arch.load import load_arch
 
-        arch = load_arch(path, variables=variables)
+        arch = load_arch(document, variables=variables)
         return f"{sum(node.is_leaf for node in arch.root.walk())} components"
     if kind == "workload":
         from tilewright.mapper.workload import load_workload
 
-        return f"{len(load_workload(path, variables=variables).einsums)} Einsums"
+        return f"{len(load_workload(document, variables=variables).einsums)} Einsums"
     if kind == "mapping":
         from tilewright.mapper.mapping_file import load_mapping
 
-        return f"{len(load_mapping(path).nodes)} nodes"
+        return f"{len(load_mapping(document).nodes)} nodes"
     if kind == "study":
-        return _check_study(path, variables)
+        return _check_study(Path(document.file), variables)
     from tilewright.simulator.profile import load_profile
 
-    return f"profile {load_profile(path).name}"
+    return f"profile {load_profile(Path(document.file)).name}"
 
 
 def _check_study(path: Path, variables: dict[str, Any]) -> str:

@@ -26,6 +26,13 @@ def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
     return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
 
 
+def files_option(name: str, what: str, *, required: bool = True) -> Callable[[F], F]:
+    """Return the option --NAME FILE, which may be repeated: the files are read as one."""
+    text = f"{what} file, or the name of a shipped one. Repeated, the files are read as one."
+    option = f"--{name}"
+    return click.option(option, multiple=True, required=required, metavar="FILE", help=text)
+
+
 def json_option() -> Callable[[F], F]:
     """Return the option --json."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -54,3 +55,8 @@ def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> 
         value=name,
         instead=did_you_mean(name, known) or None,
     )
+
+
+def find_files(names: Sequence[str], kind: Kind) -> list[Path]:
+    """Return the files of the command line called `names`; SpecError if one is missing."""
+    return [find_file(name, kind, Path.cwd()) for name in names]

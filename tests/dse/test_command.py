@@ -194,3 +194,60 @@ def test_the_program_answers_help_without_the_heavy_packages():
 def test_metrics_of_the_models_are_distinct():
     for names in evaluators.METRICS.values():
         assert len(set(names)) == len(names)
+
+
+SPLIT = {
+    "chip": "arch:\n  nodes:\n"
+    "  - !Memory {name: DRAM, size: inf, area: 0, leak_power: 0, actions: "
+    "[{name: read, energy: E, throughput: inf}, {name: write, energy: E, throughput: inf}]}\n",
+    "core": "variables: {E: 2}\narch:\n  nodes:\n"
+    "  - !Compute {name: MAC, area: 1, leak_power: 0, "
+    "actions: [{name: compute, energy: 0, throughput: 1}]}\n",
+    "other": "\nvariables:\n  E: 3\n",
+    "sizes": "workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 1}\n",
+    "work": 'workload:\n  einsums: ["Z[m] = A[m]"]\n',
+    "nest": "mapping:\n  nodes:\n  - !Storage {tensors: [A, Z], component: DRAM}\n"
+    "  - !Temporal {rank_variable: m, tile_shape: {{TILE}}}\n"
+    "  - !Temporal {rank_variable: m, tile_shape: 1}\n"
+    "  - !Compute {einsum: Z, component: MAC}\n",
+}
+
+
+@pytest.fixture
+def split(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in SPLIT.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return ("--arch", "chip.yaml", "--arch", "core.yaml",
+            "--workload", "sizes.yaml", "--workload", "work.yaml")  # fmt: skip
+
+
+def test_several_files_are_read_as_one(split):
+    checked = run("validate", *split, "--json")
+    assert checked.exit_code == 0, checked.stderr
+    assert [v["summary"] for v in json.loads(checked.stdout)] == ["2 components", "1 Einsums"]
+    scored = run("evaluate", *split, "--mapping", "nest.yaml", "--set", "TILE=2", "--json")
+    assert json.loads(scored.stdout)["energy"] == 2 * 8, scored.stderr
+    dear = run("evaluate", *split, "--mapping", "nest.yaml",
+               "--set", "TILE=2", "--set", "E=5", "--json")  # fmt: skip
+    assert json.loads(dear.stdout)["energy"] == 5 * 8, dear.stderr
+    mapped = run("map", *split, "--set", "E=4", "--json")
+    assert json.loads(mapped.stdout)["energy"] == 4 * 8, mapped.stderr
+
+
+@pytest.mark.parametrize("command", ["validate", "evaluate", "map"])
+def test_files_that_disagree_are_named_both(split, command):
+    more = ("--mapping", "nest.yaml") if command == "evaluate" else ()
+    done = run(command, *split, "--arch", "other.yaml", *more)
+    assert done.exit_code == 2
+    assert "two files disagree about E" in done.stderr
+    assert "core.yaml:1" in done.stderr
+    assert "other.yaml:3:6 (variables.E)" in done.stderr
+    missing = run(command, *split, "--arch", "chop.yaml", *more)
+    assert "no such file" in missing.stderr
+
+
+def test_validate_wants_a_file(tmp_path):
+    done = run("validate")
+    assert done.exit_code == 2
+    assert "at least one file" in done.stderr
