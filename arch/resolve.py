@@ -14,7 +14,7 @@ from tilewright.arch.expressions import UnknownNameError, evaluate
 from tilewright.arch.functions import exact
 from tilewright.arch.operators import MAX_BITS
 from tilewright.arch.scope import EinsumNames, Layer, Names
-from tilewright.arch.sets import rank_variable_set, tensor_set
+from tilewright.arch.sets import names_tensors, rank_variable_set, tensor_set
 from tilewright.arch.source import format_path
 from tilewright.arch.spec import ComparisonSpec
 from tilewright.arch.tree import Arch, Node
@@ -109,10 +109,13 @@ class Resolver:
     def comparison(self, spec: ComparisonSpec, *steps: str | int) -> Comparison:
         """A constraint on loops: names of rank variables hide tensors of the same name."""
         names = self.names if self.einsum is None else Layer(self.einsum.for_loops, self.names)
+        where = self.where(*steps, "expression")
         try:
-            variables = rank_variable_set(spec.expression, names, self.where(*steps, "expression"))
+            variables = rank_variable_set(spec.expression, names, where)
+            of_tensors = names_tensors(spec.expression, names, where)
         except UnknownNameError as error:
             variables = self._without_einsum(frozenset(), (*steps, "expression"), error)
+            of_tensors = False
         value = self._evaluate(spec.value, 1, (*steps, "value"))
         number = self._as_number(value, spec.value, (*steps, "value"))
         if not math.isfinite(number) or number != int(number) or number < 0:
@@ -121,7 +124,7 @@ class Resolver:
                 where=self.where(*steps, "value"),
                 value=spec.value,
             )
-        return Comparison(variables, spec.operator, int(number))
+        return Comparison(variables, spec.operator, int(number), of_tensors)
 
     def by_tensor(self, values: Mapping[str, object], *steps: str | int) -> dict[str, object]:
         """Turn {set expression: value} into {tensor: value}; the sets must not overlap.

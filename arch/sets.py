@@ -152,6 +152,17 @@ def rank_variable_set(
     return _names_of(expression, names, where, "rank_variables")
 
 
+def names_tensors(
+    expression: object, names: Mapping[str, object], where: Where | None = None
+) -> bool:
+    """Tell whether a set expression selects tensors, not rank variables."""
+    if isinstance(expression, list | tuple):
+        return any(names_tensors(part, names, where) for part in expression)
+    result = evaluate(expression, names, where)
+    parts = result if isinstance(result, list | tuple) else (result,)
+    return any(isinstance(part, NameSet) and part.kind == "tensors" for part in parts)
+
+
 def _names_of(
     expression: object, names: Mapping[str, object], where: Where | None, kind: Kind
 ) -> frozenset[str]:

@@ -304,9 +304,9 @@ def test_spatial_fields(matmul: Scope) -> None:
     assert (x.may_reuse, x.reuse) == (frozenset("A"), frozenset("A"))
     assert (x.min_usage, x.usage_scale, x.power_gateable) == (0.5, 2, True)
     assert (y.may_reuse, y.reuse) == (frozenset("AZ"), frozenset())
-    assert [(b.rank_variables, b.operator, b.value) for b in y.loop_bounds] == [
-        (frozenset("kn"), "==", 1),
-        (frozenset("kn"), "product<=", 16),
+    assert [(b.rank_variables, b.operator, b.value, b.of_tensors) for b in y.loop_bounds] == [
+        (frozenset("kn"), "==", 1, False),
+        (frozenset("kn"), "product<=", 16, True),
     ]
     assert z.may_reuse == frozenset("ABZ")
 
