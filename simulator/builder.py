@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from tilewright.simulator.routes import (
     Switch,
 )
 from tilewright.simulator.task_builder import Arguments, TaskBuilder, as_load
+from tilewright.simulator.tensor_access import parse_access
 from tilewright.simulator.validate import check_program
 
 __all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
@@ -78,40 +80,95 @@ class CodeBuilder:
         self._next_word = max(self._next_word, at + made.words)
         return made
 
-    def mem1d(  # noqa: PLR0913 (the properties of the descriptor)
+    def mem1d(
         self,
         name: str,
-        buffer: str,
-        extent: int,
-        stride: int = 1,
-        offset: int = 0,
-        *,
-        wavelet_index_offset: bool = False,
+        buffer: str | None = None,
+        extent: int | None = None,
+        stride: int | None = None,
+        offset: int | None = None,
+        **properties: Any,
     ) -> Ref:
-        """Declare a one-dimensional memory vector (elements of the buffer)."""
-        return self._declare(Mem1d(name, buffer, extent, stride, offset, wavelet_index_offset))
+        """Declare a one-dimensional memory vector (elements of the buffer).
+
+        Properties: `wavelet_index_offset`, or `tensor_access="|i|{5} -> A[2*i + 1]"` in the place
+        of buffer, extent, stride and offset.
+        """
+        access = properties.pop("tensor_access", None)
+        if access is not None:
+            self._refuse_both(name, buffer=buffer, extent=extent, stride=stride, offset=offset)
+            buffer, loops, offset = self._access(access)
+            if len(loops) != 1:
+                raise ProgramError(
+                    f"code {self.name}, DSD {name}: mem1d has one induction variable",
+                    value=access,
+                    instead="mem4d",
+                )
+            extent, stride = loops[0]
+        if buffer is None or extent is None:
+            raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and an extent")
+        stride = 1 if stride is None else stride
+        return self.declare(Mem1d(name, buffer, extent, stride, offset or 0, **properties))
 
     def mem4d(
-        self, name: str, buffer: str, loops: Sequence[tuple[int, int]], offset: int = 0
+        self,
+        name: str,
+        buffer: str | None = None,
+        loops: Sequence[tuple[int, int]] | None = None,
+        offset: int | None = None,
+        **properties: Any,
     ) -> Ref:
-        """Declare a vector of up to four (extent, coefficient) loops, outermost first."""
-        return self._declare(mem4d_access(name, buffer, loops, offset))
+        """Declare a vector of up to four (extent, coefficient) loops, outermost first.
+
+        Properties: `wavelet_index_offset`, or `tensor_access="|i, j|{5, 4} -> A[i + 2*j]"` in the
+        place of buffer, loops and offset.
+        """
+        access = properties.pop("tensor_access", None)
+        if access is not None:
+            self._refuse_both(name, buffer=buffer, loops=loops, offset=offset)
+            buffer, loops, offset = self._access(access)
+        if buffer is None or loops is None:
+            raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and loops")
+        return self.declare(replace(mem4d_access(name, buffer, loops, offset or 0), **properties))
+
+    def _refuse_both(self, name: str, **given: object) -> None:
+        both = [key for key, value in given.items() if value is not None]
+        if both:
+            raise ProgramError(
+                f"code {self.name}, DSD {name}: given beside tensor_access",
+                value=", ".join(both),
+                instead="one of the two",
+            )
+
+    def _access(self, text: str) -> tuple[str, list[tuple[int, int]], int]:
+        """Return buffer, loops and offset of a tensor access expression."""
+        access = parse_access(text)
+        buffer = next((b for b in self._buffers if b.name == access.buffer), None)
+        if buffer is None:
+            known = ", ".join(b.name for b in self._buffers) or "(none)"
+            raise ProgramError(
+                f"code {self.name}: tensor access of an unknown buffer",
+                value=access.buffer,
+                instead=f"one of {known}",
+            )
+        loops, offset = access.loops(buffer.shape)
+        return buffer.name, loops, offset
 
     def fabin(self, name: str, queue: int, extent: int, **properties: bool) -> Ref:
         """Declare `extent` wavelets of an input queue; properties as in `Fabin`."""
-        return self._declare(Fabin(name, queue, extent, **properties))
+        return self.declare(Fabin(name, queue, extent, **properties))
 
     def fabout(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
         """Declare `extent` wavelets of an output queue; properties as in `Fabout`."""
-        return self._declare(Fabout(name, queue, extent, **properties))
+        return self.declare(Fabout(name, queue, extent, **properties))
 
     def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
         """Declare `extent` elements of a buffer that start again after `wraparound`."""
-        return self._declare(Circbuf(name, buffer, extent, wraparound))
+        return self.declare(Circbuf(name, buffer, extent, wraparound))
 
     def fifo(self, name: str, buffer: str, **settings: Any) -> Ref:
         """Allocate a FIFO in a buffer; settings as in `Fifo`."""
-        return self._declare(Fifo(name, buffer, **settings))
+        return self.declare(Fifo(name, buffer, **settings))
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
         """Load a register before the program starts; settings as in `LoadRegister`."""
@@ -165,7 +222,8 @@ class CodeBuilder:
             tuple(self._loads),
         )
 
-    def _declare(self, dsd: Dsd) -> Ref:
+    def declare(self, dsd: Dsd) -> Ref:
+        """Declare a descriptor that was made or changed elsewhere (dsd_changes.py)."""
         self._dsds.append(dsd)
         return Ref(dsd.name)
 

@@ -8,12 +8,14 @@ from itertools import chain, islice
 
 import numpy as np
 
+from tilewright.simulator.dsd import Fifo
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
 from tilewright.simulator.operands import describe
 from tilewright.simulator.program import Program
 from tilewright.simulator.store import Parts
 from tilewright.simulator.tables import CodeLayout
+from tilewright.simulator.wait_graph import End, Reason, Wait
 
 MAX_LINES = 40
 KINDS = {
@@ -64,12 +66,12 @@ class FinalState:
         return next((q.color for q in queues if q.id == slot % at.OUTPUT_SLOT), "?")
 
 
-def find_waits(final: FinalState) -> tuple[str, ...]:
-    """Return one line per thing that waits, at most `MAX_LINES`; empty if the run is complete."""
+def find_waits(final: FinalState) -> tuple[Wait, ...]:
+    """Return what waits, at most `MAX_LINES` and a last one that says so; empty if complete."""
     ways = Ways(final)
     found = chain(_operations(ways), _blocked_tasks(final), _words(ways), _outputs(ways))
-    lines = list(islice(found, MAX_LINES + 1))
-    return tuple(lines if len(lines) <= MAX_LINES else [*lines[:MAX_LINES], "and more"])
+    waits = list(islice(found, MAX_LINES + 1))
+    return tuple(waits if len(waits) <= MAX_LINES else [*waits[:MAX_LINES], Wait("and more")])
 
 
 class Ways:
@@ -116,7 +118,7 @@ class Ways:
         """Name a queue."""
         return f"{KINDS[self.kind(fifo)]} of {self.owner(fifo)}"
 
-    def who_feeds(self, fifo: int, color: str) -> str:
+    def who_feeds(self, fifo: int, color: str) -> list[End]:
         """Follow an empty queue's ways back to where its words should come from."""
         seen, todo, ends = {fifo}, [fifo], []
         while todo:
@@ -124,17 +126,20 @@ class Ways:
                 if source in seen:
                     continue
                 seen.add(source)
+                owner = self.owner(source)
                 if self.count(source):
-                    ends.append(f"words stand in {self.place(source)}, {self.who_holds(source)}")
+                    place = self.place(source)
+                    held = "; ".join(end.text for end in self.who_holds(source))
+                    ends.append(End(f"words stand in {place}, {held}", place))
                 elif self.kind(source) == EDGE_IN:
-                    ends.append(f"{self.place(source)} has no more words")
+                    ends.append(End(f"{self.place(source)} has no more words", self.place(source)))
                 elif self.kind(source) == OUTPUT:
-                    ends.append(f"{self.owner(source)} does not send")
+                    ends.append(End(f"{owner} does not send", owner))
                 else:
                     todo.append(source)
-        return "; ".join(sorted(ends)) if ends else f"nobody sends color {color}"
+        return sorted(set(ends)) if ends else [End(f"nobody sends color {color}", "nobody")]
 
-    def who_holds(self, fifo: int) -> str:
+    def who_holds(self, fifo: int) -> list[End]:
         """Follow a queue that cannot move to the full queue from which nobody takes."""
         seen = {fifo}
         here: int | None = fifo
@@ -143,10 +148,10 @@ class Ways:
             last = here
             here = next((t for t in self.fed(here) if self.is_full(t) and t not in seen), None)
             seen.add(last if here is None else here)
-        return f"nobody takes from {self.place(last)}"
+        return [End(f"nobody takes from {self.place(last)}", self.place(last))]
 
 
-def _operations(ways: Ways) -> Iterator[str]:
+def _operations(ways: Ways) -> Iterator[Wait]:
     final = ways.final
     for element in np.flatnonzero(final.element[:, at.E_RUNNING]):
         row = final.element[element]
@@ -156,65 +161,80 @@ def _operations(ways: Ways) -> Iterator[str]:
                 yield _operation(ways, int(element), thread)
 
 
-def _operation(ways: Ways, element: int, thread: int) -> str:
+def _operation(ways: Ways, element: int, thread: int) -> Wait:
     final = ways.final
     op = int(final.store[thread + at.T_OP])
     left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
     if final.store[op + at.O_SPECIAL]:
         extent = int(final.store[thread + at.T_EXTENT])
     queues = int(final.store[thread + at.T_QUEUES])
-    text = f"{final.name(element)}, {final.operation(element, op)}"
+    who = f"{final.name(element)}, {final.operation(element, op)}"
     if final.store[thread + at.T_STATE] == at.RUNNING:
         done = f"{extent - left} of {extent} done"
-        text += ", endless" if extent == at.ENDLESS else f", {done}"
-    text += _pools(ways, thread)
+        who += ", endless" if extent == at.ENDLESS else f", {done}"
+    reasons = [*_pools(ways, element, thread)]
     for slot in range(16):
         if not queues >> slot & 1:
             continue
         fifo = int(final.network.queue[element, slot])
         color = final.color(element, slot)
         if slot < at.OUTPUT_SLOT and ways.count(fifo) == 0:
-            who = ways.who_feeds(fifo, color)
-            text += f", waits for color {color} in input queue {slot}: {who}"
+            ends = ways.who_feeds(fifo, color)
+            reasons.append(Reason(f"waits for color {color} in input queue {slot}", ends))
         if slot >= at.OUTPUT_SLOT and ways.is_full(fifo):
-            who = ways.who_holds(fifo)
-            text += f", output queue {slot - at.OUTPUT_SLOT} of color {color} is full: {who}"
-    return text
+            what = f"output queue {slot - at.OUTPUT_SLOT} of color {color} is full"
+            reasons.append(Reason(what, ways.who_holds(fifo)))
+    return Wait(who, tuple(reasons), final.name(element))
 
 
-def _pools(ways: Ways, thread: int) -> str:
+def _pools(ways: Ways, element: int, thread: int) -> Iterator[Reason]:
     """Say for which FIFO of its element an operation waits."""
     store = ways.final.store
     if store[store[thread + at.T_OP] + at.O_SPECIAL] == 0:
-        return ""
-    text = ""
+        return
     for which in range(3):
         row = int(store[thread + at.T_ROWS + which])
         if row < 0 or store[row + at.D_KIND] != at.POOL:
             continue
         pool = int(store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH])
+        fifo = _fifo(ways.final, element, pool)
         count, most = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
+        end = End("", f"FIFO {fifo} of {ways.final.name(element)}")
         if which and count == 0:
-            text += ", waits for an empty FIFO"
+            yield Reason(f"waits for FIFO {fifo}, which is empty", [end])
         elif which == 0 and count == most:
-            text += f", waits for a FIFO with {count} of {most} elements"
-    return text
+            yield Reason(f"waits for FIFO {fifo}, which is full with {most} elements", [end])
 
 
-def _blocked_tasks(final: FinalState) -> Iterator[str]:
+def _fifo(final: FinalState, element: int, pool: int) -> str:
+    """Name a FIFO of an element by its row's address."""
+    number = (pool - int(final.element[element, at.E_POOLS])) // at.Q_WIDTH
+    named = [d.name for d in final.layout(element).code.dsds if isinstance(d, Fifo)]
+    return named[number]
+
+
+def _blocked_tasks(final: FinalState) -> Iterator[Wait]:
     for element in np.flatnonzero(final.element[:, at.E_ACTIVE]):
         row = final.element[element]
         for number, task in enumerate(final.layout(int(element)).code.tasks):
             if int(row[at.E_ACTIVE]) >> number & 1:
                 state = "is blocked" if int(row[at.E_BLOCKED]) >> number & 1 else "waits its turn"
-                yield f"{final.name(int(element))}, task {task.name} is active but {state}"
+                name = final.name(int(element))
+                yield Wait(f"{name}, task {task.name} is active but {state}", (), name)
 
 
-def _words(ways: Ways) -> Iterator[str]:
+def _words(ways: Ways) -> Iterator[Wait]:
     for fifo in np.flatnonzero(ways.final.fifo[:, at.F_COUNT]).tolist():
         if ways.kind(fifo) != EDGE_OUT:
-            held = _switched(ways, fifo) or ways.who_holds(fifo)
-            yield f"{ways.count(fifo)} words stand in {ways.place(fifo)}, {held}"
+            switched = _switched(ways, fifo)
+            place = ways.place(fifo)
+            ends = ways.who_holds(fifo)
+            if switched:
+                ends = [End(switched, f"the switch of {ways.owner(fifo)}")]
+            who = f"{ways.count(fifo)} words stand in {place}"
+            if ends[0].node == place:  # itself
+                ends = [End(ends[0].text, ways.owner(fifo))]
+            yield Wait(who, (Reason("", ends),), place)
 
 
 def _switched(ways: Ways, fifo: int) -> str:
@@ -231,13 +251,11 @@ def _switched(ways: Ways, fifo: int) -> str:
     return f"switch position {position} does not take from there"
 
 
-def _outputs(ways: Ways) -> Iterator[str]:
+def _outputs(ways: Ways) -> Iterator[Wait]:
     final = ways.final
     for port, fifos in zip(final.program.edge_outputs, final.network.edge_outputs, strict=True):
         for position, fifo in enumerate(fifos.tolist()):
             if not ways.is_full(fifo):
-                who = ways.who_feeds(fifo, port.color)
-                yield (
-                    f"edge output {port.name}, position {port.first + position}, has "
-                    f"{ways.count(fifo)} of {port.count} words: {who}"
-                )
+                name = f"edge output {port.name}, position {port.first + position}"
+                who = f"{name}, has {ways.count(fifo)} of {port.count} words"
+                yield Wait(who, (Reason("", ways.who_feeds(fifo, port.color)),), name)

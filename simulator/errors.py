@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.simulator import wait_graph
+from tilewright.simulator.wait_graph import Wait
 
 
 class ProfileError(SpecError):
@@ -18,9 +22,21 @@ class MachineError(TilewrightError):
 
 
 class DeadlockError(MachineError):
-    """Nothing can move any more: `waits` says, one line each, who waits for whom."""
+    """Nothing can move any more.
 
-    def __init__(self, what: str, *, cycle: int, waits: tuple[str, ...]) -> None:
-        super().__init__(what + "".join(f"\n  - {line}" for line in waits))
+    `waits` says, one line each, who waits for whom; `mermaid` and `svg` are the same as a graph.
+    """
+
+    def __init__(self, what: str, *, cycle: int, waits: Sequence[Wait | str]) -> None:
+        self.found = tuple(Wait(w) if isinstance(w, str) else w for w in waits)
+        self.waits = tuple(map(str, self.found))
+        super().__init__(what + "".join(f"\n  - {line}" for line in self.waits))
         self.cycle = cycle
-        self.waits = waits
+
+    @property
+    def mermaid(self) -> str:
+        return wait_graph.mermaid(self.found)
+
+    @property
+    def svg(self) -> str:
+        return wait_graph.svg(self.found)

@@ -14,7 +14,7 @@ from tilewright.simulator.errors import DeadlockError, MachineError, ProgramErro
 from tilewright.simulator.examples import message, vector_operation
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput, Position, Switch
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")
@@ -334,6 +334,72 @@ def test_deadlock_by_a_full_queue_and_a_blocked_task() -> None:
     assert isinstance(error, DeadlockError)
     assert "element (0, 0), task receive is active but is blocked" in error.waits
     assert any("words stand in an input queue of element (0, 0)" in line for line in error.waits)
+
+
+def ring_of_three() -> ProgramBuilder:
+    """Three elements, each of which receives from its neighbour before it sends."""
+    b = ProgramBuilder("ring", 1, 3)
+    colors = [b.color(f"c{i}") for i in range(3)]
+    for column in range(3):
+        code = b.code(f"e{column}")
+        code.buffer("a", "f32", 4)
+        code.mem1d("all", "a", 4)
+        code.input_queue(2, colors[column])
+        code.output_queue(3, colors[(column + 1) % 3])
+        code.fabin("in", 2, 4)
+        code.fabout("out", 3, 4)
+        main = code.task("main", entry=True)
+        main.op("fmovs", "all", "in")
+        main.op("fmovs", "out", "all")
+        b.place(f"e{column}", Area(0, column))
+    for i in (1, 2):
+        b.route(colors[i], Area(0, i - 1), rx="R", tx="E")
+        b.route(colors[i], Area(0, i), rx="W", tx="R")
+    b.route(colors[0], Area(0, 2), rx="R", tx="W")
+    b.route(colors[0], Area(0, 1), rx="E", tx="W")
+    b.route(colors[0], Area(0, 0), rx="E", tx="R")
+    return b
+
+
+def test_a_cycle_of_waits_as_lines_and_pictures(golden: Callable[[str], None]) -> None:
+    with pytest.raises(DeadlockError) as caught:
+        Machine(ring_of_three().build(), WSE3).run()
+    error = caught.value
+    golden(f"{error}\n\n{error.mermaid}\n{error.svg}")
+    assert error.mermaid.count("-->") == 3
+    assert error.svg.count("<rect") == 3
+
+
+def test_a_switch_that_does_not_take_from_a_port() -> None:
+    b = ProgramBuilder("switch", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("a", "f32", 4)
+    code.mem1d("all", "a", 4)
+    code.output_queue(3, "x")
+    code.fabout("out", 3, 4)
+    code.task("main", entry=True).op("fmovs", "out", "all")
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="R", tx="E", switch=Switch((Position(rx=("W",)),), current=1))
+    b.edge_output(EdgeOutput("y", "E", 0, 1, "x", "f32", 4))
+    with pytest.raises(DeadlockError) as caught:
+        Machine(b.build(), WSE3).run()
+    assert any(
+        line.endswith("in a router of element (0, 0): switch position 1 does not take from there")
+        for line in caught.value.waits
+    )
+    assert "the switch of element (0, 0)" in caught.value.mermaid
+
+
+def test_an_empty_fifo_is_named() -> None:
+    b, code, main = loopback(8)
+    code.buffer("store", "f32", 4)
+    code.fifo("waiting", "store")
+    main.op("fmovs", "all", "in")
+    main.start("fmovs", "out", "waiting")
+    error = run_error(b)
+    assert isinstance(error, DeadlockError)
+    assert "waits for FIFO waiting, which is empty" in error.waits[0]
 
 
 def test_wrong_data() -> None:
