@@ -154,6 +154,8 @@ def _no_such(path: Path) -> str:
 def _hint(path: Path) -> str | None:
     from tilewright.arch.names import did_you_mean
 
+    if path.is_dir():
+        return "the name of a file in it"
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist either"
     names = sorted(entry.name for entry in path.parent.iterdir())

@@ -106,7 +106,9 @@ class _File:
         session.depth += 1
         try:
             return self._render(variables)
-        except TilewrightError:
+        except TilewrightError as error:
+            if error.where is None or error.where.line is None:  # an include: say which
+                error.where = Where(self.name, _line_of(error) or 1)
             raise
         except Exception as error:  # whatever a template expression can raise is the user's
             raise self._explain(error, variables) from None
