@@ -23,6 +23,7 @@ from tilewright.mapper.model.capacity import (
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
 from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_proportion
 from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
+from tilewright.mapper.model.messages import hops_of_messages
 from tilewright.mapper.model.nest import (
     Nest,
     SinkRule,
@@ -32,6 +33,7 @@ from tilewright.mapper.model.nest import (
     stop_at_any_holder,
     stop_unless_adjacent,
 )
+from tilewright.mapper.model.network import Hops, hops_of
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.reuse import Traffic, even_traffic
 from tilewright.mapper.model.uneven import exact_traffic
@@ -44,19 +46,19 @@ Loops = dict[int, Loop]
 class Conventions:
     """One function per point in which the conventions differ.
 
-    `first_tiles`: what becomes of initial_tile_shape; `traffic`, `turns`, `steps`, `used`: how
-    uneven tiles are counted; `stops`: which holders stop the lowering of a reservation; `sinks`:
-    whether loops that a tensor sees below the holder do; `copy`: what a copy Einsum moves;
-    `shared`: which loops two Einsums run in together; `places`: places of a distributed memory at
-    work; `gate`: the part of a gateable fanout that leaks; `grid_gate`: the part of a component
-    inside an Array that leaks, by one gateable dimension of the grid; `instances`: how many
-    instances of a component have area and leak.
+    `first_tiles`: what becomes of initial_tile_shape; `traffic`, `hops`, `steps`, `used`: how
+    uneven tiles are counted, and in `hops` also what the links of a network carry; `stops`: which
+    holders stop the lowering of a reservation; `sinks`: whether loops that a tensor sees below the
+    holder do; `copy`: what a copy Einsum moves; `shared`: which loops two Einsums run in together;
+    `places`: places of a distributed memory at work; `gate`: the part of a gateable fanout that
+    leaks; `grid_gate`: the part of a component inside an Array that leaks, by one gateable
+    dimension of the grid; `instances`: how many instances of a component have area and leak.
     """
 
     name: str
     first_tiles: Callable[[Path], Path]
     traffic: Callable[[Nest], list[Traffic]]
-    turns: Callable[[Nest], Mapping[int, Count]]
+    hops: Callable[[Nest], list[Hops]]
     steps: Callable[[Loops, View], Count]
     used: Callable[[Loop], Count]
     stops: StopRule
@@ -95,6 +97,10 @@ def _whole(nest: Nest) -> Mapping[int, Count]:
 def _average(nest: Nest) -> list[Traffic]:
     """Average tiles (accelforge.md §2.8)."""
     return even_traffic(nest, _average_of(nest))
+
+
+def _average_hops(nest: Nest) -> list[Hops]:
+    return hops_of(nest, _average_of(nest))
 
 
 def _average_of(nest: Nest) -> Mapping[int, Count]:
@@ -162,7 +168,7 @@ DEFAULT = Conventions(
     name="default",
     first_tiles=_as_given,
     traffic=_exact,
-    turns=_whole,
+    hops=hops_of_messages,
     steps=_whole_steps,
     used=_whole_turns,
     stops=stop_unless_adjacent,
@@ -178,7 +184,7 @@ ACCELFORGE = Conventions(
     name="accelforge",
     first_tiles=_without_first_tiles,
     traffic=_average,
-    turns=_average_of,
+    hops=_average_hops,
     steps=_average_steps,
     used=_average_lanes,
     stops=stop_at_any_holder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -140,3 +141,20 @@ def temporal_steps(loops: list[Loop], outer: int) -> int:
     if loop.spatial is not None:
         return max(steps for steps, _ in inner)
     return sum(steps * often for steps, often in inner)
+
+
+def swapped_variables(items: Sequence[int], loops: dict[int, Loop]) -> frozenset[str]:
+    """Find variables whose loops stand in another order here than in the mapping.
+
+    Only variables irrelevant to the tensor can; they keep the turns of the mapping's own order.
+    """
+    last: dict[str, int] = {}
+    swapped = set()
+    for item in items:
+        loop = loops.get(item)
+        if loop is None:
+            continue
+        if last.get(loop.variable, -1) > item:
+            swapped.add(loop.variable)
+        last[loop.variable] = item
+    return frozenset(swapped)

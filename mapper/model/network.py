@@ -1,7 +1,8 @@
-"""Hops on networks (accelforge.md §2.6): data of one tensor on the way between two of its holders.
+"""Hops on networks in closed form (accelforge.md §2.6), one tensor between two of its holders.
 
 Counts are those of accelforge.md §2.6; a loop over a partially relevant variable (convolution),
-which that tool does not define, sends each destination its own tile, halo included.
+which that tool does not define, sends each destination its own tile, halo included. Exact counts
+are in tilewright.mapper.model.messages.
 """
 
 from __future__ import annotations
@@ -30,16 +31,44 @@ class Hops:
     traffic: Mapping[str, Count]
 
 
-@dataclass(slots=True)
-class _Leg:
-    """The way from one holder (or the Compute) up to the next, while the nest is walked up."""
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """The way of the tensor from one holder down to the next (or the Compute) over a network.
+
+    `place`: of the network in the architecture; `loops`: places in the path of the loops above the
+    lower end, outermost first.
+    """
 
     network: NetworkView
-    place: int  # of the network in the architecture
+    place: int
     source: Component
-    hops: Count
-    farthest: Count
-    traffic: dict[str, Count]
+    loops: tuple[int, ...]
+
+
+def legs_of(nest: Nest) -> list[Leg]:
+    """Return the legs that cross a network, innermost first; the first network between counts."""
+    view = nest.view
+    loops: list[int] = []
+    legs: list[Leg] = []
+    source = ""
+    ends = [item for item in nest.items if isinstance(item, int)]
+    for item in (*ends, len(nest.path.steps)):
+        if item in nest.loops:
+            loops.append(item)
+            continue
+        below = nest.path.component
+        if item < len(nest.path.steps):
+            step = nest.path.steps[item]
+            assert isinstance(step, Hold)
+            below = step.component
+        between = range(view.index[source] + 1, view.index[below]) if source else ()
+        for place, network in view.networks:
+            if place in between:
+                seen = view.network(network.name, nest.tensor.name)
+                legs.append(Leg(seen, place, view.component(source), tuple(loops)))
+                break
+        source = below
+    return legs[::-1]
 
 
 def hops_of(nest: Nest, turns: Mapping[int, Count]) -> list[Hops]:
@@ -47,93 +76,53 @@ def hops_of(nest: Nest, turns: Mapping[int, Count]) -> list[Hops]:
 
     `turns` of each loop, whole or average.
     """
-    shapes = _shapes_below(nest)
-    sources = _sources(nest)
-    used: dict[tuple[str, str], Count] = {}  # instances in use below, by dimension
-    legs = _legs(nest, nest.path.component, sources[0])
-    for item, shape in zip(reversed(nest.items), reversed(shapes), strict=True):
-        if not isinstance(item, int):
-            continue
-        loop = nest.loops.get(item)
-        if loop is None:
-            child = sources.pop(0)
-            legs += _legs(nest, child, sources[0]) if sources else []
-            continue
-        for leg in legs:
-            _pass(leg, _Fan(loop, turns[item], used), nest, shape)
-        if loop.spatial is not None:
-            key = (loop.spatial, loop.dim)
-            used[key] = used.get(key, 1) * turns[item]
-    return [Hops(leg.network, leg.hops, leg.farthest, leg.traffic) for leg in legs]
+    return [_hops_of_leg(leg, nest, turns) for leg in legs_of(nest)]
 
 
-def _shapes_below(nest: Nest) -> list[dict[str, int]]:
+def _hops_of_leg(leg: Leg, nest: Nest, turns: Mapping[int, Count]) -> Hops:
+    hops: Count = 0
+    farthest: Count = 0
+    traffic: dict[str, Count] = {}
+    used: dict[str, Count] = {}  # instances in use below, by dimension
     shape = dict(nest.view.einsum.bounds)
     shapes = []
-    for item in nest.items:
-        loop = nest.loops.get(item) if isinstance(item, int) else None
-        if loop is not None:
-            shape = {**shape, loop.variable: loop.largest}
+    for item in leg.loops:
+        shape = {**shape, nest.loops[item].variable: nest.loops[item].largest}
         shapes.append(shape)
-    return shapes
+    for item, tile in zip(reversed(leg.loops), reversed(shapes), strict=True):
+        loop, count = nest.loops[item], turns[item]
+        hops *= count
+        if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
+            continue
+        key = f"{loop.spatial}.{loop.dim}"
+        more, way, link = _cost(leg, nest, loop, (count, used.get(key, 1)))
+        volume = nest.tensor.tile(tile) * leg.network.scale
+        hops += more * volume
+        farthest += way
+        # Links of the other dimensions are forgotten here, as accelforge 1.0.467 does: what counts
+        # in the end is the dimension of the outermost loop, for one round (docs/conventions.md).
+        traffic = {loop.dim: traffic.get(loop.dim, 0) + link * volume}
+        used[key] = used.get(key, 1) * count
+    return Hops(leg.network, hops, farthest, traffic)
 
 
-def _sources(nest: Nest) -> list[str]:
-    """Components of the holders, innermost first."""
-    steps = (nest.path.steps[item] for item in reversed(nest.items) if isinstance(item, int))
-    return [step.component for step in steps if isinstance(step, Hold)]
+Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
 
 
-def _legs(nest: Nest, child: str, source: str) -> list[_Leg]:
-    """Return the leg over the first network between `source` and `child`, if there is one."""
-    view = nest.view
-    low, high = view.index[source], view.index[child]
-    for place, network in view.networks:
-        if low < place < high:
-            seen = view.network(network.name, nest.tensor.name)
-            return [_Leg(seen, place, view.component(source), 0, 0, {})]
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class _Fan:
-    """A loop, its turns, and the instances in use below it by dimension."""
-
-    loop: Loop
-    turns: Count
-    used: dict[tuple[str, str], Count]
-
-
-def _pass(leg: _Leg, fan: _Fan, nest: Nest, shape: dict[str, int]) -> None:
-    """Take the leg up through one loop."""
-    loop = fan.loop
-    leg.hops *= fan.turns
-    if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
-        return
-    volume = nest.tensor.tile(shape) * leg.network.scale
-    stride = fan.used.get((loop.spatial, loop.dim), 1)
+def _cost(leg: Leg, nest: Nest, loop: Loop, fan: tuple[Count, Count]) -> Cost:
+    """Return what one round of a loop costs; `fan`: its turns, and the stride between them."""
+    topology = leg.network.component.topology
     if nest.tensor.relevance[loop.variable] == IRRELEVANT:
-        cost = _MULTICAST[leg.network.component.topology](fan.turns, stride)
-    else:
-        spread = _physical_stride(leg.source, loop, nest.view)
-        cost = _UNICAST[leg.network.component.topology](fan.turns, stride, spread)
-    hops, farthest, traffic = cost
-    leg.hops += hops * volume
-    leg.farthest += farthest
-    # Links of the other dimensions are forgotten here, as accelforge 1.0.467 does: what counts in
-    # the end is the dimension of the outermost loop (docs/validation/accelforge.md).
-    leg.traffic = {loop.dim: leg.traffic.get(loop.dim, 0) + traffic * volume}
+        return _MULTICAST[topology](*fan)
+    return _UNICAST[topology](*fan, physical_stride(leg.source, loop, nest.view))
 
 
-def _physical_stride(source: Component, loop: Loop, view: View) -> int | None:
+def physical_stride(source: Component, loop: Loop, view: View) -> int | None:
     """Instances that one place of a distributed source serves along the loop's dimension."""
     for dim in source.physical_spatial:
         if dim.name == loop.dim and dim.fanout > 1:
             return view.dims[loop.spatial or "", loop.dim].fanout // dim.fanout
     return None
-
-
-Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
 
 
 def _mesh_multicast(turns: Count, stride: Count) -> Cost:

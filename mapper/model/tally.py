@@ -12,7 +12,7 @@ from tilewright.mapper.model.copies import no_copy
 from tilewright.mapper.model.distributed import active_places, spread
 from tilewright.mapper.model.loops import Loop, loops_of
 from tilewright.mapper.model.nest import Lowering, nest_of, reservations
-from tilewright.mapper.model.network import Hops, hops_of
+from tilewright.mapper.model.network import Hops
 from tilewright.mapper.model.occupancy import Occupancy, occupancies
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.reuse import Traffic
@@ -64,7 +64,7 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
         traffic += conventions.traffic(nest)
         occupancy += occupancies(nest)
         if view.networks:
-            hops += hops_of(nest, conventions.turns(nest))
+            hops += conventions.hops(nest)
     operations = 0 if is_copy else view.einsum.operations
     steps = 0 if is_copy else conventions.steps(loops, view)
     places = active_places(view, used, conventions.places)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilewright.mapper.model.loops import Loop, parts
+from tilewright.mapper.model.loops import Loop, parts, swapped_variables
 from tilewright.mapper.model.nest import Nest
 from tilewright.mapper.model.path import Hold
 from tilewright.mapper.model.reuse import Traffic
@@ -71,7 +71,7 @@ class _Counter:
         self._loops = loops
         self._items = [item for item in nest.items if isinstance(item, int)]
         self._names = tuple(view.einsum.bounds)
-        self._fixed = _swapped_variables(self._items, loops)
+        self._fixed = swapped_variables(self._items, loops)
         self._known: dict[tuple[int, Row], _Visit] = {}
         self._held: dict[int, HolderView] = {}
         for item in self._items:
@@ -141,23 +141,6 @@ class _Counter:
             (*counts, *below.unit),
             (*first, *below.unit_first),
         )
-
-
-def _swapped_variables(items: list[int], loops: dict[int, Loop]) -> frozenset[str]:
-    """Find variables whose loops stand in another order here than in the mapping.
-
-    Only variables irrelevant to the tensor can; they keep the turns of the mapping's own order.
-    """
-    last: dict[str, int] = {}
-    swapped = set()
-    for item in items:
-        loop = loops.get(item)
-        if loop is None:
-            continue
-        if last.get(loop.variable, -1) > item:
-            swapped.add(loop.variable)
-        last[loop.variable] = item
-    return frozenset(swapped)
 
 
 def _add(visits: Often, pick: Callable[[_Visit], Row]) -> Row:

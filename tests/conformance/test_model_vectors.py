@@ -110,7 +110,8 @@ def test_default_conventions_move_the_same_data_where_nothing_is_suspect(
     default, theirs = score_of(vector, "default"), score_of(vector, "accelforge")
     if "uneven" not in vector["tags"]:
         assert default.actions == theirs.actions
-        assert default.latency_by == theirs.latency_by
+        waits = {key: wait for key, wait in default.latency_by.items() if "/NOC" not in key}
+        assert waits == {key: theirs.latency_by[key] for key in waits}  # links: conventions §10
     for key, bits in default.memory_bits.items():
         assert bits <= theirs.memory_bits[key]
 
