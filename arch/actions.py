@@ -53,8 +53,9 @@ class Estimates:
         }
         where = resolver.where("component_class")
         attributes = _LazyAttributes(extra, resolver)
-        names = [action.name for action in spec.actions]
-        actions = dict.fromkeys((*names, *EXPECTED_ACTIONS[resolver.node.tag]))
+        actions = {action.name: action for action in spec.actions}
+        for name in EXPECTED_ACTIONS[resolver.node.tag]:
+            actions.setdefault(name, ActionSpec(name=name))
         return CostQuery(
             resolver.node.name,
             spec.component_class,
@@ -62,13 +63,16 @@ class Estimates:
             attributes,
             tuple(actions),
             where,
-            {action.name: self._of_action(action) for action in spec.actions},
+            {name: self._of_action(action) for name, action in actions.items()},
         )
 
     def _of_action(self, action: ActionSpec) -> Mapping[str, object]:
-        raw = dict(action.extra_attributes_for_component_model)
-        if action.bits_per_action is not None:
-            raw["bits_per_action"] = action.bits_per_action
+        """Return what holds for one action alone; its width is 1 bit where nobody gives it."""
+        raw: dict[str, object] = {}
+        if isinstance(self._spec, MovingSpec):
+            given = (action.bits_per_action, self._spec.bits_per_action, 1)
+            raw["bits_per_action"] = next(bits for bits in given if bits is not None)
+        raw |= action.extra_attributes_for_component_model
         where = self._resolver.where("actions")
         return {
             name: evaluate_deep(value, self._resolver.names, where) for name, value in raw.items()

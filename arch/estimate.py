@@ -72,7 +72,7 @@ class DummyEstimator:
     """`component_class: Dummy`: no area, no leakage, no energy, no time."""
 
     def estimate(self, query: CostQuery) -> CostEstimate | None:
-        if query.component_class != "Dummy":
+        if query.component_model or (query.component_class or "").lower() != "dummy":
             return None
         free = ActionEstimate(0.0, math.inf)
         return CostEstimate(0.0, 0.0, dict.fromkeys(query.actions, free))

@@ -1,7 +1,8 @@
 """Adapter to the `hwcomponents` package, where that is installed.
 
-Written for releases whose models answer `try_call_arbitrary_action` with (energy, throughput)
-(accelforge.md §1.7). The package itself is optional and brings estimators of its own.
+Its models answer `try_call_arbitrary_action` with an object that has `energy` and `throughput`
+(hwcomponents 1.0.114); earlier releases with the two as a tuple (accelforge.md §1.7). The package
+itself is optional and brings estimators of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def _action(
     answer = model.try_call_arbitrary_action(
         action_name=name, _return_estimation_object=True, **given
     )
-    energy, throughput = answer.value
+    cost = answer.value
+    energy, throughput = cost if isinstance(cost, tuple) else (cost.energy, cost.throughput)
     return ActionEstimate(_cost(energy), _cost(throughput))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tilewright.arch.components import Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.estimate import CostQuery, load_cost_table
+from tilewright.arch.estimate import ActionEstimate, CostEstimate, CostQuery, load_cost_table
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.printing import dump_arch
@@ -146,7 +146,7 @@ def test_attributes_are_evaluated_for_the_estimator(matmul: Scope) -> None:
 
 
 def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a stand-in with the package's interface: the package is not on the index here."""
+    """Against a stand-in with the package's interface; see also the test with the package."""
     asked: list[tuple[str, dict[str, object], dict[str, object]]] = []
 
     class Model:
@@ -156,7 +156,8 @@ def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
             self, action_name: str, _return_estimation_object: bool, **given: object
         ) -> types.SimpleNamespace:
             asked.append((action_name, {}, given))
-            return types.SimpleNamespace(value=(1e-12, 4e9))
+            cost = types.SimpleNamespace(energy=1e-12, latency=1e-9, throughput=4e9)
+            return types.SimpleNamespace(value=cost if action_name == "read" else (1e-12, 4e9))
 
     package = types.ModuleType("hwcomponents")
     package.__spec__ = importlib.machinery.ModuleSpec("hwcomponents", None)
@@ -172,11 +173,33 @@ def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.action("read").throughput == 4e9
     assert [(name, given.get("bits_per_action")) for name, _, given in asked[:2]] == [
         ("read", 64),
-        ("write", None),
+        ("write", 1),
     ]
     Model.area = math.nan
     with pytest.raises(SpecError, match="cannot estimate M: it answered nan"):
         flatten(load_arch(text))
+
+
+def test_the_package_itself_agrees_with_its_recorded_figures(shared_data: Path) -> None:
+    """Only where it is installed; classes that need its CACTI binary are left out."""
+    pytest.importorskip("hwcomponents_library")
+    from tilewright.arch.hwcomponents import HwComponents
+
+    recorded = json.loads((shared_data / "accelforge/hwcomponents_expected.json").read_text())
+    arch = load_arch(shared_data / "accelforge/arches/eyeriss.yaml")
+    package = HwComponents()
+
+    class NoCacti:
+        def estimate(self, query: CostQuery) -> CostEstimate | None:
+            if query.component_class == "SmartBufferSRAM":
+                free = ActionEstimate(0.0, 1.0)
+                return CostEstimate(0.0, 0.0, dict.fromkeys(query.actions, free))
+            return package.estimate(query)
+
+    flat = flatten(arch.with_estimators(NoCacti()))[0]
+    for name in ("MainMemory", "MAC"):
+        for action, costs in recorded["eyeriss"][name]["actions"].items():
+            assert flat.component(name).action(action).energy == pytest.approx(costs["energy"])
 
 
 @pytest.mark.parametrize(
