@@ -28,7 +28,14 @@ from tilewright.simulator.dsd import (
     Register,
 )
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.operations import MAP, OPERATIONS, Operation
+from tilewright.simulator.operations import (
+    ADD_CARRY,
+    DROP,
+    MAP,
+    OPERATIONS,
+    Operation,
+    variant,
+)
 from tilewright.simulator.program import DsdOperation, ElementCode, Map
 
 
@@ -118,7 +125,7 @@ class ResolvedOperation:
     def is_special(self) -> bool:
         """Whether the general part of the engine runs it."""
         source = self.source
-        if self.operation is MAP:
+        if self.operation is MAP or self.operation.arithmetic in (ADD_CARRY, DROP):
             return True
         chosen = source.on_control is not None or source.index is not None
         return chosen or source.result is not None or any(o.is_special for o in self.operands)
@@ -166,9 +173,28 @@ def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation
             value=form,
             instead="one of " + ", ".join(operation.forms),
         )
+    if operation.arithmetic == DROP:
+        dest, sources = _dropped(op, dest, where)
     _check_directions(dest, sources, where)
+    dtypes = [o.buffer.dtype if o.buffer is not None else None for o in (dest, *sources)]
+    operation = variant(operation, form, dtypes)
     _check_dtypes(operation, (dest, *sources), where)
     return ResolvedOperation(op, operation, dest, sources, _extent(dest, sources, where))
+
+
+def _dropped(
+    op: DsdOperation, operand: Resolved, where: str
+) -> tuple[Resolved, tuple[Resolved, ...]]:
+    """Return a nameless destination, and the operand of @dfilt as its source."""
+    fabric = isinstance(operand.dsd, Fabin)
+    register = operand.register is not None and operand.register.file == "src1"
+    if not fabric and not register:
+        raise ProgramError(f"{where}: needs a fabin DSD or a register of file src1")
+    if fabric and not op.asynchronous:
+        raise ProgramError(f"{where}: only as an asynchronous operation")
+    if op.on_control is not None or op.index is not None:
+        raise ProgramError(f"{where}: has no on_control and no index")
+    return Resolved("v"), (operand,)
 
 
 def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
@@ -291,7 +317,7 @@ def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
         if operand.dsd is not None and not isinstance(operand.dsd, Fifo)
     }
     if not found:
-        return 0
+        return 0 if any(operand.letter == "D" for operand in (dest, *sources)) else 1
     if len(set(found.values())) != 1:
         shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
         raise ProgramError(f"{where}: the extents of the operands differ", value=shown)

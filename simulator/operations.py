@@ -6,7 +6,8 @@ Forms are strings, destination first: D a descriptor, v a scalar, p a pointer to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 (
@@ -34,7 +35,11 @@ from typing import Final
     X2H,
     X2S,
     FMA_HS,
-) = range(24)
+    ADD_HS,
+    ADD_SH,
+    ADD_CARRY,
+    DROP,
+) = range(28)
 """Arithmetic of an operation, the second key of the engine's dispatch."""
 
 UNARY: Final = ("DD", "pD", "Dv")
@@ -85,6 +90,8 @@ def _rows() -> tuple[Operation, ...]:
         ("fmacs", FMA, ("f32",), ("DDDv",), "mac"),
         ("fmach", FMA, ("f16",), ("DDDv",), "mac"),
     ]
+    table.append(("addc16", ADD_CARRY, int16, BINARY_INT, "add"))
+    table.append(("dfilt", DROP, ("u32",), ("D",), "move"))
     bits = (("and16", AND), ("or16", OR), ("xor16", XOR))
     shifts = (("sll16", SLL), ("slr16", SLR), ("sar16", SAR))
     table += [(name, code, int16, BINARY_INT, "add") for name, code in (*bits, *shifts)]
@@ -110,6 +117,11 @@ def _mixed_rows(first: int) -> tuple[Operation, ...]:
         ("xp162fh", X2H, (h, x), unary, "move"),
         ("xp162fs", X2S, (s, x), unary, "move"),
         ("fmachs", FMA_HS, (s, s, h, h), ("DDDv",), "mac"),
+        ("faddhs", ADD_HS, (s, h, s), BINARY, "add"),
+        ("fnorms", MOVE, (s, s), ("pv",), "move"),
+        ("fnormh", MOVE, (h, h), ("pv",), "move"),
+        ("fscales", MOVE, (s, s, x), ("pvv",), "move"),
+        ("fscaleh", MOVE, (h, h, x), ("pvv",), "move"),
     ]
     return tuple(
         Operation(name, first + i, arithmetic, mixed[0], forms, counts, mixed)
@@ -119,5 +131,24 @@ def _mixed_rows(first: int) -> tuple[Operation, ...]:
 
 MAP: Final = Operation("map", -1, MOVE, ("u32",), (), "map")
 """The operation that `@map` stands for in tables and traces."""
+SCALAR_ONLY: Final = {"fnorms": "norm", "fnormh": "norm", "fscales": "scale", "fscaleh": "scale"}
+"""Operations without a descriptor: the scalar instruction (scalars.py) that does each."""
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for row in _rows()}
 """Every operation by name (without the leading @)."""
+
+
+def variant(operation: Operation, form: str, dtypes: Sequence[str | None]) -> Operation:
+    """Return the operation with the order of types that its operands have.
+
+    `faddhs` takes its f16 operand on either side: the scalar of the forms DvD and DDv, the vector
+    of pvD; of two vectors the one whose buffer says so (`dtypes`, destination first).
+    """
+    if operation.arithmetic != ADD_HS:
+        return operation
+    right = form in ("DDv", "pvD")
+    if form == "DDD":
+        right = dtypes[1] == "f32" or dtypes[2] == "f16"
+    if not right:
+        return operation
+    wide, half = operation.mixed[0], operation.mixed[1]
+    return replace(operation, arithmetic=ADD_SH, mixed=(wide, wide, half))

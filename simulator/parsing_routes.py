@@ -94,7 +94,8 @@ FILTER: Final[dict[str, Callable[[Line], Any]]] = {
     "other_limit": Line.integer,
     "count_data": flag,
     "count_control": flag,
-    "reject_control": flag,
+    "filter_control": flag,
+    "sparse": flag,
 }
 
 

@@ -50,7 +50,7 @@ def _counter(chosen: CounterFilter) -> str:
     text = f" counter {chosen.limit} most {chosen.most} start {chosen.start}"
     if chosen.other_limit is not None:
         text += f" other_limit {chosen.other_limit}"
-    flags = ("count_data", "count_control", "reject_control")
+    flags = ("count_data", "count_control", "filter_control", "sparse")
     return text + "".join(f" {name}" for name in flags if getattr(chosen, name))
 
 

@@ -44,7 +44,10 @@ POP_MODES: Final = ("no_pop", "always_pop", "pop_on_advance", "pop_on_advance_no
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A switch position: the directions that it changes; without one those of the route stay."""
+    """A switch position: the directions that it changes; without one those of the route stay.
+
+    A position that changes nothing is invalid: the switch does not advance to it.
+    """
 
     rx: tuple[str, ...] | None = None
     tx: tuple[str, ...] | None = None
@@ -54,9 +57,10 @@ class Position:
 class Switch:
     """Positions 1 to 3 of a route; position 0 is the route itself.
 
-    The command SWITCH_ADV of a control wavelet moves to the next position, after the last one to
-    position 0 in ring mode, else it stays. A pop mode says when a control wavelet loses its first
-    command (the commands behind it move up) at this router.
+    The command SWITCH_ADV of a control wavelet moves to the next position; where that is invalid
+    or missing, to position 0 in ring mode, else it stays. A pop mode says when a control wavelet
+    loses its first command (the commands behind it move up) at this router; an advance counts
+    when the position has changed.
     """
 
     positions: tuple[Position, ...]
@@ -70,8 +74,12 @@ class CounterFilter:
     """Keep wavelets from the element by counting those that come to it.
 
     The counter starts at `start`, counts each counted wavelet, and starts again from 0 at
-    `limit`; a wavelet is rejected when the counter is above `most`. With `other_limit` (a sparse
-    counter) the two limits take turns. `reject_control` rejects all control wavelets.
+    `limit`; a wavelet is rejected when the counter is above `most`. With `filter_control` only
+    control wavelets pass, and only when the counter is at `most`.
+
+    A sparse counter (`sparse`, or with an `other_limit`): when it reaches `limit`, that becomes
+    `other_limit`; when it reaches that one too, or without one at once, nothing is filtered any
+    more.
     """
 
     limit: int
@@ -80,7 +88,12 @@ class CounterFilter:
     other_limit: int | None = None
     count_data: bool = True
     count_control: bool = False
-    reject_control: bool = False
+    filter_control: bool = False
+    sparse: bool = False
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.sparse or self.other_limit is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ from typing import Final
     SQRT,
     TO_INT,
     FROM_INT,
-) = range(19)
+    NORM,
+    SCALE,
+) = range(21)
 
 SCALARS: Final = {
     "mov": (MOV, 1),
@@ -46,7 +48,16 @@ SCALARS: Final = {
     "sqrt": (SQRT, 1),
     "to_int": (TO_INT, 1),
     "from_int": (FROM_INT, 1),
+    "norm": (NORM, 1),
+    "scale": (SCALE, 2),
 }
 """Code and number of sources of each operation by name."""
 INTEGER_ONLY: Final = ("and", "or", "xor", "shl", "shr")
-FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int")
+FLOAT_ONLY: Final = ("sqrt", "to_int", "from_int", "norm", "scale")
+
+
+def source_dtypes(operation: str, dtype: str) -> tuple[str, ...]:
+    """Return the dtypes of the sources of an operation on a dtype."""
+    if operation == "from_int":
+        return ("i32",)
+    return (dtype, "i16") if operation == "scale" else (dtype,) * SCALARS[operation][1]

@@ -9,11 +9,13 @@ from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
     Circbuf,
+    CounterValue,
     Dsd,
     Element,
     Fabin,
     Fabout,
     Fifo,
+    Immediate,
     Mem1d,
     Mem4d,
     Ref,
@@ -27,6 +29,7 @@ from tilewright.simulator.operands import (
     resolve_map,
     resolve_operand,
 )
+from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
     Compute,
@@ -40,7 +43,7 @@ from tilewright.simulator.program import (
     Value,
 )
 from tilewright.simulator.row_values import bits_of
-from tilewright.simulator.scalars import SCALARS
+from tilewright.simulator.scalars import SCALARS, source_dtypes
 
 ON_CONTROL: Final = {
     "terminate": at.CONTROL_ENDS,
@@ -297,11 +300,11 @@ class SpecialRows:
     def _compute(self, task: str, instruction: Compute) -> int:
         code, sources = SCALARS[instruction.operation]
         where = f"code {self.code.name}, task {task}, {instruction.operation}"
-        integer = instruction.operation == "from_int"
         row = [code, SCALAR_TYPES.index(instruction.dtype)]
         row += self._value(instruction.dest, instruction.dtype, where)
-        for value in instruction.sources:
-            row += self._value(value, "i32" if integer else instruction.dtype, where)
+        dtypes = source_dtypes(instruction.operation, instruction.dtype)
+        for dtype, value in zip(dtypes, instruction.sources, strict=True):
+            row += self._value(value, dtype, where)
         row += [at.NUMBER, 0] * (2 - sources)
         return self.compiler.append_scalar(row)
 
@@ -314,6 +317,27 @@ class SpecialRows:
         sign = 1 << (16 * DTYPES[dtype] - 1)
         signed = dtype in {"i16", "i32"} and bits & sign
         return [at.NUMBER, bits - 2 * sign if signed else bits]
+
+
+def scalar_only(resolved: ResolvedOperation) -> Compute:
+    """Return the scalar instruction that an operation without descriptors is."""
+    operation = resolved.operation
+    op = resolved.source
+    assert isinstance(op.dest, Element)
+    values: list[Value] = []
+    for source in op.sources:
+        if isinstance(source, CounterValue):
+            if source.index.constant or len(source.index.terms) != 1:
+                raise ProgramError(
+                    f"@{op.operation}: a scalar is a number, an element or a counter",
+                    value=str(source.index),
+                )
+            values.append(source.index.terms[0][0])
+        else:
+            assert isinstance(source, Element | Immediate)
+            values.append(source)
+    name = SCALAR_ONLY[op.operation]
+    return Compute(op.dest, name, tuple(values), operation.mixed[1][0])
 
 
 def flags(operand: Resolved) -> int:

@@ -16,6 +16,7 @@ from tilewright.simulator.routes import (
     PORTS,
     RAMP,
     CounterFilter,
+    Position,
     RangeFilter,
     Route,
 )
@@ -72,6 +73,12 @@ def way_masks(route: Route, group: int) -> list[int]:
     return masks + [0] * (4 - len(masks))
 
 
+def valid_positions(route: Route) -> int:
+    """Return a bit per position to which the switch can advance, the route itself included."""
+    later = route.switch.positions if route.switch is not None else ()
+    return 1 | sum(1 << n for n, position in enumerate(later, 1) if position != Position())
+
+
 @dataclass(slots=True)
 class Steering:
     """Collect the rows of ways and router states while a network is compiled."""
@@ -103,7 +110,7 @@ class Steering:
 
     def _state(self, route: Route, color: int, places: Ids, buffers: list[Ids]) -> Ids:
         rows = np.zeros((places.size, at.X_WIDTH), dtype=np.int64)
-        rows[:, at.X_VALID] = (1 << len(route.directions())) - 1
+        rows[:, at.X_VALID] = valid_positions(route)
         rows[:, at.X_FIFOS : at.X_FIFOS + 5] = -1
         for i, fifos in enumerate(buffers):
             rows[:, at.X_FIFOS + i] = fifos
@@ -125,17 +132,16 @@ class Steering:
             return {at.X_FILTER: at.RANGE, at.X_LOW: chosen.low, at.X_HIGH: chosen.high}
         if not isinstance(chosen, CounterFilter):
             return {}
-        sparse = chosen.other_limit is not None
         data = at.COUNTS_DATA if chosen.count_data else 0
         control = at.COUNTS_CONTROL if chosen.count_control else 0
         return {
-            at.X_FILTER: at.SPARSE_COUNTER if sparse else at.COUNTER,
+            at.X_FILTER: at.SPARSE_COUNTER if chosen.is_sparse else at.COUNTER,
             at.X_COUNT: chosen.start,
             at.X_LIMIT: chosen.limit,
-            at.X_LIMIT + 1: chosen.other_limit if chosen.other_limit is not None else chosen.limit,
+            at.X_LIMIT + 1: chosen.other_limit or 0,
             at.X_MOST: chosen.most,
             at.X_COUNTS: data | control,
-            at.X_REJECTS_CONTROL: int(chosen.reject_control),
+            at.X_CONTROL_ONLY: int(chosen.filter_control),
             at.X_INCLUSIVE: int(self.profile.filter_counter_inclusive),
         }
 

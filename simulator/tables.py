@@ -10,6 +10,7 @@ from tilewright.simulator.dsd import DTYPES, Fabin, Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
+from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
     Activate,
@@ -25,7 +26,7 @@ from tilewright.simulator.program import (
     Unblock,
 )
 from tilewright.simulator.row_values import bits_of, load_cycles, pace, queue_slots
-from tilewright.simulator.special_rows import SpecialRows
+from tilewright.simulator.special_rows import SpecialRows, scalar_only
 
 TYPES = {
     "f32": at.TYPE_F32,
@@ -196,7 +197,7 @@ class _CodeCompiler:
     def _instruction(self, task: str, instruction: Instruction) -> None:
         match instruction:
             case DsdOperation():
-                self._emit(at.I_OPERATION, self._operation(task, instruction))
+                self._dsd_operation(task, instruction)
             case Loop(variable, count, body):
                 slot = self.variable(variable)
                 self._emit(at.I_LOOP, slot, 0)
@@ -219,6 +220,13 @@ class _CodeCompiler:
                 self._map(task, instruction)
             case _:
                 self._emit(*self.special.instruction(task, instruction))
+
+    def _dsd_operation(self, task: str, op: DsdOperation) -> None:
+        if op.operation in SCALAR_ONLY:
+            scalar = scalar_only(resolve(self.code, task, op))
+            self._emit(*self.special.instruction(task, scalar))
+        else:
+            self._emit(at.I_OPERATION, self._operation(task, op))
 
     def _if(self, task: str, instruction: If) -> None:
         slot = self.variable(instruction.variable)
@@ -286,7 +294,9 @@ class _CodeCompiler:
 
     def _operands(self, resolved: ResolvedOperation) -> list[int]:
         """Emit operand rows of destination and sources; -1 stands for a scalar or nothing."""
-        dest = self.operand(resolved.dest)
+        dest = -1 if resolved.dest.letter == "v" else self.operand(resolved.dest)
+        if dest < 0:
+            return [-1, self.operand(resolved.sources[0]), -1]
         if resolved.is_reduction:
             return [dest, dest, self.operand(resolved.sources[1])]
         found = [-1 if s.letter == "v" else self.operand(s) for s in resolved.sources[:2]]

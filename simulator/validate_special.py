@@ -38,8 +38,15 @@ from tilewright.simulator.program import (
     SetLength,
     Task,
 )
-from tilewright.simulator.routes import POP_MODES, PORTS, CounterFilter, RangeFilter, Route
-from tilewright.simulator.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS
+from tilewright.simulator.routes import (
+    POP_MODES,
+    PORTS,
+    CounterFilter,
+    Position,
+    RangeFilter,
+    Route,
+)
+from tilewright.simulator.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS, source_dtypes
 
 FILES = ("dest", "src0", "src1")
 ON_CONTROL = ("terminate", "activate", "unblock")
@@ -65,9 +72,11 @@ def check_steering(route: Route, where: str) -> None:
             raise ProgramError(
                 f"{where} unknown pop mode", value=switch.pop, instead=", ".join(POP_MODES)
             )
+        if switch.current and switch.positions[switch.current - 1] == Position():
+            raise ProgramError(f"{where} the switch starts at an invalid position")
         for number, position in enumerate(switch.positions, 1):
             ports = (*(position.rx or ()), *(position.tx or ()))
-            if not ports or any(port not in PORTS for port in ports):
+            if any(port not in PORTS for port in ports):
                 raise ProgramError(
                     f"{where} switch position {number} needs ports N E S W R", value=ports
                 )
@@ -99,6 +108,8 @@ def _check_filter(route: Route, where: str) -> None:
             raise ProgramError(
                 f"{where} a filter's counter starts below its limit", value=chosen.start
             )
+        if chosen.filter_control and chosen.is_sparse:
+            raise ProgramError(f"{where} a sparse counter has no filter_control")
     if not any("R" in (position.tx or ()) for position in route.directions()):
         raise ProgramError(f"{where} a filter works at the ramp, but no position sends to R")
 
@@ -222,11 +233,12 @@ def _check_compute(code: ElementCode, instruction: Compute, where: str) -> None:
         raise ProgramError(f"{where}, {name}: not for this dtype", value=instruction.dtype)
     if not isinstance(instruction.dest, str | Element):
         raise ProgramError(f"{where}, {name}: the destination is a counter or an element")
-    for value in (instruction.dest, *instruction.sources):
+    dtypes = (instruction.dtype, *source_dtypes(name, instruction.dtype))
+    for dtype, value in zip(dtypes, (instruction.dest, *instruction.sources), strict=True):
         if isinstance(value, Element):
             buffer = resolve_operand(code, value, f"{where}, {name}").buffer
             assert buffer is not None
-            if DTYPES[buffer.dtype] != DTYPES[instruction.dtype]:
+            if DTYPES[buffer.dtype] != DTYPES[dtype]:
                 raise ProgramError(
                     f"{where}, {name}: buffer {buffer.name} has values of another size",
                     value=buffer.dtype,

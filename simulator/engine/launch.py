@@ -150,6 +150,7 @@ def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) 
     """Fill a thread for a special operation; return False on an error."""
     e, thread = where
     store[thread + at.T_SINGLE] = 0
+    store[thread + at.T_CARRY] = 0
     if not load_operand_rows(store, memory, where, op):
         return False
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]

@@ -64,11 +64,11 @@ X_POP: Final = 5
 X_FIFOS: Final = 6  # five columns: buffers that wait for the switch, or -1
 X_FILTER: Final = 11
 X_COUNT: Final = 12
-X_LIMIT: Final = 13  # two columns; a sparse counter uses them in turns
-X_TURN: Final = 15
+X_LIMIT: Final = 13  # two columns; a sparse counter uses the second (0: none) after the first
+X_TURN: Final = 15  # which limit; DISABLED after the last of a sparse counter
 X_MOST: Final = 16
 X_COUNTS: Final = 17  # COUNTS_DATA, COUNTS_CONTROL
-X_REJECTS_CONTROL: Final = 18
+X_CONTROL_ONLY: Final = 18  # 1: only control wavelets pass, and only at the greatest count
 X_LOW: Final = 19
 X_HIGH: Final = 20
 X_INCLUSIVE: Final = 21
@@ -79,6 +79,7 @@ X_WIDTH: Final = 25
 NO_POP, ALWAYS_POP, POP_ON_ADVANCE, POP_ON_ADVANCE_NOP = range(4)
 NO_FILTER, COUNTER, SPARSE_COUNTER, RANGE = range(4)
 COUNTS_DATA, COUNTS_CONTROL = 1, 2
+DISABLED: Final = 2
 
 # A wavelet: 16 bits of data, 16 bits of index; of a control wavelet the upper bits are the entry
 # of its control task (6 bits) and its commands (wavelets.py), and the top bits are marks.
@@ -151,7 +152,8 @@ T_ON_CONTROL: Final = 36
 T_CONTROL_TASK: Final = 37
 T_SINGLE: Final = 38  # 1 for @map
 T_LENGTHS: Final = 39  # elements left of each operand of @map
-T_WIDTH: Final = 42
+T_CARRY: Final = 42  # of `addc16`, 0 at the start of an operation
+T_WIDTH: Final = 43
 
 FREE, RUNNING, COMPLETING, MAPPING = range(4)
 """States of a thread."""

@@ -5,6 +5,8 @@ A counter holds an integer, or the bits of a float; results are rounded to the d
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tilewright.simulator.engine import layout as at
@@ -12,7 +14,13 @@ from tilewright.simulator.engine.datapath import read_word, write_word
 from tilewright.simulator.engine.jit import kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.task import start_of
-from tilewright.simulator.engine.values import bits_of, f16_to_f32, f32_of, f32_to_f16
+from tilewright.simulator.engine.values import (
+    bits_of,
+    f16_to_f32,
+    f32_of,
+    f32_to_f16,
+    f64_to_f16,
+)
 from tilewright.simulator.scalars import (
     ADD,
     AND,
@@ -26,6 +34,7 @@ from tilewright.simulator.scalars import (
     MOV,
     MUL,
     NE,
+    NORM,
     OR,
     SHL,
     SQRT,
@@ -90,6 +99,16 @@ def float_quotient(x: Word, y: Word) -> Word:
 
 
 @kernel
+def scaled(code: int, x: Word, by: int) -> Word:
+    """Return x times a power of two, exactly; to norm, the one that brings it to 1 <= |x| < 2."""
+    wide = np.float64(x)
+    if code == NORM:
+        return 2.0 * math.frexp(wide)[0] if math.isfinite(wide) else wide
+    # beyond 400 every f32 is zero or infinite
+    return math.ldexp(wide, min(max(((by & 0xFFFF) ^ 0x8000) - 0x8000, -400), 400))
+
+
+@kernel
 def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     """Return the bits of a float operation, or the integer of a comparison or conversion."""
     half = dtype == at.SCALAR_F16
@@ -100,6 +119,9 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     y = f16_to_f32(right) if half else f32_of(right)
     if code == TO_INT:
         return np.int64(x)
+    if code >= NORM:
+        exact = scaled(code, x, right)
+        return f64_to_f16(exact) if half else bits_of(np.float32(exact))
     found = compare(code, x, y)
     if found >= 0:
         return found

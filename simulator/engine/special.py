@@ -21,6 +21,7 @@ from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.pool import pool_pop, pool_push, pool_stops
 from tilewright.simulator.engine.task import fail
 from tilewright.simulator.engine.values import combine
+from tilewright.simulator.operations import ADD_CARRY, DROP
 from tilewright.simulator.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 
@@ -121,16 +122,41 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
 
 
 @kernel
+def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
+    """Add two 16-bit numbers and the carry of the element before; keep the new carry."""
+    total = (a & 0xFFFF) + (b & 0xFFFF) + store[thread + at.T_CARRY]
+    store[thread + at.T_CARRY] = total >> 16
+    return total & 0xFFFF
+
+
+@kernel
+def drop_wavelet(store: Table, where: tuple[int, int], now: int) -> None:
+    """Take a wavelet away; control wavelets count as the operation's elements."""
+    e, thread = where
+    payload = pop(store, store[thread + at.T_OPERANDS + at.T_OPERAND_WIDTH], now)
+    if payload & at.IS_CONTROL:
+        op = store[thread + at.T_OP]
+        store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
+        store[thread + at.T_LEFT] -= 1
+
+
+@kernel
 def do_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
     """Do one element; its queues and FIFOs are ready."""
     e, thread = where
     op = store[thread + at.T_OP]
+    if store[op + at.O_ARITHMETIC] == DROP:
+        drop_wavelet(store, where, now)
+        return
     a = b = scalar = store[thread + at.T_SCALAR]
     if store[thread + at.T_ROWS + 1] >= 0:
         a = take_special(store, memory, (e, thread, 1), now)
     if store[thread + at.T_ROWS + 2] >= 0:
         b = take_special(store, memory, (e, thread, 2), now)
-    bits = combine(store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], (a, b, scalar))
+    if store[op + at.O_ARITHMETIC] == ADD_CARRY:
+        bits = add_carry(store, thread, a, b)
+    else:
+        bits = combine(store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], (a, b, scalar))
     put_special(store, memory, (e, thread, 0), (bits, now))
     store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
     if store[thread + at.T_EXTENT] != at.ENDLESS:

@@ -42,15 +42,15 @@ def counted(store: Table, state: int) -> Word:
 def rejects(store: Table, state: int, payload: int) -> Word:
     """Return whether the filter keeps a wavelet from the element."""
     kind = store[state + at.X_FILTER]
-    if kind == at.NO_FILTER:
+    if kind == at.NO_FILTER or store[state + at.X_TURN] == at.DISABLED:
         return False
     control = payload & at.IS_CONTROL != 0
     if kind == at.RANGE:
         index = (payload >> at.ENTRY_AT) & 0xFFFF
         inside = store[state + at.X_LOW] <= index <= store[state + at.X_HIGH]
         return not control and not inside
-    if control and store[state + at.X_REJECTS_CONTROL] == 1:
-        return True
+    if store[state + at.X_CONTROL_ONLY] == 1:
+        return not control or counted(store, state) != store[state + at.X_MOST]
     mask = at.COUNTS_CONTROL if control else at.COUNTS_DATA
     if store[state + at.X_COUNTS] & mask == 0:
         return False
@@ -64,6 +64,8 @@ def count_wavelet(store: Table, state: int, payload: int) -> None:
     mask = at.COUNTS_CONTROL if payload & at.IS_CONTROL else at.COUNTS_DATA
     if kind in (at.NO_FILTER, at.RANGE) or store[state + at.X_COUNTS] & mask == 0:
         return
+    if store[state + at.X_TURN] == at.DISABLED:
+        return
     shown = counted(store, state)
     limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
     inclusive = store[state + at.X_INCLUSIVE]
@@ -71,7 +73,8 @@ def count_wavelet(store: Table, state: int, payload: int) -> None:
     if shown >= limit:
         store[state + at.X_COUNT] = 0
         if kind == at.SPARSE_COUNTER:
-            store[state + at.X_TURN] = 1 - store[state + at.X_TURN]
+            another = store[state + at.X_TURN] == 0 and store[state + at.X_LIMIT + 1] > 0
+            store[state + at.X_TURN] = 1 if another else at.DISABLED
 
 
 @kernel
@@ -96,8 +99,11 @@ def targets_of(store: Table, queue: int, now: int) -> Word:
 
 
 @kernel
-def turn_switch(store: Table, state: int, command: int, now: int) -> None:
-    """Move a switch by a command; buffers that wait for the position look again."""
+def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
+    """Move a switch by a command; return whether its position is another one now.
+
+    Buffers that wait for the position look again.
+    """
     before = position_at(store, state, now)
     valid = store[state + at.X_VALID]
     if command == at.SWITCH_RESET:
@@ -113,18 +119,19 @@ def turn_switch(store: Table, state: int, command: int, now: int) -> None:
         fifo = store[state + at.X_FIFOS + i]
         if fifo >= 0:
             schedule(store, fifo, now + 1)
+    return after != before
 
 
 @kernel
 def obey(store: Table, state: int, payload: int, now: int) -> Word:
     """Do the first command of a control wavelet; return the wavelet as it goes on."""
     command = (payload >> at.COMMAND_AT) & 3
+    advances = False
     if command in (at.SWITCH_ADVANCE, at.SWITCH_RESET):
-        turn_switch(store, state, command, now)
+        advances = turn_switch(store, state, command, now) and command == at.SWITCH_ADVANCE
     elif command == at.TEARDOWN:
         store[state + at.X_TORN] = 1
     mode = store[state + at.X_POP]
-    advances = command == at.SWITCH_ADVANCE
     popped = mode == at.ALWAYS_POP
     popped = popped or (mode == at.POP_ON_ADVANCE and advances)
     popped = popped or (mode == at.POP_ON_ADVANCE_NOP and (advances or command == at.NOP))

@@ -14,6 +14,8 @@ from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, Word
 from tilewright.simulator.operations import (
     ABS,
     ADD,
+    ADD_HS,
+    ADD_SH,
     AND,
     CLZ,
     FMA,
@@ -205,13 +207,17 @@ def convert(arithmetic: int, a: int) -> Word:
 
 @kernel
 def combine_other(arithmetic: int, a: int, b: int, scalar: int) -> Word:
-    """Return a bit operation, a conversion, or f32 + f16 * f16."""
+    """Return a bit operation, a conversion, or a sum of f32 and f16."""
     if arithmetic <= SAR:
         return combine_bits(arithmetic, a & 0xFFFF, b & 0xFFFF)
     if arithmetic <= POPCNT:
         return count_bits(arithmetic, a & 0xFFFF)
     if arithmetic < FMA_HS:
         return convert(arithmetic, a)
+    if arithmetic == ADD_HS:
+        return bits_of(f16_to_f32(a & 0xFFFF) + f32_of(b))
+    if arithmetic == ADD_SH:
+        return bits_of(f32_of(a) + f16_to_f32(b & 0xFFFF))
     product = f16_to_f32(b & 0xFFFF) * f16_to_f32(scalar & 0xFFFF)
     return bits_of(f32_of(a) + np.float32(product))
 

@@ -59,6 +59,12 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (EdgeOutput, "name side first positions color dtype count"),
     )
 }
+KNOWN_OPERATIONS: Final = (
+    "fmovs fmovh mov16 mov32 fadds faddh fsubs fsubh fmuls fmulh fmaxs fmaxh add16 sub16 "
+    "fnegs fnegh fabss fabsh fmacs fmach and16 or16 xor16 sll16 slr16 sar16 clz ctz popcnt "
+    "fh2s fs2h fh2xp16 fs2xp16 xp162fh xp162fs fmachs faddhs"
+)
+"""Operations whose elements do not depend on each other, on descriptors."""
 CODE: Final = frozenset({"name", "buffers", "dsds", "input_queues", "output_queues", "tasks"})
 
 
@@ -71,16 +77,23 @@ def check_program(program: Program) -> None:
             _check_known(named)
         for task in code.tasks:
             for instruction in _instructions(task.body):
-                _check_known(instruction)
-                if isinstance(instruction, DsdOperation):
-                    for operand in (instruction.dest, *instruction.sources):
-                        _check_known(operand)
+                _check_instruction(instruction)
         for queue in (*code.input_queues, *code.output_queues):
             _check_known(queue)
     for color in program.colors:
         _check_known(color)
     for part in (*program.routes, *program.edge_inputs, *program.edge_outputs):
         _check_known(part)
+
+
+def _check_instruction(instruction: Instruction) -> None:
+    _check_known(instruction)
+    if not isinstance(instruction, DsdOperation):
+        return
+    if instruction.operation not in KNOWN_OPERATIONS.split():
+        raise NotCovered(f"the operation @{instruction.operation}")
+    for operand in (instruction.dest, *instruction.sources):
+        _check_known(operand)
 
 
 def _instructions(body: tuple[Instruction, ...]) -> Iterator[Instruction]:

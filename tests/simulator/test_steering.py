@@ -173,18 +173,22 @@ def test_pop_modes_eat_the_command_list(pop: str, moves: list[int]) -> None:
 
 def counter_twin(words: int, chosen: CounterFilter, inclusive: bool) -> list[int]:
     """Return which of the data wavelets pass a counter filter, one by one."""
-    limits = [chosen.limit, chosen.limit if chosen.other_limit is None else chosen.other_limit]
-    count, turn, found = chosen.start, 0, []
+    limits = [chosen.limit, *([chosen.other_limit] if chosen.other_limit else [])]
+    count, found = chosen.start, []
     for number in range(words):
+        if not limits:
+            found.append(number)
+            continue
         if not inclusive:
             count += 1
         if count <= chosen.most:
             found.append(number)
-        reached = count >= limits[turn]
+        reached = count >= limits[0]
         if inclusive:
             count += 1
         if reached:
-            count, turn = 0, 1 - turn
+            count = 0
+            limits = limits[1:] if chosen.is_sparse else limits
     return found
 
 
@@ -220,7 +224,7 @@ def filtered(words: int, chosen: CounterFilter, profile: Profile) -> list[int]:
 def test_counter_filters(words: int, limit: int, most: int, data: st.DataObject) -> None:
     other = data.draw(st.none() | st.integers(1, 8))
     start = data.draw(st.integers(0, min(limit, other or limit) - 1))
-    chosen = CounterFilter(limit, most, start, other)
+    chosen = CounterFilter(limit, most, start, other, sparse=data.draw(st.booleans()))
     profile = WSE3.with_values({"filter_counter_inclusive": data.draw(st.booleans())})
     assert filtered(words, chosen, profile) == counter_twin(
         words, chosen, profile.filter_counter_inclusive
@@ -233,3 +237,57 @@ def test_the_documented_counter_rejects_every_fifth() -> None:
     assert filtered(12, CounterFilter(limit=5, most=4), other) == [
         0, 1, 2, 3, 4, 6, 7, 8, 9, 10,
     ]  # fmt: skip
+
+
+def test_a_sparse_counter_filters_no_more_after_its_limits() -> None:
+    """wse.md §1.7: the second limit takes the place of the first once, then all passes."""
+    kept = filtered(12, CounterFilter(limit=3, most=1, other_limit=4), WSE3)
+    assert kept == [0, 3, 7, 8, 9, 10, 11]
+    assert filtered(6, CounterFilter(limit=3, most=1, sparse=True), WSE3) == [0, 3, 4, 5]
+
+
+@pytest.mark.parametrize("ring", [False, True])
+def test_a_switch_does_not_advance_to_an_invalid_position(ring: bool) -> None:
+    """Position 1 is invalid: from position 0 the switch stays (or goes to 0, the same)."""
+    positions = (Position(), Position(tx=("S",)), Position(tx=("N",)))
+    b = ProgramBuilder("invalid", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.output_queue(3, "x")
+    code.fabout("out", 3, 1)
+    code.fabout("command", 3, 1, control=True)
+    main = code.task("main", entry=True)
+    main.op("mov32", "command", control_wavelet("switch_adv"))
+    main.op("mov32", "out", 7)
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="R", tx="E", switch=Switch(positions, ring=ring))
+    b.edge_output(EdgeOutput("east", "E", 0, 1, "x", "u32", 2))
+    for side in "SN":
+        b.edge_output(EdgeOutput(side, side, 0, 1, "x", "u32", 1))
+    with pytest.raises(DeadlockError) as caught:
+        Machine(b.build(), WSE3).run()
+    assert len(caught.value.waits) == 2  # only S and N got nothing
+
+
+def test_filter_control_lets_one_control_wavelet_pass() -> None:
+    """Only the control wavelet that arrives at the greatest count passes."""
+    b = ProgramBuilder("last", 1, 2)
+    b.color("x")
+    send = b.code("send")
+    send.output_queue(3, "x")
+    send.fabout("command", 3, 1, control=True)
+    main = send.task("main", entry=True)
+    with main.loop("i", 5) as i:
+        main.op("mov32", "command", i)
+    keep = b.code("keep")
+    keep.buffer("got", "u32", 1)
+    keep.mem1d("all", "got", 1)
+    keep.input_queue(2, "x")
+    keep.fabin("in", 2, 1)
+    keep.task("main", entry=True).op("mov32", "all", "in")
+    b.place("send", Area(0, 0))
+    b.place("keep", Area(0, 1))
+    b.route("x", Area(0, 0), rx="R", tx="E")
+    chosen = CounterFilter(5, 3, count_data=False, count_control=True, filter_control=True)
+    b.route("x", Area(0, 1), rx="W", tx="R", filter=chosen)
+    assert Machine(b.build(), WSE3).run().memory["got"][0, 1, 0] == 2

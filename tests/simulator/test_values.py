@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, TYPE_INT16
 from tilewright.simulator.engine.values import combine, f16_to_f32, f32_to_f16, fma_f32
+from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.machine import Machine
-from tilewright.simulator.operations import ADD, FMA, MUL, SUB
+from tilewright.simulator.operations import ADD, FMA, MUL, OPERATIONS, SUB
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.routes import Area
 
@@ -193,3 +195,107 @@ def test_mixed_multiply_add_adds_in_f32() -> None:
     found = run_operation("fmachs", ("f32", "f32", "f16", "f16"), [a, b, scalar])
     product = b.astype(np.float32) * scalar.astype(np.float32)
     np.testing.assert_array_equal(found, a + product)
+
+
+def test_mixed_addition_takes_the_half_on_either_side() -> None:
+    rng = np.random.default_rng(3)
+    h = rng.standard_normal(20).astype(np.float16)
+    s = rng.standard_normal(20).astype(np.float32)
+    expected = h.astype(np.float32) + s
+    np.testing.assert_array_equal(run_operation("faddhs", ("f32", "f16", "f32"), [h, s]), expected)
+    np.testing.assert_array_equal(run_operation("faddhs", ("f32", "f32", "f16"), [s, h]), expected)
+    one = np.array([0.25], dtype=np.float16)
+    for order in ([one, s], [s, one]):
+        dtypes = ("f32", *("f16" if a is one else "f32" for a in order))
+        np.testing.assert_array_equal(run_operation("faddhs", dtypes, order), s + np.float32(0.25))
+
+
+def scalars(name: str, dtype: str, *values: float) -> float:
+    """Run an operation without descriptors: the destination is element 0, the sources follow."""
+    b = ProgramBuilder(name, 1, 1)
+    code = b.code("main")
+    code.buffer("x", dtype, 2)
+    code.buffer("n", "i16", 1)
+    main = code.task("main", entry=True)
+    sources = [code.element("x", 1), code.element("n")][: len(values)]
+    main.op(name, code.element("x"), *sources)
+    b.place("main", Area(0, 0))
+    memory = {"x": np.array([0, values[0]])[None, None]}
+    if len(values) > 1:
+        memory["n"] = np.array(values[1:], dtype=np.int16)[None, None]
+    result = Machine(b.build(), load_profile("wse3-sdk-sim")).run(memory=memory)
+    return float(result.memory["x"][0, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
+def test_norm_and_scale(dtype: str) -> None:
+    letter = {"f32": "s", "f16": "h"}[dtype]
+    for value, expected in ((12.0, 1.5), (-0.375, -1.5), (1.0, 1.0), (0.0, 0.0), (6e-8, 1.0)):
+        if dtype == "f16" or value != 6e-8:
+            assert scalars(f"fnorm{letter}", dtype, value) == expected
+    assert scalars(f"fscale{letter}", dtype, 1.5, 3) == 12.0
+    assert scalars(f"fscale{letter}", dtype, -1.5, -2) == -0.375
+    assert scalars(f"fscale{letter}", dtype, 1.0, 32767) == np.inf
+    assert scalars(f"fscale{letter}", dtype, 1.0, -32768) == 0.0
+    smallest = {"f32": 2.0**-149, "f16": 2.0**-24}[dtype]
+    power = {"f32": -149, "f16": -24}[dtype]
+    assert scalars(f"fscale{letter}", dtype, 1.5, power) == 2 * smallest  # to even
+    assert scalars(f"fscale{letter}", dtype, 0.5, power) == 0.0  # to even
+
+
+def test_conversion_into_a_pointer() -> None:
+    b = ProgramBuilder("pointer", 1, 1)
+    code = b.code("main")
+    code.buffer("n", "i16", 2)
+    main = code.task("main", entry=True)
+    main.op("fs2xp16", code.element("n", 1), -10.8)
+    b.place("main", Area(0, 0))
+    result = Machine(b.build(), load_profile("wse3-sdk-sim")).run()
+    assert result.memory["n"][0, 0].tolist() == [0, -10]
+
+
+@given(st.integers(0, (1 << 128) - 1), st.integers(0, (1 << 128) - 1))
+def test_addition_with_carry_adds_long_numbers(a: int, b: int) -> None:
+    words = [[n >> 16 * i & 0xFFFF for i in range(9)] for n in (a, b)]
+    found = run_operation("addc16", ("u16", "u16", "u16"), [np.array(w, "u2") for w in words])
+    assert sum(int(word) << 16 * i for i, word in enumerate(found.tolist())) == a + b
+
+
+def test_every_operation_counts_like_its_table_row() -> None:
+    """Every operation of wse.md §2.1 is there with the legal forms of that table."""
+    binary = ["DDD", "DvD", "DDv"]
+    integer = "add16 addc16 and16 or16 xor16 sll16 slr16 sar16"
+    table = dict.fromkeys(integer.split(), binary)
+    table |= {"sub16": ["DDD", "DDv"]}
+    unary = "clz ctz popcnt fabsh fabss fnegh fnegs fh2s fs2h xp162fh xp162fs"
+    table |= {name: ["DD", "Dv"] for name in unary.split()}
+    table |= {name: ["DD", "pD", "Dv"] for name in ["mov16", "mov32", "fmovh", "fmovs"]}
+    floats = "faddh fsubh fmulh fmaxh fadds fsubs fmuls fmaxs faddhs"
+    table |= {name: [*binary, "pvD"] for name in floats.split()}
+    table |= {name: ["DDDv"] for name in ["fmach", "fmacs", "fmachs"]}
+    table |= {name: ["DD", "Dv", "pv"] for name in ["fh2xp16", "fs2xp16"]}
+    table |= {"fnormh": ["pv"], "fnorms": ["pv"], "fscaleh": ["pvv"], "fscales": ["pvv"]}
+    table |= {"dfilt": ["D"]}
+    assert {name: sorted(row.forms) for name, row in OPERATIONS.items()} == {
+        name: sorted(forms) for name, forms in table.items()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_illegal_forms_are_named(name: str) -> None:
+    """Every form of up to four operands that the table does not have is refused by name."""
+    row = OPERATIONS[name]
+    for form in map("".join, product("Dvp", repeat=len(row.forms[0]))):
+        if form in row.forms or "p" in form[1:]:
+            continue
+        b = ProgramBuilder("forms", 1, 1)
+        code = b.code("main")
+        code.buffer("b", row.dtype, 2)
+        code.mem1d("d", "b", 2)
+        operands: dict[str, Any] = {"D": "d", "v": 0, "p": code.element("b")}
+        code.task("main", entry=True).op(name, *(operands[letter] for letter in form))
+        b.place("main", Area(0, 0))
+        with pytest.raises(ProgramError) as caught:
+            b.build()
+        assert f"@{name}: illegal operands" in str(caught.value)
+        assert caught.value.value == form

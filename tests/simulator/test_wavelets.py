@@ -340,3 +340,51 @@ def test_control_wavelets_have_bounds() -> None:
         control_wavelet(*["nop"] * 9)
     with pytest.raises(ProgramError, match="unknown command"):
         control_wavelet("advance")
+
+
+def test_dfilt_drops_data_up_to_control_wavelets() -> None:
+    """The 4 data wavelets and a control wavelet go, what comes behind is received."""
+    b, main, code = pair(4)
+    b._codes[0].mem1d("two", "v", 2)
+    b._codes[0].fabout("more", 3, 2)
+    main.op("mov16", "more", "two")
+    code.mem1d("first", "got", 2)
+    code.fabin("dropped", 2, 1)
+    code.fabin("kept", 2, 2)
+    code.task("main", entry=True).start("dfilt", "dropped", activate="after")
+    code.task("after").op("mov16", "first", "kept")
+    assert outcome(b, 4)[0][:3] == [5, 6, 0]
+
+
+def test_dfilt_by_a_register() -> None:
+    b, _, code = pair(3)
+    code.fabin("dropped", 2, 1)
+    code.load(SRC1, "dropped", asynchronous=True, activate="after")
+    code.task("main", entry=True).op("dfilt", SRC1)
+    code.task("after").compute(code.element("flag"), "mov", 1, dtype="u16")
+    assert outcome(b, 3)[1] == [1, 0]
+
+
+DFILT_REFUSALS: list[tuple[str, Breakage]] = [
+    (
+        "code main, task main, @dfilt: only as an asynchronous operation",
+        lambda b, c, t: t.op("dfilt", "in"),
+    ),
+    (
+        "code main, task main, @dfilt: needs a fabin DSD or a register of file src1",
+        lambda b, c, t: t.start("dfilt", "out"),
+    ),
+    (
+        "code main, task main, @dfilt: needs a fabin DSD or a register of file src1",
+        lambda b, c, t: t.start("dfilt", SRC0),
+    ),
+    (
+        "code main, task main, @dfilt: has no on_control and no index",
+        lambda b, c, t: t.start("dfilt", "in", on_control=("terminate", None)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "breakage"), DFILT_REFUSALS)
+def test_dfilt_refused(text: str, breakage: Breakage) -> None:
+    test_refused(text, breakage)
