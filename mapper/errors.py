@@ -16,3 +16,9 @@ class InfeasibleMapping(TilewrightError):  # noqa: N818 - a property of the mapp
 
     A study records the candidate with this reason and goes on.
     """
+
+
+class NoFeasibleMapping(InfeasibleMapping):
+    """A mapspace without any mapping, with the constraints that conflict and what would help."""
+
+    exit_code = 3

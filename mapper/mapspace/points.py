@@ -30,7 +30,7 @@ class Points:
         self._names = tuple(frame.einsum.bounds)
         self._bounds = tuple(frame.einsum.bounds.values())
         self._later = self._variables_later()
-        self._pins = [self._pin(slot) for slot in self.slots]
+        self.pins = [self._pin(slot) for slot in self.slots]
         self._weights: list[Any] | None = None
 
     def _variables_later(self) -> list[frozenset[str]]:
@@ -61,7 +61,7 @@ class Points:
         after = self._occupied(index, tile, used)
         if after is None:
             return
-        for below in self._below(index, tile):
+        for below in self.below(index, tile):
             yield from self._extend((*done, below), below, after)
 
     def _occupied(
@@ -70,7 +70,7 @@ class Points:
         """Return the bits in use below a slot, None if the slot refuses the tile above it."""
         slot = self.slots[index]
         named = dict(zip(self._names, tile, strict=True))
-        if not all(holds(comparison, named) for comparison in self._pins[index]):
+        if not all(holds(comparison, named) for comparison in self.pins[index]):
             return None
         if not isinstance(slot, Reserve):
             return used
@@ -79,7 +79,8 @@ class Points:
         bits = used.get(memory.name, 0.0) + reserved_bits(self.frame, slot, named)
         return None if bits > memory.size else {**used, memory.name: bits}
 
-    def _below(self, index: int, tile: Tile) -> Iterator[Tile]:
+    def below(self, index: int, tile: Tile) -> Iterator[Tile]:
+        """Yield the tiles that slot `index` can leave of the one above it."""
         slot = self.slots[index]
         if isinstance(slot, Fan):
             yield from self._dealt(slot, tile)
@@ -118,7 +119,7 @@ class Points:
         state, tiles = lattice.size - 1, []
         for index, slot in enumerate(self.slots):
             weights = counts[len(self.slots) - 1 - index]
-            options = [s for s in _states_below(lattice, slot, state) if weights[s]]
+            options = [s for s in states_below(lattice, slot, state) if weights[s]]
             ticket = rng.randrange(sum(weights[s] for s in options))
             for option in options:
                 ticket -= weights[option]
@@ -137,9 +138,9 @@ class Points:
             self._weights = [ways]
             for index in range(len(self.slots) - 1, -1, -1):
                 ways = _ways_above(lattice, self.slots[index], ways)
-                for state, tile in enumerate(lattice.tiles.tolist() if self._pins[index] else ()):
+                for state, tile in enumerate(lattice.tiles.tolist() if self.pins[index] else ()):
                     named = dict(zip(self._names, tile, strict=True))
-                    if not all(holds(c, named) for c in self._pins[index]):
+                    if not all(holds(c, named) for c in self.pins[index]):
                         ways[state] = 0
                 self._weights.append(ways)
         return self._weights
@@ -168,7 +169,7 @@ def _summed_below(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
     return shaped.reshape(-1)
 
 
-def _states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
+def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     """Return the states that a slot can lead to, from the one above it."""
     if isinstance(slot, Fan):
         found = [int(lattice.reach(slot.variables, choice)[state]) for choice in slot.choices]
@@ -191,10 +192,8 @@ def reserved_bits(frame: Frame, slot: Reserve, tile: Mapping[str, int]) -> float
     return frame.einsum.access(slot.tensor).tile_size(tile) * value_bits(frame, slot)
 
 
-def overflow(
-    frame: Frame, slots: Sequence[Slot], tiles: Tiles
-) -> tuple[str, dict[str, float]] | None:
-    """Return the first memory that a point overfills, with the bits of each tensor there."""
+def occupied(frame: Frame, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
+    """Return the bits that a point reserves, by memory and tensor."""
     above = tuple(frame.einsum.bounds.values())
     used: dict[str, dict[str, float]] = {}
     for slot, tile in zip(slots, tiles, strict=True):
@@ -203,7 +202,14 @@ def overflow(
             bits = reserved_bits(frame, slot, named)
             used.setdefault(slot.component, {})[slot.tensor] = bits
         above = tile
-    for name, parts in used.items():
+    return used
+
+
+def overflow(
+    frame: Frame, slots: Sequence[Slot], tiles: Tiles
+) -> tuple[str, dict[str, float]] | None:
+    """Return the first memory that a point overfills, with the bits of each tensor there."""
+    for name, parts in occupied(frame, slots, tiles).items():
         memory = frame.holder(name)
         assert isinstance(memory, Memory)
         if memory.size < inf and sum(parts.values()) > memory.size:

@@ -1,0 +1,117 @@
+"""The smallest set of constraints that conflict, by implicit hitting sets.
+
+Every conflict meets every correction (a set of constraints whose removal helps). So the smallest
+set that meets all corrections known so far is tried: if it conflicts, no smaller one does; if not,
+it is grown to a largest set without conflict, whose rest is one more correction (Ignatiev et al.,
+"Smallest MUS extraction with minimal hitting set dualization", CP 2015).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.subject import Active, Feasible, TooLarge
+
+ROUNDS = 60  # corrections looked at before an irreducible conflict has to do
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Constraints that no mapping keeps together, in file order.
+
+    `smallest`: no set of fewer constraints conflicts. `irreducible`: without any one of them the
+    others can be kept. `unreduced`: the work allowed was used up before either was certain.
+    """
+
+    constraints: tuple[Constraint, ...]
+    kind: Literal["smallest", "irreducible", "unreduced"]
+
+
+def find_conflict(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict | None:
+    """Return the smallest conflict among `constraints`, which conflict; None if lifting all of
+    them does not help.
+
+    `feasible` must be monotone: fewer constraints never make it false.
+    """
+    try:
+        if not feasible(frozenset()):
+            return None
+        return _smallest(constraints, feasible)
+    except TooLarge:
+        return None
+
+
+def _smallest(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
+    everything = frozenset(constraints)
+    corrections: list[Active] = []
+    try:
+        corrections += [frozenset({c}) for c in constraints if feasible(everything - {c})]
+        for _ in range(ROUNDS):
+            hitting = _hitting_set(constraints, corrections)
+            if hitting is None:
+                break
+            if not feasible(hitting):
+                return Conflict(_in_order(constraints, hitting), "smallest")
+            corrections.append(everything - _grown(constraints, hitting, feasible))
+    except TooLarge:
+        pass
+    return _shrunk(constraints, feasible)
+
+
+def _grown(constraints: Sequence[Constraint], start: Active, feasible: Feasible) -> Active:
+    kept = start
+    for c in constraints:
+        if c not in kept and feasible(kept | {c}):
+            kept |= {c}
+    return kept
+
+
+def _shrunk(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
+    """Drop constraints one by one while the rest conflicts; what the work does not allow stays."""
+    kept = frozenset(constraints)
+    for c in constraints:
+        try:
+            if not feasible(kept - {c}):
+                kept -= {c}
+        except TooLarge:
+            return Conflict(_in_order(constraints, kept), "unreduced")
+    return Conflict(_in_order(constraints, kept), "irreducible")
+
+
+def _hitting_set(constraints: Sequence[Constraint], sets: Sequence[Active]) -> Active | None:
+    """Return the smallest set that meets all `sets`, the first in file order; None: too many."""
+    forced = frozenset(next(iter(s)) for s in sets if len(s) == 1)
+    left = [s for s in sets if not s & forced]
+    candidates = [c for c in constraints if any(c in s for s in left)]
+    tried = 0
+    for count in range(len(candidates) + 1):
+        for chosen in combinations(candidates, count):
+            tried += 1
+            if tried > 200_000:
+                return None
+            if all(any(c in s for c in chosen) for s in left):
+                return forced | frozenset(chosen)
+    return forced
+
+
+def _in_order(constraints: Sequence[Constraint], chosen: Active) -> tuple[Constraint, ...]:
+    return tuple(c for c in constraints if c in chosen)
+
+
+def smallest_correction(
+    conflict: Conflict, constraints: Sequence[Constraint], feasible: Feasible
+) -> tuple[Constraint, ...]:
+    """Return a smallest set whose removal helps (one or two of them), else an irreducible one."""
+    everything = frozenset(constraints)
+    for first in conflict.constraints:
+        if feasible(everything - {first}):
+            return (first,)
+    for first in conflict.constraints:
+        for second in constraints:
+            if second != first and feasible(everything - {first, second}):
+                return _in_order(constraints, frozenset({first, second}))
+    return _in_order(constraints, everything - _grown(constraints, frozenset(), feasible))

@@ -1,0 +1,269 @@
+"""The constraints that an architecture puts on mappings, one by one, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from tilewright.arch.components import (
+    Comparison,
+    Component,
+    Kept,
+    Memory,
+    PlacementRules,
+    SpatialDim,
+    TensorHolder,
+    TensorRules,
+    Toll,
+)
+from tilewright.arch.errors import Where
+from tilewright.arch.placement import SpecTensorRules
+from tilewright.mapper.einsum import Einsum
+
+Steps = tuple[str | int, ...]
+Edit = Callable[[Component], Component]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One thing that a field of `component` forbids; `lift` returns the component without it.
+
+    `kind` is the field (size, keep, loop_bounds, …, enabled; or `unfused`, which comes from mapping
+    Einsums one by one). `tensor`: the one it is about, if the field is a set of tensors.
+    """
+
+    kind: str
+    component: str
+    steps: Steps
+    tensor: str = ""
+    text: str = field(default="", compare=False)
+    where: Where | None = field(default=None, compare=False)
+    lift: Edit = field(default=lambda component: component, compare=False, repr=False)
+
+    @property
+    def path(self) -> str:
+        """The field as `--set` names it: `PE.spatial.0.fanout`."""
+        return ".".join([self.component, *map(str, self.steps)])
+
+    def __str__(self) -> str:
+        return self.text + (f" ({self.where})" if self.where else "")
+
+
+Locate = Callable[[str, Steps], Where | None]
+
+
+def constraints_of(
+    component: Component, einsum: Einsum, locate: Locate, min_usage: bool = False
+) -> Iterator[Constraint]:
+    """Yield what `component` forbids the mappings of `einsum`, in the order of its fields.
+
+    `min_usage` asks for that field too: it gives way where nothing reaches it, so that it never
+    makes a mapping impossible.
+    """
+    for found in _all(component, einsum):
+        if found.kind != "min_usage" or min_usage:
+            yield replace(found, where=locate(component.name, found.steps))
+
+
+def _all(component: Component, einsum: Einsum) -> Iterator[Constraint]:
+    for number, dim in enumerate(component.spatial):
+        yield from _of_dim(component.name, number, dim, einsum)
+    if isinstance(component, Memory) and component.size < inf:
+        yield Constraint(
+            "size", component.name, ("size",), "", f"{component.name} has {component.size:g} bit",
+            lift=lambda c: replace(c, size=inf),
+        )  # fmt: skip
+    if isinstance(component, TensorHolder):
+        yield from _of_rules(component, einsum)
+
+
+# ---- fanouts
+
+
+def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator[Constraint]:
+    at: Steps = ("spatial", number)
+    label = f"{name}.{dim.name}"
+
+    def make(kind: str, steps: Steps, text: str, tensor: str = "", **changes: object) -> Constraint:
+        lift = on_dim(number, **changes)
+        return Constraint(kind, name, (*at, *steps), tensor, text, lift=lift)
+
+    yield make("fanout", ("fanout",), f"{label} has fanout {dim.fanout}", fanout=einsum.operations)
+    if dim.usage_scale > 1:
+        text = f"{label} counts each lane {dim.usage_scale:g} times"
+        yield make("usage_scale", ("usage_scale",), text, usage_scale=1.0)
+    for tensor in (t for t in einsum.tensors if t in dim.reuse):
+        text = f"the lanes of {label} must share {tensor}"
+        yield make("reuse", ("reuse",), text, tensor, reuse=dim.reuse - {tensor})
+    for index, bound in enumerate(dim.loop_bounds):
+        text = f"lanes of {label} over {compared(bound, einsum)}"
+        bounds = neutral(dim.loop_bounds, index)
+        yield make("loop_bounds", ("loop_bounds", index), text, loop_bounds=bounds)
+    if dim.min_usage > 0:
+        text = f"{label} must be used to {dim.min_usage:g} where possible"
+        yield make("min_usage", ("min_usage",), text, min_usage=0.0)
+
+
+def on_dim(number: int, **changes: object) -> Edit:
+    """Return the edit that changes fields of a component's dimension `number`.
+
+    A set that loses an element loses it from what is there then: several edits add up.
+    """
+
+    def edit(component: Component) -> Component:
+        dims = list(component.spatial)
+        dim = dims[number]
+        fresh = {name: _merged(getattr(dim, name), value) for name, value in changes.items()}
+        dims[number] = replace(dim, **fresh)  # type: ignore[arg-type]
+        return replace(component, spatial=tuple(dims))
+
+    return edit
+
+
+def _merged(now: object, value: object) -> object:
+    if isinstance(now, frozenset) and isinstance(value, frozenset):
+        return now & value
+    if isinstance(now, tuple) and isinstance(value, tuple):
+        return tuple(b if _open(b) else a for a, b in zip(now, value, strict=True))
+    return value
+
+
+def compared(bound: Comparison, einsum: Einsum) -> str:
+    """Write a comparison with the sizes of its rank variables."""
+    names = [v for v in einsum.bounds if v in bound.rank_variables]
+    listed = ", ".join(f"{v} (of {einsum.bounds[v]})" for v in names) or "nothing"
+    kind = "product " if bound.operator.startswith("product") else ""
+    return f"{listed}: {kind}{bound.operator.removeprefix('product')} {bound.value}"
+
+
+def neutral(bounds: tuple[Comparison, ...], index: int) -> tuple[Comparison, ...]:
+    """Return comparisons of which one always holds; the others keep their numbers."""
+    free = replace(bounds[index], operator=">=", value=0)
+    return (*bounds[:index], free, *bounds[index + 1 :])
+
+
+def _open(bound: object) -> bool:
+    return isinstance(bound, Comparison) and (bound.operator, bound.value) == (">=", 0)
+
+
+# ---- tensors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EditedRules:
+    """The rules of a file after an edit."""
+
+    inner: TensorRules
+    edit: Callable[[PlacementRules, Kept], PlacementRules]
+
+    def resolve(self, kept_above: Kept) -> PlacementRules:
+        """Evaluate the block, then edit it."""
+        return self.edit(self.inner.resolve(kept_above), kept_above)
+
+
+def on_rules(edit: Callable[[PlacementRules, Kept], PlacementRules]) -> Edit:
+    """Return the edit of a holder that changes its evaluated rules."""
+
+    def changed(component: Component) -> Component:
+        assert isinstance(component, TensorHolder)
+        return replace(component, tensors=EditedRules(component.tensors, edit))
+
+    return changed
+
+
+def _of_rules(component: TensorHolder, einsum: Einsum) -> Iterator[Constraint]:
+    name = component.name
+    seen = _seen(component, einsum)
+
+    def make(kind: str, text: str, tensor: str, edit: object) -> Constraint:
+        lift = on_rules(edit)  # type: ignore[arg-type]
+        return Constraint(kind, name, ("tensors", kind), tensor, text, lift=lift)
+
+    for tensor in einsum.tensors:
+        if any(tensor in r.keep - r.back for r in seen):
+            yield make("keep", f"{name} must keep {tensor}", tensor, _without("keep", tensor))
+        if any(tensor not in r.may_keep for r in seen) and not isinstance(component, Toll):
+            yield make("may_keep", f"{name} may not keep {tensor}", tensor, _allowing(tensor))
+        if any(tensor in r.back for r in seen):
+            text = f"{name} must be the outermost memory of {tensor}"
+            yield make("back", text, tensor, _without_back(component, tensor))
+    for kind, says in (
+        ("no_refetch_from_above", "fetches each value of {} once"),
+        ("no_resend_to_below", "sends each value of {} down once"),
+    ):
+        for tensor in (t for t in einsum.tensors if any(t in getattr(r, kind) for r in seen)):
+            yield make(kind, f"{name} {says.format(tensor)}", tensor, _without(kind, tensor))
+    yield from _of_order(component, einsum, seen)
+
+
+def _of_order(
+    component: TensorHolder, einsum: Einsum, seen: Sequence[PlacementRules]
+) -> Iterator[Constraint]:
+    name = component.name
+    if any(r.tensor_order_options for r in seen):
+        yield Constraint(
+            "tensor_order_options", name, ("tensors", "tensor_order_options"), "",
+            f"{name} orders its tensors", lift=on_rules(_setting(tensor_order_options=())),
+        )  # fmt: skip
+    if any(r.force_memory_hierarchy_order for r in seen):
+        kind = "force_memory_hierarchy_order"
+        text = f"{name} stays at its place in the hierarchy"
+        lift = on_rules(_setting(force_memory_hierarchy_order=False))
+        yield Constraint(kind, name, ("tensors", kind), "", text, lift=lift)
+    for index, bound in enumerate(seen[0].tile_shape):
+        text = f"the tile at {name} over {compared(bound, einsum)}"
+        lift = on_rules(_open_shape(index))
+        yield Constraint("tile_shape", name, ("tensors", "tile_shape", index), "", text, lift=lift)
+
+
+def _seen(component: TensorHolder, einsum: Einsum) -> list[PlacementRules]:
+    """Evaluate the rules where the memories above keep nothing, each tensor alone, all of them.
+
+    Enough to see which tensors a rule can be about; a constraint too many has no effect.
+    """
+    rules = component.tensors
+    above = rules.holders_above if isinstance(rules, SpecTensorRules) else ()
+    everything = frozenset(einsum.tensors)
+    sets = (frozenset[str](), everything, *(frozenset({t}) for t in einsum.tensors))
+    return [rules.resolve(dict.fromkeys(above, names)) for names in sets]
+
+
+def _without(
+    kind: str, tensor: str
+) -> Callable[[PlacementRules, Kept], PlacementRules]:
+    def edit(rules: PlacementRules, _: Kept) -> PlacementRules:
+        if kind == "keep" and tensor in rules.back:
+            return rules
+        fresh = {kind: getattr(rules, kind) - {tensor}}
+        return replace(rules, **fresh)
+
+    return edit
+
+
+def _allowing(tensor: str) -> Callable[[PlacementRules, Kept], PlacementRules]:
+    return lambda rules, _: replace(rules, may_keep=rules.may_keep | {tensor})
+
+
+def _without_back(
+    component: TensorHolder, tensor: str
+) -> Callable[[PlacementRules, Kept], PlacementRules]:
+    written = component.tensors
+
+    def edit(rules: PlacementRules, kept: Kept) -> PlacementRules:
+        keep = rules.keep - {tensor}
+        if isinstance(written, SpecTensorRules):
+            spec = written.spec.model_copy(update={"back": None})
+            plain = replace(written, spec=spec).resolve(kept)
+            keep = rules.keep if tensor in plain.keep else keep
+        return replace(rules, back=rules.back - {tensor}, keep=keep)
+
+    return edit
+
+
+def _setting(**values: object) -> Callable[[PlacementRules, Kept], PlacementRules]:
+    return lambda rules, _: replace(rules, **values)  # type: ignore[arg-type]
+
+
+def _open_shape(index: int) -> Callable[[PlacementRules, Kept], PlacementRules]:
+    return lambda rules, _: replace(rules, tile_shape=neutral(rules.tile_shape, index))

@@ -1,0 +1,179 @@
+"""Whether a template has any mapping at all, decided exactly, with a mapping as the witness.
+
+Bottom-up over the lattice of tile shapes (lattice-dp.md §1), energy left out: what is kept per
+state is the least number of bits that the holders of one memory need below it. The holders of a
+memory stand together, so one number suffices; holders that stand apart (backing ones below lanes,
+hierarchies left open) take a set of vectors instead, see `apart.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.arch.components import Memory
+from tilewright.mapper.explain.apart import reach_apart
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.fanout import Fan, holds
+from tilewright.mapper.mapspace.lattice import Axis, Lattice
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.points import Points, states_below
+from tilewright.mapper.mapspace.skeleton import Frame, Loops, Reserve, Slot, skeleton, value_bits
+from tilewright.mapper.mapspace.space import Mapspace
+
+Need = NDArray[np.float64]  # bits per state; inf: the state has no way on
+Tiles = tuple[Tile, ...]
+
+
+def first_mapping(space: Mapspace) -> tuple[Template, Tiles] | None:
+    """Return a template with the tile below each of its slots that fits; None if none does.
+
+    Exact for even tiles. Templates with few holders come first: they need the least room.
+    """
+    lattice = Lattice(space.einsum.bounds)
+    for template in sorted(space.templates, key=lambda t: len(t.holders)):
+        tiles = reach(space.frame, template, lattice)
+        if tiles is not None:
+            return template, tiles
+    return None
+
+
+def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
+    """Return tiles for the slots of `template` that keep every rule; None if there are none."""
+    slots = skeleton(frame, template)
+    if any(isinstance(slot, Fan) and not slot.choices for slot in slots):
+        return None
+    sizes = binding(frame, slots)
+    if not _smallest_fit(frame, slots, sizes):
+        return None
+    points = Points(frame, template, slots)
+    if _stand_together(slots, sizes):
+        return _together(points, lattice, sizes)
+    return reach_apart(points, sizes)
+
+
+def binding(frame: Frame, slots: Sequence[Slot]) -> dict[str, float]:
+    """Return the memories that can overflow, with the room that the fixed tiles leave.
+
+    Tiles above every loop and lane are whole tensors whatever the mapping.
+    """
+    moving = next((i for i, s in enumerate(slots) if isinstance(s, Loops | Fan)), len(slots))
+    room: dict[str, float] = {}
+    for component in frame.components:
+        if not isinstance(component, Memory):
+            continue
+        own = [(i, s) for i, s in enumerate(slots) if _reserves(s, component.name)]
+        bits = [_bits(frame, s, tuple(frame.einsum.bounds.values())) for _, s in own]
+        if sum(bits) > component.size:
+            fixed = sum(b for (i, _), b in zip(own, bits, strict=True) if i < moving)
+            room[component.name] = component.size - fixed
+    return room
+
+
+def _reserves(slot: Slot, memory: str) -> bool:
+    return isinstance(slot, Reserve) and slot.component == memory
+
+
+def _bits(frame: Frame, slot: Slot, tile: Tile) -> float:
+    assert isinstance(slot, Reserve)
+    named = dict(zip(frame.einsum.bounds, tile, strict=True))
+    return frame.einsum.access(slot.tensor).tile_size(named) * value_bits(frame, slot)
+
+
+def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Reserve]]:
+    """Return the reservations below the first loop or lane, in memories that can overflow."""
+    moving = next((i for i, s in enumerate(slots) if isinstance(s, Loops | Fan)), len(slots))
+    return [
+        (i, s)
+        for i, s in enumerate(slots)
+        if isinstance(s, Reserve) and s.component in sizes and i > moving
+    ]
+
+
+def _smallest_fit(frame: Frame, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
+    """Rule out at once what even tiles of one value overfill."""
+    ones = (1,) * len(frame.einsum.bounds)
+    least = dict.fromkeys(sizes, 0.0)
+    for _, slot in _loose(slots, sizes):
+        least[slot.component] += _bits(frame, slot, ones)
+    return all(least[name] <= room for name, room in sizes.items())
+
+
+def _stand_together(slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
+    order = [slot.component for _, slot in _loose(slots, sizes)]
+    runs = [name for i, name in enumerate(order) if i == 0 or order[i - 1] != name]
+    return len(runs) == len(set(runs))
+
+
+def _together(points: Points, lattice: Lattice, sizes: dict[str, float]) -> Tiles | None:
+    slots = points.slots
+    loose = dict(_loose(slots, sizes))
+    tops = {slot.component: i for i, slot in reversed(loose.items())}
+    need = np.full(lattice.size, inf)
+    need[0] = 0.0
+    below = [need]  # below[-1 - i]: what is needed below slot i
+    for index in range(len(slots) - 1, -1, -1):
+        slot = slots[index]
+        if isinstance(slot, Loops):
+            need = _over_loops(lattice, slot, need)
+        elif isinstance(slot, Fan):
+            need = _over_lanes(lattice, slot, need)
+        elif index in loose:
+            need = need + _all_bits(points.frame, loose[index], lattice)
+            fits = need <= sizes[loose[index].component]
+            top = tops[loose[index].component] == index
+            need = np.where(fits, 0.0 if top else need, inf)
+        if points.pins[index]:
+            need = np.where(_pinned(points, index, lattice), need, inf)
+        below.append(need)
+    return _traced(points, lattice, below) if need[-1] < inf else None
+
+
+def _all_bits(frame: Frame, slot: Reserve, lattice: Lattice) -> Need:
+    return lattice.occupancy(frame.einsum.access(slot.tensor)) * value_bits(frame, slot)
+
+
+def _over_loops(lattice: Lattice, slot: Loops, need: Need) -> Need:
+    if not slot.single:
+        return _least_below(lattice, lattice.axes_of(slot.variables), need)
+    each = [_least_below(lattice, lattice.axes_of([v]), need) for v in slot.variables]
+    return np.minimum.reduce([need, *each])
+
+
+def _least_below(lattice: Lattice, axes: Sequence[Axis], need: Need) -> Need:
+    shaped = need.reshape([axis.radix for axis in lattice.axes] or [1])
+    for axis in axes:
+        shaped = np.minimum.accumulate(shaped, axis=lattice.axes.index(axis))
+    return shaped.reshape(-1)
+
+
+def _over_lanes(lattice: Lattice, fan: Fan, need: Need) -> Need:
+    best = np.full(lattice.size, inf)
+    for choice in fan.choices:
+        reached = lattice.reach(fan.variables, choice)
+        best = np.minimum(best, np.where(reached >= 0, need[reached], inf))
+    return best
+
+
+def _pinned(points: Points, index: int, lattice: Lattice) -> NDArray[np.bool_]:
+    names = lattice.variables
+    return np.array(
+        [
+            all(holds(pin, dict(zip(names, tile, strict=True))) for pin in points.pins[index])
+            for tile in lattice.tiles.tolist()
+        ]
+    )
+
+
+def _traced(points: Points, lattice: Lattice, below: list[Need]) -> Tiles:
+    """Walk from the outermost slot down, always to the state that needs least."""
+    state, tiles = lattice.size - 1, []
+    for index, slot in enumerate(points.slots):
+        need = below[len(points.slots) - 1 - index]
+        options = states_below(lattice, slot, state)
+        state = min(options, key=lambda option: (need[option], option))
+        tiles.append(tuple(lattice.tiles[state].tolist()))
+    return tuple(tiles)

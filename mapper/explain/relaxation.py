@@ -1,0 +1,203 @@
+"""The least change of one constraint that leaves a mapping: a number where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import gcd, inf, lcm
+
+from tilewright.arch.components import Comparison, Component, Memory, SpatialDim
+from tilewright.mapper.explain.constraint import Constraint, Edit, on_dim, on_rules
+from tilewright.mapper.explain.subject import Active, Subject
+from tilewright.mapper.mapspace.fanout import divisors, holds
+
+_MOST = 5000  # products of lanes tried
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """One constraint changed so that a mapping exists; `value` is what to write, None: lift it.
+
+    `change`: relative size of the change of a number, inf where the constraint goes altogether.
+    """
+
+    constraint: Constraint
+    text: str
+    value: float | None = None
+    change: float = inf
+
+
+def relaxation_of(subject: Subject, constraint: Constraint, active: Active) -> Relaxation | None:
+    """Return the least change of `constraint` that lets the rest of `active` have a mapping.
+
+    None if not even lifting it helps.
+    """
+    if constraint.kind == "enabled":
+        if not subject.enabled_alone(constraint):
+            return None
+        return Relaxation(constraint, f"{constraint.path}: true")
+    if not subject.feasible(active - {constraint}):
+        return None
+    if constraint.kind == "size":
+        return _size(subject, constraint, active)
+    if constraint.kind == "fanout":
+        return _first(subject, constraint, active, _fanouts(subject, constraint))
+    if constraint.kind in ("loop_bounds", "tile_shape"):
+        return _first(subject, constraint, active, _values(subject, constraint))
+    return Relaxation(constraint, _lifted(constraint))
+
+
+def _lifted(constraint: Constraint) -> str:
+    path, tensor = constraint.path, constraint.tensor
+    if constraint.kind == "may_keep":
+        return f"{path}: with {tensor} too"
+    if constraint.kind == "unfused":
+        return f"fused mappings, in which {tensor} need not go through the outermost memory"
+    if tensor:
+        return f"{path}: without {tensor}"
+    return f"without {path}"
+
+
+# ---- sizes
+
+
+def least_size(subject: Subject, constraint: Constraint, active: Active) -> float:
+    """Return the least size, in bits, with which the memory leaves a mapping (exact)."""
+    unit = _unit(subject, constraint)
+    now = subject.sizes().get(constraint.component, 0.0)
+    low = int(Fraction(now) / unit) if now < inf else 0
+    high = max(2 * low, 1)
+    while not _fits_with(subject, constraint, active, float(high * unit)):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fits_with(subject, constraint, active, float(middle * unit)):
+            high = middle
+        else:
+            low = middle
+    return float(high * unit)
+
+
+def _fits_with(subject: Subject, constraint: Constraint, active: Active, size: float) -> bool:
+    edits: dict[Constraint, Edit] = {constraint: lambda c: replace(c, size=size)}  # type: ignore[call-arg]
+    return subject.fits(subject.spaces(active | {constraint}, edits))
+
+
+def _unit(subject: Subject, constraint: Constraint) -> Fraction:
+    """Return a common measure of all widths: what the memory holds is a multiple of it."""
+    memory = _component(subject, constraint)
+    assert isinstance(memory, Memory)
+    widths = {access.bits_per_value for access in subject.einsum.accesses}
+    widths |= {memory.bits_per_value[t] for t in subject.einsum.tensors if t in memory.bits_per_value}
+    return Fraction(gcd(*(w.numerator for w in widths)), lcm(*(w.denominator for w in widths)))
+
+
+def _size(subject: Subject, constraint: Constraint, active: Active) -> Relaxation:
+    size = least_size(subject, constraint, active)
+    now = subject.sizes()[constraint.component]
+    text = f"{constraint.path}: {size:g} (now {now:g})"
+    return Relaxation(constraint, text, size, size / now - 1 if now else inf)
+
+
+# ---- numbers of dimensions and comparisons
+
+
+_Try = tuple[float, float, Edit]  # relative change, the number, the edit
+
+
+def _first(
+    subject: Subject, constraint: Constraint, active: Active, tries: Iterator[_Try]
+) -> Relaxation:
+    """Return the first change of `tries` that helps; else the constraint has to go."""
+    for change, value, edit in tries:
+        if subject.fits(subject.spaces(active, {constraint: edit})):
+            name = "" if constraint.kind == "fanout" else ".value"
+            return Relaxation(constraint, f"{constraint.path}{name}: {value:g}", value, change)
+    return Relaxation(constraint, f"without {constraint.path}")
+
+
+def _fanouts(subject: Subject, constraint: Constraint) -> Iterator[_Try]:
+    number = int(constraint.steps[1])
+    now = _component(subject, constraint).spatial[number].fanout
+    for lanes in _products(list(subject.einsum.bounds.values())):
+        if lanes > now:
+            yield lanes / now - 1, lanes, on_dim(number, fanout=lanes)
+
+
+def _values(subject: Subject, constraint: Constraint) -> Iterator[_Try]:
+    """Yield other values of a comparison, the nearest first: extents or their products."""
+    bound = _comparison(subject, constraint)
+    extents = [n for v, n in subject.einsum.bounds.items() if v in bound.rank_variables]
+    if bound.operator.startswith("product"):
+        numbers = _products(extents)
+    else:
+        numbers = sorted({d for extent in extents for d in divisors(extent)})
+    shift = {"<": 1, ">": -1}.get(bound.operator.removeprefix("product"), 0)
+    values = {n + shift for n in numbers} - {bound.value}
+    for value in sorted(values, key=lambda n: (abs(n - bound.value), n)):
+        other = replace(bound, value=value)
+        if _weaker(bound, other, numbers):
+            change = abs(value - bound.value) / max(bound.value, 1)
+            yield change, value, _written(constraint, other)
+
+
+def _weaker(bound: Comparison, other: Comparison, numbers: Sequence[int]) -> bool:
+    """Tell whether a comparison lets a number pass that the other one does not."""
+    plain = replace(bound, operator=bound.operator.removeprefix("product"))  # type: ignore[arg-type]
+    fresh = replace(plain, value=other.value)
+    name = next(iter(bound.rank_variables), "")
+    return any(
+        holds(fresh, {name: number}) and not holds(plain, {name: number}) for number in numbers
+    )
+
+
+def _products(extents: Sequence[int]) -> list[int]:
+    """Return the products of one divisor of each extent, ascending, at most a few thousand."""
+    found = {1}
+    for extent in extents:
+        found = {a * b for a, b in product(sorted(found)[:_MOST], divisors(extent))}
+    return sorted(found)[:_MOST]
+
+
+def _component(subject: Subject, constraint: Constraint) -> Component:
+    return next(
+        c
+        for flat in subject.flats(frozenset())
+        for c in flat.components
+        if c.name == constraint.component
+    )
+
+
+def _dim(subject: Subject, constraint: Constraint) -> SpatialDim:
+    return _component(subject, constraint).spatial[int(constraint.steps[1])]
+
+
+def _comparison(subject: Subject, constraint: Constraint) -> Comparison:
+    index = int(constraint.steps[-1])
+    if constraint.kind == "loop_bounds":
+        return _dim(subject, constraint).loop_bounds[index]
+    rules = _component(subject, constraint).tensors.resolve({})  # type: ignore[attr-defined]
+    found: Comparison = rules.tile_shape[index]
+    return found
+
+
+def _written(constraint: Constraint, bound: Comparison) -> Edit:
+    """Return the edit that puts another comparison in the place of one."""
+    index = int(constraint.steps[-1])
+
+    def put(bounds: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
+        return (*bounds[:index], bound, *bounds[index + 1 :])
+
+    if constraint.kind == "tile_shape":
+        return on_rules(lambda rules, _: replace(rules, tile_shape=put(rules.tile_shape)))
+    number = int(constraint.steps[1])
+
+    def edit(component: Component) -> Component:
+        dims = list(component.spatial)
+        dims[number] = replace(dims[number], loop_bounds=put(dims[number].loop_bounds))
+        return replace(component, spatial=tuple(dims))
+
+    return edit
+

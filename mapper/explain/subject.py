@@ -1,0 +1,191 @@
+"""One Einsum on one architecture, with constraints that can be lifted one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from tilewright.arch.components import Component, Compute, Memory
+from tilewright.arch.errors import TilewrightError, Where
+from tilewright.arch.flat import FlatArch
+from tilewright.arch.flattening import flatten
+from tilewright.arch.tree import Arch
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
+from tilewright.mapper.explain.reach import first_mapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.workload import Workload
+
+WORK = 3e9  # states times templates looked at: some ten seconds
+Active = frozenset[Constraint]
+
+
+class TooLarge(Exception):  # noqa: N818 - control flow inside this package
+    """The work allowed for an explanation is used up."""
+
+
+@dataclass
+class Subject:
+    """What can be asked about one Einsum; `backed`: tensors the outermost memory must keep.
+
+    min_usage is left out: it gives way where nothing reaches it, so it never forbids a mapping.
+    """
+
+    arch: Arch
+    workload: Workload
+    einsum: Einsum
+    conventions: str = "default"
+    backed: frozenset[str] = frozenset()
+    spent: float = 0.0
+    _known: dict[Active, bool] = field(default_factory=dict, repr=False)
+    _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
+    _all: tuple[Constraint, ...] | None = field(default=None, repr=False)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All constraints, in file order; disabled components count as one each."""
+        if self._all is None:
+            self._all = tuple(self._collected())
+        return self._all
+
+    def _collected(self) -> Iterator[Constraint]:
+        seen: set[str] = set()
+        disabled = self._disabled()
+        for flat in self.flats(frozenset()):
+            for component in flat.components:
+                if component.name not in seen:
+                    seen.add(component.name)
+                    yield from constraints_of(component, self.einsum, self.locate)
+        for name in disabled:
+            text = f"{name} is disabled for {self.einsum.name}"
+            where = self.locate(name, ("enabled",))
+            yield Constraint("enabled", name, ("enabled",), "", text, where)
+        for tensor in (t for t in self.einsum.tensors if t in self.backed):
+            text = f"mapped one by one, Einsums exchange {tensor} through the outermost memory"
+            yield Constraint("unfused", "", (), tensor, text)
+
+    def _disabled(self) -> list[str]:
+        """Return the components that `enabled` takes off the way to every Compute, or all of it."""
+        names = [node.name for node in self.arch.leaves()]
+        flats = self.flats(frozenset())
+        if flats:
+            off = frozenset[str]().union(*(flat.disabled for flat in flats))
+            return [name for name in names if name in off]
+        written = [n.name for n in self.arch.leaves() if getattr(n.spec, "enabled", True) is not True]
+        on = self.flats(frozenset(written))
+        computes = {flat.compute.name for flat in on}
+        return [name for name in written if name in computes]
+
+    def locate(self, component: str, steps: Steps) -> Where | None:
+        """Return where a field is written."""
+        return self.arch.where(self.arch.node(component), *steps)
+
+    def flats(self, enabled: frozenset[str]) -> tuple[FlatArch, ...]:
+        """Return the flattened architectures with some components enabled in any case."""
+        if enabled not in self._flats:
+            changes = {f"{name}.enabled": True for name in sorted(enabled)}
+            arch = self.arch.with_values(changes) if changes else self.arch
+            self._flats[enabled] = flatten(arch, self.workload.scope(self.einsum))
+        return self._flats[enabled]
+
+    def spaces(
+        self,
+        active: Active,
+        edits: Mapping[Constraint, Edit] | None = None,
+        min_usage: bool = False,
+    ) -> list[Mapspace]:
+        """Return the mapspaces under the constraints `active`; `edits` replace some of them.
+
+        A component that is enabled against its file brings no constraints of its own.
+        """
+        changes = edits or {}
+        lifted = {c for c in self.constraints if c not in active}
+        enabled = frozenset(c.component for c in lifted if c.kind == "enabled")
+        backed = frozenset(c.tensor for c in active if c.kind == "unfused")
+        by_component: dict[str, list[Edit]] = {}
+        for c in self.constraints:
+            edit = changes.get(c, c.lift if c in lifted else None)
+            if edit is not None and c.kind not in ("enabled", "unfused"):
+                by_component.setdefault(c.component, []).append(edit)
+        spaces = []
+        for flat in self.flats(enabled):
+            components = tuple(
+                self._edited(c, by_component, c.name in enabled, min_usage)
+                for c in flat.components
+            )
+            compute = components[-1]
+            assert isinstance(compute, Compute)
+            changed = replace(flat, components=components, compute=compute)
+            spaces.append(Mapspace(self.einsum, changed, self.conventions, backed))
+        return spaces
+
+    def _edited(
+        self, component: Component, edits: Mapping[str, list[Edit]], bare: bool, min_usage: bool
+    ) -> Component:
+        todo = list(edits.get(component.name, ()))
+        if bare:
+            todo = [c.lift for c in constraints_of(component, self.einsum, lambda *_: None)]
+        for edit in todo:
+            component = edit(component)
+        if min_usage:
+            return component
+        return replace(
+            component, spatial=tuple(replace(dim, min_usage=0.0) for dim in component.spatial)
+        )
+
+    def feasible(self, active: Active) -> bool:
+        """Tell whether some mapping keeps all constraints of `active`."""
+        if active not in self._known:
+            self._known[active] = self.fits(self.spaces(active))
+        return self._known[active]
+
+    def fits(self, spaces: list[Mapspace]) -> bool:
+        """Tell whether one of the spaces has a mapping; TooLarge when the work is used up."""
+        for space in spaces:
+            if self._charged(space):
+                return True
+        return False
+
+    def _charged(self, space: Mapspace) -> bool:
+        states = 1.0
+        for bound in space.einsum.bounds.values():
+            states *= sum(1 for d in range(1, min(bound, 4096) + 1) if bound % d == 0)
+        self.spent += states * max(len(space.templates), 1)
+        if self.spent > WORK:
+            raise TooLarge
+        return first_mapping(space) is not None
+
+    def enabled_alone(self, constraint: Constraint) -> bool:
+        """Tell whether enabling one component, with the rules it has, makes mappings possible."""
+        rest = frozenset(c for c in self.constraints if c != constraint)
+        backed = frozenset(c.tensor for c in rest if c.kind == "unfused")
+        try:
+            flats = self.flats(frozenset({constraint.component}))
+        except TilewrightError:  # it brings numbers that do not hold
+            return False
+        spaces = [
+            Mapspace(self.einsum, _no_min_usage(flat), self.conventions, backed) for flat in flats
+        ]
+        return self.fits(spaces)
+
+    def sizes(self) -> dict[str, float]:
+        """Return the sizes of the memories, in bits."""
+        return {
+            c.name: c.size
+            for flat in self.flats(frozenset())
+            for c in flat.components
+            if isinstance(c, Memory)
+        }
+
+
+def _no_min_usage(flat: FlatArch) -> FlatArch:
+    components = tuple(
+        replace(c, spatial=tuple(replace(dim, min_usage=0.0) for dim in c.spatial))
+        for c in flat.components
+    )
+    compute = components[-1]
+    assert isinstance(compute, Compute)
+    return replace(flat, components=components, compute=compute)
+
+
+Feasible = Callable[[Active], bool]
