@@ -47,7 +47,9 @@ class Constraint:
         return ".".join([self.component, *map(str, self.steps)])
 
     def __str__(self) -> str:
-        return self.text + (f" ({self.where})" if self.where else "")
+        if self.where is None:
+            return self.text
+        return f"{self.text} ({replace(self.where, path='')})"
 
 
 Locate = Callable[[str, Steps], Where | None]
@@ -72,10 +74,20 @@ def _all(component: Component, einsum: Einsum) -> Iterator[Constraint]:
     if isinstance(component, Memory) and component.size < inf:
         yield Constraint(
             "size", component.name, ("size",), "", f"{component.name} has {component.size:g} bit",
-            lift=lambda c: replace(c, size=inf),
+            lift=of_size(inf),
         )  # fmt: skip
     if isinstance(component, TensorHolder):
         yield from _of_rules(component, einsum)
+
+
+def of_size(size: float) -> Edit:
+    """Return the edit that gives a memory another size, in bits."""
+
+    def edit(component: Component) -> Component:
+        assert isinstance(component, Memory)
+        return replace(component, size=size)
+
+    return edit
 
 
 # ---- fanouts
@@ -229,9 +241,7 @@ def _seen(component: TensorHolder, einsum: Einsum) -> list[PlacementRules]:
     return [rules.resolve(dict.fromkeys(above, names)) for names in sets]
 
 
-def _without(
-    kind: str, tensor: str
-) -> Callable[[PlacementRules, Kept], PlacementRules]:
+def _without(kind: str, tensor: str) -> Callable[[PlacementRules, Kept], PlacementRules]:
     def edit(rules: PlacementRules, _: Kept) -> PlacementRules:
         if kind == "keep" and tensor in rules.back:
             return rules

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import NoFeasibleMapping
 from tilewright.mapper.explain.conflict import Conflict, find_conflict, smallest_correction
-from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.constraint import Constraint, of_size
 from tilewright.mapper.explain.reach import first_mapping
-from tilewright.mapper.explain.relaxation import Relaxation, least_size, relaxation_of
+from tilewright.mapper.explain.relaxation import (
+    Relaxation,
+    least_size,
+    lifted_altogether,
+    relaxation_of,
+)
 from tilewright.mapper.explain.subject import Subject, TooLarge
 from tilewright.mapper.mapspace.points import occupied
 from tilewright.mapper.mapspace.skeleton import skeleton
@@ -27,66 +33,110 @@ _SAID = {
 class Explanation:
     """Why `einsum` has no mapping.
 
-    `lines`: the constraints of the conflict in words, sizes with what the others need of them.
-    `relaxations`: every single one that helps, the least change of a number first, then what can
-    only be lifted. `together`: if no single one helps, constraints that help when lifted together.
+    `conflicts`: the smallest one, then others that share no constraint with those before; empty if
+    no constraint can be blamed. `lines`: their constraints in words, sizes with what the others
+    need of them. `relaxations`: every single one that helps, the least change of a number first,
+    then what can only be lifted. `together`: if no single one helps, some that do so together.
     """
 
     einsum: str
-    conflict: Conflict | None
-    lines: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...]
+    lines: tuple[tuple[str, ...], ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
-    together: tuple[Constraint, ...] = ()
+    together: tuple[Relaxation, ...] = ()
 
     def __str__(self) -> str:
-        if self.conflict is None:
-            return f"no mapping of {self.einsum} fits, whatever the constraints of the architecture"
-        count = len(self.lines)
-        head = f"no mapping of {self.einsum} fits. "
-        if count == 1:
-            return head + f"One constraint alone is too much:\n  - {self.lines[0]}"
-        says = _SAID[self.conflict.kind]
-        return "\n".join([f"{head}These {count} constraints {says}:"]
-                         + [f"  - {line}" for line in self.lines])  # fmt: skip
+        head = f"no mapping of {self.einsum} fits"
+        if not self.conflicts:
+            return f"{head}, whatever the constraints of the architecture"
+        parts = []
+        for conflict, lines in zip(self.conflicts, self.lines, strict=True):
+            says = f"These {len(lines)} constraints {_SAID[conflict.kind]}:"
+            if len(lines) == 1:
+                says = "One constraint alone is too much:"
+            parts += [says, *(f"  - {line}" for line in lines)]
+        return "\n".join([f"{head}. {parts[0]}", *parts[1:]])
 
     @property
     def help(self) -> str:
         """What to write instead."""
         if self.relaxations:
-            return "\n           or ".join(r.text for r in self.relaxations)
+            return "\n        or: ".join(r.text for r in self.relaxations)
         if self.together:
-            return "lift together: " + "; ".join(f"{c.text} ({c.path})" for c in self.together)
+            return "all of: " + "; ".join(r.text for r in self.together)
         return "other constraints"
 
 
-def explain_infeasible(
-    subject: Subject,
-) -> Explanation | None:
+def explain_infeasible(subject: Subject) -> Explanation | None:
     """Explain why the Einsum of `subject` has no mapping; None if it has one.
 
     Exact for even tiles under the rules of the mapspace; min_usage gives way (Subject).
     """
-    constraints = subject.constraints
-    active = frozenset(constraints)
-    name = subject.einsum.name
+    active = frozenset(subject.constraints)
     if subject.feasible(active):
         return None
-    conflict = find_conflict(constraints, subject.feasible)
-    if conflict is None:
-        return Explanation(name, None)
-    subject.spent = 0.0
+    conflicts = tuple(_conflicts(subject))
+    lines = [tuple(str(c) for c in conflict.constraints) for conflict in conflicts]
     relaxations: list[Relaxation] = []
-    together: tuple[Constraint, ...] = ()
-    lines = [str(c) for c in conflict.constraints]
+    together: tuple[Relaxation, ...] = ()
+    subject.spent = 0.0
     try:
-        lines = [_line(subject, conflict, c) for c in conflict.constraints]
-        found = [relaxation_of(subject, c, active) for c in conflict.constraints]
-        relaxations = sorted((r for r in found if r is not None), key=lambda r: r.change)
-        if not relaxations:
-            together = smallest_correction(conflict, constraints, subject.feasible)
+        for number, conflict in enumerate(conflicts):
+            lines[number] = tuple(_line(subject, conflict, c) for c in conflict.constraints)
+        relaxations = _single(subject, conflicts, active)
+        if conflicts and not relaxations:
+            together = tuple(_together(subject, conflicts[0]))
     except TooLarge:
-        pass
-    return Explanation(name, conflict, tuple(lines), tuple(relaxations), together)
+        pass  # what was found so far is true
+    return Explanation(subject.einsum.name, conflicts, tuple(lines), tuple(relaxations), together)
+
+
+def _conflicts(subject: Subject) -> Iterator[Conflict]:
+    """Yield the smallest conflict, then the smallest without any constraint of those before."""
+    left = subject.constraints
+    while left and not _known_feasible(subject, frozenset(left)):
+        conflict = find_conflict(left, subject.feasible)
+        if conflict is None:
+            return
+        yield conflict
+        left = tuple(c for c in left if c not in conflict.constraints)
+
+
+def _known_feasible(subject: Subject, active: frozenset[Constraint]) -> bool:
+    try:
+        return subject.feasible(active)
+    except TooLarge:
+        return True
+
+
+def _single(
+    subject: Subject, conflicts: Sequence[Conflict], active: frozenset[Constraint]
+) -> list[Relaxation]:
+    """Return the least change of every constraint that helps on its own.
+
+    It has to break every conflict; so it is in the first one, and there is no second.
+    """
+    if len(conflicts) != 1:
+        return []
+    found = [relaxation_of(subject, c, active) for c in conflicts[0].constraints]
+    return sorted((r for r in found if r is not None), key=lambda r: r.change)
+
+
+def _together(subject: Subject, conflict: Conflict) -> Iterator[Relaxation]:
+    """Yield changes that help together: of each the least one when the others are lifted."""
+    lifted = frozenset(smallest_correction(conflict, subject.constraints, subject.feasible))
+    rest = frozenset(subject.constraints) - lifted
+    found = [relaxation_of(subject, c, rest | {c}) for c in _ordered(subject, lifted)]
+    relaxed = [r for r in found if r is not None]
+    edits = {r.constraint: r.edit for r in relaxed}
+    if subject.fits(subject.spaces(rest | lifted, edits)):
+        yield from relaxed
+    else:
+        yield from (lifted_altogether(c) for c in _ordered(subject, lifted))
+
+
+def _ordered(subject: Subject, chosen: frozenset[Constraint]) -> list[Constraint]:
+    return [c for c in subject.constraints if c in chosen]
 
 
 def why_infeasible(
@@ -106,9 +156,9 @@ def no_mapping(subject: Subject) -> NoFeasibleMapping:
     if found is None:  # the search found none where there is one: its method proves nothing
         return NoFeasibleMapping(
             f"no mapping of {subject.einsum.name} was found, though there is one",
-            instead="a larger budget, or method=\"exact\"",
+            instead='a larger budget, or method="exact"',
         )
-    where = found.conflict.constraints[0].where if found.conflict else None
+    where = found.conflicts[0].constraints[0].where if found.conflicts else None
     return NoFeasibleMapping(str(found), where=where, instead=found.help)
 
 
@@ -119,18 +169,15 @@ def _line(subject: Subject, conflict: Conflict, constraint: Constraint) -> str:
     others = frozenset(conflict.constraints) - {constraint}
     size = least_size(subject, constraint, others)
     parts = _parts(subject, constraint, others, size)
-    each = ", ".join(f"{bits:g} for {tensor}" for tensor, bits in parts.items())
-    return f"{constraint}; the others need at least {size:g}: {each}"
+    each = ", ".join(f"{bits:g} bit for {tensor}" for tensor, bits in parts.items())
+    return f"{constraint}, but the others need at least {size:g}: {each}"
 
 
 def _parts(
     subject: Subject, constraint: Constraint, active: frozenset[Constraint], size: float
 ) -> dict[str, float]:
     """Return the bits of each tensor in a mapping that needs no more than `size`."""
-    from dataclasses import replace
-
-    edits = {constraint: lambda c: replace(c, size=size)}
-    for space in subject.spaces(active | {constraint}, edits):
+    for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):
         found = first_mapping(space)
         if found is not None:
             template, tiles = found

@@ -140,7 +140,8 @@ def _over_loops(lattice: Lattice, slot: Loops, need: Need) -> Need:
     if not slot.single:
         return _least_below(lattice, lattice.axes_of(slot.variables), need)
     each = [_least_below(lattice, lattice.axes_of([v]), need) for v in slot.variables]
-    return np.minimum.reduce([need, *each])
+    best: Need = np.minimum.reduce([need, *each])
+    return best
 
 
 def _least_below(lattice: Lattice, axes: Sequence[Axis], need: Need) -> Need:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from math import gcd, inf, lcm
 
 from tilewright.arch.components import Comparison, Component, Memory, SpatialDim
-from tilewright.mapper.explain.constraint import Constraint, Edit, on_dim, on_rules
+from tilewright.mapper.explain.constraint import Constraint, Edit, of_size, on_dim, on_rules
 from tilewright.mapper.explain.subject import Active, Subject
 from tilewright.mapper.mapspace.fanout import divisors, holds
 
@@ -25,6 +25,7 @@ class Relaxation:
 
     constraint: Constraint
     text: str
+    edit: Edit = field(compare=False, repr=False)
     value: float | None = None
     change: float = inf
 
@@ -37,7 +38,7 @@ def relaxation_of(subject: Subject, constraint: Constraint, active: Active) -> R
     if constraint.kind == "enabled":
         if not subject.enabled_alone(constraint):
             return None
-        return Relaxation(constraint, f"{constraint.path}: true")
+        return Relaxation(constraint, f"{constraint.path}: true", constraint.lift)
     if not subject.feasible(active - {constraint}):
         return None
     if constraint.kind == "size":
@@ -46,7 +47,12 @@ def relaxation_of(subject: Subject, constraint: Constraint, active: Active) -> R
         return _first(subject, constraint, active, _fanouts(subject, constraint))
     if constraint.kind in ("loop_bounds", "tile_shape"):
         return _first(subject, constraint, active, _values(subject, constraint))
-    return Relaxation(constraint, _lifted(constraint))
+    return lifted_altogether(constraint)
+
+
+def lifted_altogether(constraint: Constraint) -> Relaxation:
+    """Return the change that takes a constraint away."""
+    return Relaxation(constraint, _lifted(constraint), constraint.lift)
 
 
 def _lifted(constraint: Constraint) -> str:
@@ -54,7 +60,7 @@ def _lifted(constraint: Constraint) -> str:
     if constraint.kind == "may_keep":
         return f"{path}: with {tensor} too"
     if constraint.kind == "unfused":
-        return f"fused mappings, in which {tensor} need not go through the outermost memory"
+        return f"search with fusion: {tensor} need not go through the outermost memory then"
     if tensor:
         return f"{path}: without {tensor}"
     return f"without {path}"
@@ -81,8 +87,7 @@ def least_size(subject: Subject, constraint: Constraint, active: Active) -> floa
 
 
 def _fits_with(subject: Subject, constraint: Constraint, active: Active, size: float) -> bool:
-    edits: dict[Constraint, Edit] = {constraint: lambda c: replace(c, size=size)}  # type: ignore[call-arg]
-    return subject.fits(subject.spaces(active | {constraint}, edits))
+    return subject.fits(subject.spaces(active | {constraint}, {constraint: of_size(size)}))
 
 
 def _unit(subject: Subject, constraint: Constraint) -> Fraction:
@@ -90,7 +95,9 @@ def _unit(subject: Subject, constraint: Constraint) -> Fraction:
     memory = _component(subject, constraint)
     assert isinstance(memory, Memory)
     widths = {access.bits_per_value for access in subject.einsum.accesses}
-    widths |= {memory.bits_per_value[t] for t in subject.einsum.tensors if t in memory.bits_per_value}
+    widths |= {
+        memory.bits_per_value[t] for t in subject.einsum.tensors if t in memory.bits_per_value
+    }
     return Fraction(gcd(*(w.numerator for w in widths)), lcm(*(w.denominator for w in widths)))
 
 
@@ -98,7 +105,7 @@ def _size(subject: Subject, constraint: Constraint, active: Active) -> Relaxatio
     size = least_size(subject, constraint, active)
     now = subject.sizes()[constraint.component]
     text = f"{constraint.path}: {size:g} (now {now:g})"
-    return Relaxation(constraint, text, size, size / now - 1 if now else inf)
+    return Relaxation(constraint, text, of_size(size), size, size / now - 1 if now else inf)
 
 
 # ---- numbers of dimensions and comparisons
@@ -114,8 +121,9 @@ def _first(
     for change, value, edit in tries:
         if subject.fits(subject.spaces(active, {constraint: edit})):
             name = "" if constraint.kind == "fanout" else ".value"
-            return Relaxation(constraint, f"{constraint.path}{name}: {value:g}", value, change)
-    return Relaxation(constraint, f"without {constraint.path}")
+            text = f"{constraint.path}{name}: {value:g}"
+            return Relaxation(constraint, text, edit, value, change)
+    return lifted_altogether(constraint)
 
 
 def _fanouts(subject: Subject, constraint: Constraint) -> Iterator[_Try]:
@@ -200,4 +208,3 @@ def _written(constraint: Constraint, bound: Comparison) -> Edit:
         return replace(component, spatial=tuple(dims))
 
     return edit
-

@@ -71,7 +71,9 @@ class Subject:
         if flats:
             off = frozenset[str]().union(*(flat.disabled for flat in flats))
             return [name for name in names if name in off]
-        written = [n.name for n in self.arch.leaves() if getattr(n.spec, "enabled", True) is not True]
+        written = [
+            n.name for n in self.arch.leaves() if getattr(n.spec, "enabled", True) is not True
+        ]
         on = self.flats(frozenset(written))
         computes = {flat.compute.name for flat in on}
         return [name for name in written if name in computes]
@@ -110,8 +112,7 @@ class Subject:
         spaces = []
         for flat in self.flats(enabled):
             components = tuple(
-                self._edited(c, by_component, c.name in enabled, min_usage)
-                for c in flat.components
+                self._edited(c, by_component, c.name in enabled, min_usage) for c in flat.components
             )
             compute = components[-1]
             assert isinstance(compute, Compute)
@@ -141,12 +142,9 @@ class Subject:
 
     def fits(self, spaces: list[Mapspace]) -> bool:
         """Tell whether one of the spaces has a mapping; TooLarge when the work is used up."""
-        for space in spaces:
-            if self._charged(space):
-                return True
-        return False
+        return any(self._has_mapping(space) for space in spaces)
 
-    def _charged(self, space: Mapspace) -> bool:
+    def _has_mapping(self, space: Mapspace) -> bool:
         states = 1.0
         for bound in space.einsum.bounds.values():
             states *= sum(1 for d in range(1, min(bound, 4096) + 1) if bound % d == 0)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening import flatten
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.searches.default import DefaultSearch
-from tilewright.mapper.searches.explain import explain_infeasible
 from tilewright.mapper.searches.identical import renamed, signature
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
@@ -52,7 +51,7 @@ class Solver:
         feasible = [(space, result.best) for space, result in results if result.best is not None]
         proven = all(result.proven for _, result in results)
         if not feasible:
-            raise explain_infeasible([space for space, _ in results], proven)
+            raise self._no_mapping(einsum, proven)
         space, best = min(
             feasible, key=lambda pair: (pair[1].value(goal), pair[1].value(goal.second))
         )
@@ -60,19 +59,31 @@ class Solver:
 
     def _all(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
         if einsum.name not in self._spaces:
-            backed = frozenset(einsum.tensors) & shared_tensors(self.workload)
+            backed = self._backed(einsum)
             flats = flatten(self.arch, self.workload.scope(einsum))
             if not flats:
-                raise TilewrightError(
-                    f"no Compute of the architecture is enabled for {einsum.name}",
-                    instead="look at the `enabled` of its Computes",
-                )
+                raise self._no_mapping(einsum, proven=True)
             spaces = [Mapspace(einsum, flat, self.conventions, backed) for flat in flats]
             alone = len(self.workload.einsums) == 1
             self._spaces[einsum.name] = [
                 (None if alone else signature(space), space) for space in spaces
             ]
         return self._spaces[einsum.name]
+
+    def _backed(self, einsum: Einsum) -> frozenset[str]:
+        return frozenset(einsum.tensors) & shared_tensors(self.workload)
+
+    def _no_mapping(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
+        """Return the error for an Einsum without a mapping; the explanation takes a while."""
+        if not proven:
+            return InfeasibleMapping(
+                f"no mapping of {einsum.name} found within the budget", instead="a larger budget"
+            )
+        from tilewright.mapper.explain.infeasible import no_mapping
+        from tilewright.mapper.explain.subject import Subject
+
+        backed = self._backed(einsum)
+        return no_mapping(Subject(self.arch, self.workload, einsum, self.conventions, backed))
 
     def _find(self, key: Hashable, space: Mapspace, goal: Goal) -> SpaceResult:
         known = self._known.get((key, goal))

@@ -191,25 +191,30 @@ def test_min_usage_gives_way_to_capacity() -> None:
 def test_infeasible_says_which_memory_by_how_much() -> None:
     with pytest.raises(InfeasibleMapping) as caught:
         search(arch(REG__size=7), chain(12, 16))
+    assert caught.value.exit_code == 3
     assert str(caught.value) == (
-        "no mapping of T1 fits: REG needs at least 8 bit for W0, together 8 bit; its size is 7,"
-        " 1 too little\n  value:   1.0\n  instead: REG.size: 8, or keep less there"
+        "no mapping of T1 fits. These 2 constraints conflict; no smaller set does:\n"
+        "  - REG has 7 bit (<text>:19:11), but the others need at least 8: 8 bit for W0\n"
+        "  - REG must keep W0 (<text>:20:21)\n"
+        "  at:      <text>:19:11 (arch.nodes[3].size)\n"
+        "  instead: REG.size: 8 (now 7)\n"
+        "        or: REG.tensors.keep: without W0"
     )
 
 
 def test_infeasible_lanes_and_placements() -> None:
     bounds = "fanout: 8, loop_bounds: [{expression: m, operator: ==, value: 5}]"
-    with pytest.raises(InfeasibleMapping, match=r"no lanes of PE\.x satisfy its loop_bounds"):
+    with pytest.raises(InfeasibleMapping, match=r"lanes of PE\.x over m \(of 8\): == 5"):
         search(load_arch(ARCH.replace("fanout: 8", bounds)), chain(12, 16))
     nowhere = ARCH.replace('keep: "~Intermediates", may_keep: All', "keep: input")
     nowhere = nowhere.replace('keep: "~DRAM", may_keep: All', "keep: weight")
-    with pytest.raises(InfeasibleMapping, match="leave no place for every tensor of T1"):
+    with pytest.raises(InfeasibleMapping, match="BUF may not keep T1"):
         search(load_arch(nowhere), chain(12, 16))
 
 
 def test_shared_tensors_that_may_not_leave_the_chip_need_fusion() -> None:
     fused_only = load_arch(ARCH.replace('"~Intermediates", may_keep: All', '"~Intermediates"'))
-    with pytest.raises(InfeasibleMapping, match="T1 in the outermost memory") as caught:
+    with pytest.raises(InfeasibleMapping, match="T1 through the outermost memory") as caught:
         search(fused_only, chain(8, 8, 8), fusion=False)
     assert "search with fusion" in str(caught.value)
     assert search(fused_only, chain(8, 8, 8)).on_chip == ("T1",)

@@ -1,0 +1,255 @@
+"""Why nothing fits: each kind of constraint, the smallest conflict, the least relaxation."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
+
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
+from tilewright.mapper.explain.reach import first_mapping
+from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.workload import Workload, load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {DRAM_RULES}
+    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
+  - !Container
+    name: PE
+    spatial: [{DIM}]
+  - !Memory
+    name: REG
+    size: SIZE
+    leak_power: 0
+    area: 0
+    tensors: {REG_RULES}
+    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    enabled: ENABLED
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
+MATMUL = """
+workload:
+  rank_sizes: {M: 4, N: 4, K: 6}
+  bits_per_value: {All: 16}
+  einsums:
+  - {einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Z}}
+"""
+
+
+def arch(**fields: str) -> Arch:
+    default = {"DRAM_RULES": "keep: All", "DIM": "name: x, fanout: 2", "SIZE": "inf",
+               "REG_RULES": "keep: weight", "ENABLED": "true"}  # fmt: skip
+    text = ARCH
+    for name, value in {**default, **fields}.items():
+        text = text.replace(name, value)
+    return load_arch(text)
+
+
+def explain(machine: Arch, work: Workload | None = None) -> Explanation:
+    workload = work or load_workload(MATMUL)
+    found = why_infeasible(machine, workload, workload.einsums[0])
+    assert found is not None
+    return found
+
+
+BOUND = "name: x, fanout: 4, loop_bounds: [{{expression: {}, operator: '{}', value: {}}}]"
+SHAPE = "keep: weight, tile_shape: [{{expression: {}, operator: '{}', value: {}}}]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "conflict", "relaxations"),
+    [
+        ({"SIZE": "8"}, {"size REG", "keep REG B"},
+         ["REG.size: 16 (now 8)", "REG.tensors.keep: without B"]),
+        ({"SIZE": "100", "REG_RULES": "keep: All, no_refetch_from_above: output"}, set(), []),
+        ({"SIZE": "100", "REG_RULES": "keep: weight | output, no_refetch_from_above: output,"
+          " tensor_order_options: [[weight, output]]"},
+         {"size REG", "keep DRAM Z", "keep REG Z", "keep REG B", "no_refetch_from_above REG Z",
+          "tensor_order_options REG"},
+         ["REG.size: 112", "REG.tensors.no_refetch_from_above: without Z",
+          "without REG.tensors.tensor_order_options", "REG.tensors.keep: without B"]),
+        ({"REG_RULES": "keep: weight, no_refetch_from_above: weight, no_resend_to_below: weight"},
+         {"keep DRAM B", "keep REG B", "no_refetch_from_above REG B", "no_resend_to_below REG B"},
+         ["REG.tensors.no_resend_to_below: without B", "REG.tensors.keep: without B"]),
+        ({"DIM": BOUND.format("k", "==", 4)}, {"loop_bounds PE"},
+         ["PE.spatial.0.loop_bounds.0.value: 3"]),
+        ({"DIM": BOUND.format("k", ">=", 5)}, {"loop_bounds PE", "fanout PE"},
+         ["PE.spatial.0.loop_bounds.0.value: 3", "PE.spatial.0.fanout: 6"]),
+        ({"DIM": BOUND.format("m | n", "product==", 16)}, {"loop_bounds PE", "fanout PE"},
+         ["PE.spatial.0.loop_bounds.0.value: 4", "PE.spatial.0.fanout: 16"]),
+        ({"DIM": BOUND.format("k", ">", 2) + ", reuse: input"}, {"loop_bounds PE", "reuse PE A"},
+         ["PE.spatial.0.loop_bounds.0.value: 0", "PE.spatial.0.reuse: without A"]),
+        ({"DIM": BOUND.format("k", ">=", 3).replace("fanout: 4", "fanout: 4, usage_scale: 2")},
+         {"loop_bounds PE", "fanout PE", "usage_scale PE"},
+         ["PE.spatial.0.loop_bounds.0.value: 2", "PE.spatial.0.fanout: 6",
+          "without PE.spatial.0.usage_scale"]),
+        ({"REG_RULES": SHAPE.format("k", "==", 4)}, {"tile_shape REG", "keep REG B"},
+         ["REG.tensors.tile_shape.0.value: 3", "REG.tensors.keep: without B"]),
+        ({"REG_RULES": SHAPE.format("k | n", "product>", 24)}, {"tile_shape REG", "keep REG B"},
+         ["REG.tensors.tile_shape.0.value: 23", "REG.tensors.keep: without B"]),
+        ({"DRAM_RULES": "keep: weight | output"}, {"may_keep DRAM A", "may_keep REG A"},
+         ["DRAM.tensors.may_keep: with A too", "REG.tensors.may_keep: with A too"]),
+        ({"REG_RULES": "back: weight"}, {"keep DRAM B", "back REG B"},
+         ["DRAM.tensors.keep: without B", "REG.tensors.back: without B"]),
+        ({"ENABLED": "\"'Y' == 'Z'\""}, {"enabled MAC"}, ["MAC.enabled: true"]),
+    ],
+)  # fmt: skip
+def test_each_kind(fields: dict[str, str], conflict: set[str], relaxations: list[str]) -> None:
+    work = load_workload(MATMUL)
+    if not conflict:
+        assert why_infeasible(arch(**fields), work, work.einsums[0]) is None
+        return
+    found = explain(arch(**fields))
+    (blamed,) = found.conflicts
+    assert blamed.kind == "smallest"
+    assert {f"{c.kind} {c.component} {c.tensor}".strip() for c in blamed.constraints} == conflict
+    assert all(c.where is not None and c.where.line is not None for c in blamed.constraints)
+    helps = [r.text.split(" (now")[0] for r in found.relaxations]
+    for text in relaxations:
+        assert text.split(" (now")[0] in helps, helps
+
+
+def test_conflicts_apart_are_all_named() -> None:
+    found = explain(arch(SIZE="8", DIM=BOUND.format("k", ">=", 5)))
+    blamed = [{f"{c.kind} {c.component}" for c in one.constraints} for one in found.conflicts]
+    assert blamed == [{"loop_bounds PE", "fanout PE"}, {"size REG", "keep REG"}]
+    assert found.relaxations == ()
+    changes = {r.constraint.path: r.value for r in found.together}
+    fixed = arch(SIZE="8", DIM=BOUND.format("k", ">=", 5)).with_values(changes)
+    work = load_workload(MATMUL)
+    assert why_infeasible(fixed, work, work.einsums[0]) is None
+    assert "REG.size: 16" in found.help
+
+
+def test_disabled_memory() -> None:
+    text = ARCH.replace("name: DRAM", "name: DRAM\n    enabled: Nothing")
+    for name, value in {"DRAM_RULES": "keep: All", "DIM": "name: x, fanout: 2", "SIZE": "inf",
+                        "REG_RULES": "keep: weight", "ENABLED": "true"}.items():  # fmt: skip
+        text = text.replace(name, value)
+    found = explain(load_arch(text))
+    assert "DRAM is disabled for Z" in str(found)
+    assert "DRAM.enabled: true" in found.help
+
+
+def random_subject(seed: int) -> Subject:
+    """Return a small problem with small memories, so that many have no mapping."""
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS)
+    lines = []
+    for line in random_arch(rng).splitlines():
+        shrink = "size: " in line and "inf" not in line and rng.random() < 0.7
+        lines.append(f"    size: {rng.choice((4, 8, 12, 20, 40))}" if shrink else line)
+    workload = load_workload(random_workload(rng, text))
+    conventions = rng.choice(("default", "accelforge"))
+    if any("tensor_order" in line for line in lines):
+        conventions = "accelforge"  # by default the order of neighbouring holders means nothing
+    return Subject(load_arch("\n".join(lines)), workload, workload.einsums[0], conventions)
+
+
+def fits_by_brute_force(subject: Subject, limit: int) -> bool | None:
+    (space,) = subject.spaces(frozenset(subject.constraints))
+    found = best_by_brute_force(space, limit)
+    return None if found is None else bool(found)
+
+
+def check_feasibility(seeds: range, limit: int) -> set[bool]:
+    seen = set()
+    for seed in seeds:
+        subject = random_subject(seed)
+        listed = fits_by_brute_force(subject, limit)
+        if listed is not None:
+            assert subject.feasible(frozenset(subject.constraints)) is listed, seed
+            seen.add(listed)
+    return seen
+
+
+def test_feasibility_equals_brute_force() -> None:
+    assert check_feasibility(range(40, 56), 300) == {True, False}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_feasibility_equals_brute_force_on_many(block: int) -> None:
+    assert check_feasibility(range(1000 + 60 * block, 1060 + 60 * block), 4000) == {True, False}
+
+
+def check_explained(seed: int) -> bool:
+    """Check a conflict and the relaxations against feasibility alone; False: there is a mapping."""
+    subject = random_subject(seed)
+    found = explain_infeasible(subject)
+    if found is None:
+        return False
+    for number, conflict in enumerate(found.conflicts):
+        blamed = conflict.constraints
+        assert not subject.feasible(frozenset(blamed))
+        assert conflict.kind == "smallest"
+        earlier = {c for one in found.conflicts[:number] for c in one.constraints}
+        others = [c for c in subject.constraints if c not in earlier]
+        for fewer in range(1, len(blamed)):
+            for some in combinations(others, fewer):
+                assert subject.feasible(frozenset(some)), seed
+    for relaxation in found.relaxations:
+        check_relaxed(subject, relaxation.constraint, relaxation.value)
+    alone = {r.constraint for r in found.relaxations}
+    for constraint in subject.constraints:
+        rest = frozenset(subject.constraints) - {constraint}
+        assert subject.feasible(rest) is (constraint in alone), seed
+    if not found.relaxations:
+        assert found.together
+    return True
+
+
+def check_relaxed(subject: Subject, constraint: Constraint, value: float | None) -> None:
+    if value is None:
+        return
+    path = constraint.path + ("" if constraint.kind in ("size", "fanout") else ".value")
+    number = int(value) if value == int(value) else value
+
+    def explained(number: float) -> object:
+        machine = subject.arch.with_values({path: number})
+        return why_infeasible(machine, subject.workload, subject.einsum, subject.conventions)
+
+    assert explained(number) is None
+    if constraint.kind == "size":
+        assert explained(number - 1) is not None
+
+
+@pytest.mark.parametrize("seed", [5, 11, 13, 44, 46, 53, 59])
+def test_explanations_are_minimal(seed: int) -> None:
+    assert check_explained(seed)
+
+
+@pytest.mark.nightly
+def test_explanations_are_minimal_on_many() -> None:
+    assert sum(check_explained(seed) for seed in range(100, 400)) >= 60
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_witness_is_a_mapping(seed: int) -> None:
+    subject = random_subject(seed)
+    for space in subject.spaces(frozenset(subject.constraints)):
+        found = first_mapping(space)
+        if found is not None:
+            template, tiles = found
+            mapping = assemble(space.frame, skeleton(space.frame, template), tiles)
+            assert space.contains(mapping) is None
+            assert Judge(space).score(mapping).energy >= 0
