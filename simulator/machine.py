@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.deadlock import FinalState, find_waits
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.features import load_features
 from tilewright.simulator.errors import DeadlockError, MachineError
 from tilewright.simulator.memory import BufferMap, MemoryInput, stream_bits
 from tilewright.simulator.network import EDGE_OUT, compile_network
@@ -69,6 +70,7 @@ class Machine:
         for name, values in (memory or {}).items():
             self._buffers.load(sram.view(np.uint16), name, values)
         self._fill_edges(store, dict(edges or {}))
+        load_features(store, self._parts)
         self._start(store)
         store = _loop(store, sram)
         self._check_end(store)

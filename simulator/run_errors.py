@@ -13,6 +13,8 @@ def run_error(final: FinalState) -> MachineError:
     cycle, error = int(header[at.S_CYCLE]), int(header[at.S_ERROR])
     if error == at.ERROR_LIMIT:
         return MachineError("the run takes more cycles than allowed", value=cycle)
+    if error == at.ERROR_FEATURE:
+        return MachineError("a kernel that the program needs is not loaded: please report this")
     if error == at.ERROR_TWO_ARRIVALS:
         return _arrivals(final, cycle)
     element = final.parts.element.number(header[at.S_ERROR_ELEMENT])

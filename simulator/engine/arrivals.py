@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.fabric import head_ready, pop, schedule
-from tilewright.simulator.engine.jit import kernel
-from tilewright.simulator.engine.layout import Table, Word
+from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
-@kernel
+@inner_kernel
 def task_of(store: Table, e: int, slot: int, now: int) -> Word:
     """Return the task that the head of an input queue starts now, or -1."""
     queue = store[e + at.E_QUEUES + slot]
@@ -26,9 +27,13 @@ def task_of(store: Table, e: int, slot: int, now: int) -> Word:
     return store[bindings + slot]
 
 
-@kernel
-def arrivals(store: Table, e: int, now: int) -> Word:
-    """Return the tasks that wavelets at the heads of input queues can start, a bit each."""
+@inner_kernel
+def arrivals(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Return the tasks that wavelets at the heads of input queues can start, a bit each.
+
+    what = (element, cycle, -, -).
+    """
+    e, now, _, _ = what
     found = 0
     for slot in range(8):
         if store[e + at.E_LISTEN] >> slot & 1:
@@ -38,10 +43,15 @@ def arrivals(store: Table, e: int, now: int) -> Word:
     return found
 
 
-@kernel
-def receive(store: Table, e: int, task: int, now: int) -> None:
-    """Take the wavelet that starts a task from the first queue that has one for it."""
+@inner_kernel
+def receive(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Take the wavelet that starts a task from the first queue that has one for it.
+
+    what = (element, task, cycle, -).
+    """
+    e, task, now, _ = what
     for slot in range(8):
         if store[e + at.E_LISTEN] >> slot & 1 and task_of(store, e, slot, now) == task:
             store[e + at.E_ARGUMENT] = pop(store, store[e + at.E_QUEUES + slot], now)
-            return
+            break
+    return 0

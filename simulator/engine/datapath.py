@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.simulator.engine.fabric import pop, push
-from tilewright.simulator.engine.jit import address, inline_kernel, kernel
+from tilewright.simulator.engine.indirect import use
+from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel
 from tilewright.simulator.engine.layout import (
     D_DIMENSIONS,
     D_EXTENT,
@@ -14,6 +15,7 @@ from tilewright.simulator.engine.layout import (
     D_WIDE,
     FABRIC_IN,
     FABRIC_OUT,
+    FEATURE_VALUE,
     O_ARITHMETIC,
     O_EXTENT,
     O_OPERANDS,
@@ -26,7 +28,7 @@ from tilewright.simulator.engine.layout import (
     Table,
     Word,
 )
-from tilewright.simulator.engine.values import combine
+from tilewright.simulator.engine.values import combine_plain, is_plain
 
 
 @inline_kernel
@@ -68,7 +70,7 @@ def step_position(store: Table, at: int, row: int) -> None:
         store[at + 1 + d] = 0
 
 
-@kernel
+@inner_kernel
 def take(store: Table, memory: Memory, at: int, row: int, now: int) -> Word:
     """Return the next value of a source operand whose position stands at an address."""
     row = address(row)
@@ -80,7 +82,18 @@ def take(store: Table, memory: Memory, at: int, row: int, now: int) -> Word:
     return bits
 
 
-@kernel
+@inline_kernel
+def value_of(
+    store: Table, memory: Memory, code: tuple[int, int, int], operands: tuple[int, int, int]
+) -> Word:
+    """Return the bits of one element: code = (operation, arithmetic, type)."""
+    op, arithmetic, kind = code
+    if is_plain(arithmetic, kind):
+        return combine_plain(arithmetic, kind, operands)
+    return use(store, memory, FEATURE_VALUE, (op, operands[0], operands[1], operands[2]))
+
+
+@inner_kernel
 def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do one element of a thread's operation; its queues are ready."""
     thread = address(thread)
@@ -95,7 +108,8 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     row = store[op + O_OPERANDS + 2]
     if row >= 0:
         b = take(store, memory, at + 2 * T_OPERAND_WIDTH, row, now)
-    bits = combine(store[op + O_ARITHMETIC], store[op + O_TYPE], (a, b, scalar))
+    code = op, store[op + O_ARITHMETIC], store[op + O_TYPE]
+    bits = value_of(store, memory, code, (a, b, scalar))
     if store[dest + D_KIND] == FABRIC_OUT:
         push(store, store[at], bits, now)
         return
@@ -103,7 +117,7 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     step_position(store, at, dest)
 
 
-@kernel
+@inner_kernel
 def source_of(store: Table, thread: int, which: int) -> tuple[int, int, int]:
     """Return (position, stride, words per element) of a one-dimensional source; words 0: none."""
     row = store[store[thread + T_OP] + O_OPERANDS + which]
@@ -113,12 +127,11 @@ def source_of(store: Table, thread: int, which: int) -> tuple[int, int, int]:
     return position, store[row + D_STRIDE], store[row + D_WIDE]
 
 
-@kernel
+@inner_kernel
 def do_flat(store: Table, memory: Memory, thread: int) -> None:
     """Do a whole memory operation whose operands have one dimension."""
     op = store[thread + T_OP]
-    arithmetic = store[op + O_ARITHMETIC]
-    kind = store[op + O_TYPE]
+    code = op, store[op + O_ARITHMETIC], store[op + O_TYPE]
     scalar = store[thread + T_SCALAR]
     to, to_step, to_wide = source_of(store, thread, 0)
     a, a_step, a_wide = source_of(store, thread, 1)
@@ -126,13 +139,13 @@ def do_flat(store: Table, memory: Memory, thread: int) -> None:
     for _ in range(store[op + O_EXTENT]):
         x = read_word(memory, a, a_wide) if a_wide else scalar
         y = read_word(memory, b, b_wide) if b_wide else scalar
-        write_word(memory, to, to_wide, combine(arithmetic, kind, (x, y, scalar)))
+        write_word(memory, to, to_wide, value_of(store, memory, code, (x, y, scalar)))
         to += to_step
         a += a_step
         b += b_step
 
 
-@kernel
+@inner_kernel
 def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do a whole operation on memory operands."""
     op = store[thread + T_OP]

@@ -11,14 +11,14 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
 from tilewright.simulator.engine.finish import complete, last_element
-from tilewright.simulator.engine.jit import address, kernel
-from tilewright.simulator.engine.launch import fire_special
+from tilewright.simulator.engine.indirect import use
+from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.main_thread import advance_main
 from tilewright.simulator.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 
-@kernel
+@part_kernel
 def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
     """Return BUSY if the operation's next element can go now, else what it waits for.
 
@@ -48,22 +48,11 @@ def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
     return BUSY
 
 
-@kernel
-def serve_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
-    """Serve a running special operation; FIFOs may wake other threads and tasks."""
-    e, thread = where
-    mood = fire_special(store, memory, where, now)
-    if mood == BUSY:
-        schedule(store, e, now + 1)
-        store[e + at.E_TURN] = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
-    return mood
-
-
-@kernel
+@inner_kernel
 def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     """Do the next element of a running thread if its queues allow; return the mood."""
     if store[store[address(thread) + at.T_OP] + at.O_SPECIAL] == 1:
-        return serve_special(store, memory, (e, thread), now)
+        return use(store, memory, at.FEATURE_SPECIAL, (e, thread, now, 0))
     mood = queues_ready(store, e, thread, now)
     if mood != BUSY:
         return mood
@@ -85,7 +74,7 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     return BUSY
 
 
-@kernel
+@inner_kernel
 def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
     """Serve the running threads in turn; return the element's mood."""
     e = address(e)
@@ -118,7 +107,7 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
     return mood
 
 
-@kernel
+@inner_kernel
 def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
     """Account the time since the last visit, then run the element's main thread and threads."""
     e = address(e)

@@ -7,7 +7,13 @@ order in which the agents of a cycle are visited does not matter (fabric-engine.
 
 from __future__ import annotations
 
-from tilewright.simulator.engine.jit import address, inline_kernel, kernel
+from tilewright.simulator.engine.jit import (
+    address,
+    inline_kernel,
+    inner_kernel,
+    kernel,
+    part_kernel,
+)
 from tilewright.simulator.engine.layout import (
     A_NEXT,
     A_PREVIOUS,
@@ -40,7 +46,7 @@ from tilewright.simulator.engine.layout import (
 )
 
 
-@inline_kernel
+@part_kernel
 def unlink(store: Table, agent: int) -> None:
     """Take an agent out of the wheel."""
     agent = address(agent)
@@ -76,7 +82,7 @@ def schedule(store: Table, agent: int, when: int) -> None:
     store[S_AGENTS] += 1
 
 
-@inline_kernel
+@part_kernel
 def has_space(store: Table, queue: int, now: int) -> Word:
     """Return whether a queue could take an entry at the start of this cycle."""
     queue = address(queue)
@@ -129,14 +135,14 @@ def pop(store: Table, queue: int, now: int) -> Word:
     return payload
 
 
-@inline_kernel
+@part_kernel
 def head_ready(store: Table, queue: int) -> Word:
     """Return the cycle from which the head may move."""
     queue = address(queue)
     return store[address(store[queue + F_RING] + 2 * store[queue + F_HEAD])]
 
 
-@kernel
+@inner_kernel
 def move(store: Table, queue: int, now: int) -> None:
     """Move the head to all successors at once; they all have space."""
     queue = address(queue)
@@ -172,7 +178,7 @@ def leads(store: Table, queue: int, link: int, now: int) -> Word:
     return color < rival or (color == rival and queue < other)
 
 
-@kernel
+@inner_kernel
 def visit_queue(store: Table, queue: int, now: int) -> Word:
     """Move the head if it may move now; return True if it has bid for a shared link instead."""
     queue = address(queue)
@@ -198,7 +204,7 @@ def visit_queue(store: Table, queue: int, now: int) -> Word:
     return True
 
 
-@kernel
+@part_kernel
 def settle_bid(store: Table, queue: int, now: int) -> None:
     """Move a queue that won all its links in this cycle; the others try again."""
     for i in range(store[queue + F_SUCCESSORS]):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.jit import address, kernel
+from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Table
 from tilewright.simulator.engine.task import record
 
 
-@kernel
+@inner_kernel
 def complete(store: Table, e: int, thread: int) -> None:
     """End an asynchronous operation: free its thread and queues, activate or unblock its task."""
     thread = address(thread)
@@ -25,7 +25,7 @@ def complete(store: Table, e: int, thread: int) -> None:
         store[e + at.E_BLOCKED] &= ~(1 << task)
 
 
-@kernel
+@inner_kernel
 def finish(store: Table, e: int, thread: int, now: int) -> None:
     """Note the end of an operation whose last element went in this cycle."""
     thread = address(thread)
@@ -42,7 +42,7 @@ def finish(store: Table, e: int, thread: int, now: int) -> None:
     complete(store, e, thread)
 
 
-@kernel
+@part_kernel
 def last_element(store: Table, e: int, thread: int, now: int) -> None:
     """Count the elements of a plain operation and end it."""
     op = address(store[address(thread) + at.T_OP])

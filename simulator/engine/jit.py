@@ -15,18 +15,41 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
-OPTIONS: Final[dict[str, Any]] = {"cache": True, "_nrt": False}
+OPTIONS: Final[dict[str, Any]] = {
+    "cache": True,
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+    "error_model": "numpy",
+}
 ADDRESS: Final = (1 << 48) - 1
 
 
 def kernel(function: F) -> F:
-    """Compile a function with the on-disk cache."""
-    return cast(F, numba.njit(**OPTIONS)(function))
+    """Compile a function that Python calls."""
+    return _compiled(function)
+
+
+def inner_kernel(function: F) -> F:
+    """Compile a function that only kernels call."""
+    return _compiled(function, no_cpython_wrapper=True)
 
 
 def inline_kernel(function: F) -> F:
-    """Compile a small function and merge it into its callers."""
-    return cast(F, numba.njit(forceinline=True, **OPTIONS)(function))
+    """Compile a small function of kernels whose machine code goes into its callers."""
+    return _compiled(function, no_cpython_wrapper=True, forceinline=True)
+
+
+def part_kernel(function: F) -> F:
+    """Make a function a part of the kernels that call it, one or two: nothing is compiled alone.
+
+    Every function that is compiled alone costs 0.1 to 0.2 s at the first run (docs/machine.md).
+    """
+    return _compiled(function, no_cpython_wrapper=True, inline="always")
+
+
+def _compiled(function: F, **options: Any) -> F:
+    compiler: Any = numba.njit
+    return cast(F, compiler(**OPTIONS, **options)(function))
 
 
 @inline_kernel

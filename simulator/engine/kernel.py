@@ -5,13 +5,13 @@ from __future__ import annotations
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.element import visit_element
 from tilewright.simulator.engine.fabric import schedule, settle_bid, visit_queue
-from tilewright.simulator.engine.jit import address, kernel
+from tilewright.simulator.engine.indirect import use
+from tilewright.simulator.engine.jit import address, kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
-from tilewright.simulator.engine.switch import settle_way, visit_way
 from tilewright.simulator.engine.task import fail
 
 
-@kernel
+@part_kernel
 def collect(store: Table, now: int) -> Word:
     """Move the agents that are due into the batch; return their number."""
     batch = address(store[at.S_BATCH])
@@ -35,7 +35,7 @@ def collect(store: Table, now: int) -> Word:
     return count
 
 
-@kernel
+@part_kernel
 def shuffle(store: Table, count: int) -> None:
     """Permute the batch (tests only): the result must not depend on the order."""
     batch = store[at.S_BATCH]
@@ -49,7 +49,7 @@ def shuffle(store: Table, count: int) -> None:
     store[at.S_SHUFFLE] = state
 
 
-@kernel
+@part_kernel
 def visit_all(store: Table, memory: Memory, count: int) -> None:
     """Visit every agent of this cycle."""
     now = store[at.S_CYCLE]
@@ -64,7 +64,7 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
             if visit_queue(store, agent, now):
                 store[batch + bids] = agent
                 bids += 1
-        elif visit_way(store, agent, now):
+        elif use(store, memory, at.FEATURE_WAY, (agent, now, 0, 0)):
             store[batch + bids] = agent
             bids += 1
     for i in range(bids):
@@ -72,7 +72,7 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
         if store[agent + at.F_SHARED] < at.STEERED:
             settle_bid(store, agent, now)
         else:
-            settle_way(store, agent, now)
+            use(store, memory, at.FEATURE_SETTLE_WAY, (agent, now, 0, 0))
 
 
 @kernel

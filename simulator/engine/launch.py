@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import read_word, write_word
+from tilewright.simulator.engine.fabric import schedule
 from tilewright.simulator.engine.finish import finish
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.special import (
     clear_source,
@@ -19,7 +21,7 @@ from tilewright.simulator.engine.task import fail, record, start_of
 from tilewright.simulator.trace import BUSY
 
 
-@kernel
+@inner_kernel
 def use_register(store: Table, e: int, thread: int, which: int) -> Word:
     """Give a thread what a register holds; return the operand row, or -1 on an error."""
     op = store[thread + at.T_OP]
@@ -47,7 +49,7 @@ def use_register(store: Table, e: int, thread: int, which: int) -> Word:
     return row
 
 
-@kernel
+@inner_kernel
 def place_operand(store: Table, where: tuple[int, int, int], row: int) -> Word:
     """Set an operand's start; return False on an error: where = (element, thread, operand)."""
     e, thread, which = where
@@ -82,7 +84,7 @@ def place_operand(store: Table, where: tuple[int, int, int], row: int) -> Word:
     return True
 
 
-@kernel
+@inner_kernel
 def inside(store: Table, e: int, row: int, position: int) -> Word:
     """Return whether a memory operand that starts at a position stays in its buffer."""
     base = position - store[e + at.E_MEMORY]
@@ -90,7 +92,7 @@ def inside(store: Table, e: int, row: int, position: int) -> Word:
     return low >= store[row + at.D_FIRST] and high <= store[row + at.D_LAST]
 
 
-@kernel
+@inner_kernel
 def length_of(store: Table, thread: int, which: int) -> Word:
     """Return an operand's own length, 0 for none."""
     row = store[thread + at.T_ROWS + which]
@@ -100,7 +102,7 @@ def length_of(store: Table, thread: int, which: int) -> Word:
     return store[row + at.D_LENGTH]
 
 
-@kernel
+@inner_kernel
 def set_extent(store: Table, e: int, thread: int) -> Word:
     """Give a thread the common length of its operands; return False when they differ."""
     op = store[thread + at.T_OP]
@@ -118,7 +120,7 @@ def set_extent(store: Table, e: int, thread: int) -> Word:
     return True
 
 
-@kernel
+@inner_kernel
 def load_operand_rows(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
     """Give a thread its settings, rows and positions; return False on an error."""
     e, thread = where
@@ -145,7 +147,7 @@ def load_operand_rows(store: Table, memory: Memory, where: tuple[int, int], op: 
     return store[at.S_ERROR] == at.OK
 
 
-@kernel
+@inner_kernel
 def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
     """Fill a thread for a special operation; return False on an error."""
     e, thread = where
@@ -165,7 +167,7 @@ def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) 
     return store[at.S_ERROR] == at.OK and set_extent(store, e, thread)
 
 
-@kernel
+@inner_kernel
 def value_of(store: Table, memory: Memory, e: int, row: int) -> Word:
     """Return a scalar operand: bits of a value in memory, or a counter's value."""
     if store[row + at.D_KIND] == at.VARIABLE:
@@ -180,7 +182,7 @@ def value_of(store: Table, memory: Memory, e: int, row: int) -> Word:
     return 0 if position < 0 else read_word(memory, position, store[row + at.D_WIDE])
 
 
-@kernel
+@inner_kernel
 def streams(store: Table, thread: int) -> Word:
     """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO, else 0."""
     found = 0
@@ -195,7 +197,7 @@ def streams(store: Table, thread: int) -> Word:
     return found
 
 
-@kernel
+@inner_kernel
 def save_positions(store: Table, e: int, thread: int) -> None:
     """Let registers that save their address point behind what the operation covered."""
     op = store[thread + at.T_OP]
@@ -216,7 +218,7 @@ def save_positions(store: Table, e: int, thread: int) -> None:
         store[register + at.R_POSITION] = position
 
 
-@kernel
+@inner_kernel
 def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
     """Do a special operation on memory alone at once."""
     e, thread = where
@@ -233,24 +235,24 @@ def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now
     record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
 
 
-@kernel
-def launch(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
-    """Start a special operation on a free thread."""
-    e, thread = where
+@inner_kernel
+def launch(store: Table, memory: Memory, what: What) -> Word:
+    """Start a special operation on a free thread: what = (element, thread, cycle, -)."""
+    e, thread, now, _ = what
     op = store[thread + at.T_OP]
-    if not load_special(store, memory, where, op):
-        return
+    if not load_special(store, memory, (e, thread), op):
+        return 0
     store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if store[op + at.O_RESULT] >= 0:
         store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
     stream = streams(store, thread)
     if stream == 0:
-        run_special_memory(store, memory, where, now)
-        return
+        run_special_memory(store, memory, (e, thread), now)
+        return 0
     queues = store[thread + at.T_QUEUES]
     if store[e + at.E_QUEUES_BUSY] & queues:
         fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
-        return
+        return 0
     store[thread + at.T_STATE] = at.RUNNING
     store[thread + at.T_NEXT] = now
     store[thread + at.T_FRACTION] = 0
@@ -259,9 +261,10 @@ def launch(store: Table, memory: Memory, where: tuple[int, int], now: int) -> No
     store[e + at.E_QUEUES_BUSY] |= queues
     store[e + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
     store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
+    return 0
 
 
-@kernel
+@inner_kernel
 def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
     """Do the next element of a running special operation if it can go; return the mood."""
     e, thread = where
@@ -292,3 +295,17 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
         clear_source(store, memory, thread)
         finish(store, e, thread, now)
     return BUSY
+
+
+@inner_kernel
+def serve_special(store: Table, memory: Memory, what: What) -> Word:
+    """Serve a running special operation; FIFOs may wake other threads and tasks.
+
+    what = (element, thread, cycle, -). Returns the mood.
+    """
+    e, thread, now, _ = what
+    mood = fire_special(store, memory, (e, thread), now)
+    if mood == BUSY:
+        schedule(store, e, now + 1)
+        store[e + at.E_TURN] = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
+    return mood

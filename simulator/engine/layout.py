@@ -336,8 +336,22 @@ I_WIDTH: Final = 4
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
-WHEEL_AT: Final = 32
-"""Address of the wheel, behind the header."""
+S_FEATURES: Final = 64
+"""Addresses of the kernels of rare features (`features.py`), 0 where not needed."""
+(
+    FEATURE_LAUNCH,
+    FEATURE_SPECIAL,
+    FEATURE_MAP,
+    FEATURE_CONTROL,
+    FEATURE_ARRIVALS,
+    FEATURE_RECEIVE,
+    FEATURE_WAY,
+    FEATURE_SETTLE_WAY,
+    FEATURE_VALUE,
+    FEATURES,
+) = range(10)
+WHEEL_AT: Final = 96
+"""Address of the wheel, behind the header and the features."""
 
 (
     OK,
@@ -355,7 +369,8 @@ WHEEL_AT: Final = 32
     ERROR_SINGLE_STEP,
     ERROR_NO_SINGLE_STEP,
     ERROR_FIFO_REGISTER,
-) = range(15)
+    ERROR_FEATURE,
+) = range(16)
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.arrivals import arrivals, receive
-from tilewright.simulator.engine.jit import kernel
-from tilewright.simulator.engine.launch import launch
+from tilewright.simulator.engine.indirect import use
+from tilewright.simulator.engine.jit import inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
-from tilewright.simulator.engine.map_loop import map_step
-from tilewright.simulator.engine.scalar import compute
 from tilewright.simulator.engine.task import (
     fail,
     load_operands,
     record,
     run_memory,
-    start_of,
 )
 
 
-@kernel
+@inner_kernel
 def dispatch(store: Table, memory: Memory, e: int, now: int) -> None:
     """Start the operation that the program counter points at."""
     op = store[store[e + at.E_PC] + 1]
@@ -33,7 +29,7 @@ def dispatch(store: Table, memory: Memory, e: int, now: int) -> None:
         return
     store[thread + at.T_OP] = op
     if store[op + at.O_SPECIAL] == 1:
-        launch(store, memory, (e, thread), now)
+        use(store, memory, at.FEATURE_LAUNCH, (e, thread, now, 0))
         return
     store[thread + at.T_QUEUES] = queues
     if not load_operands(store, memory, (e, thread), op):
@@ -52,7 +48,7 @@ def dispatch(store: Table, memory: Memory, e: int, now: int) -> None:
     store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
 
 
-@kernel
+@part_kernel
 def end_task(store: Table, e: int, now: int) -> None:
     """End the running task; its last instruction executes some cycles after its dispatch."""
     end = now + store[at.K_EXECUTE]
@@ -62,7 +58,7 @@ def end_task(store: Table, e: int, now: int) -> None:
     store[e + at.E_UNTIL] = now
 
 
-@kernel
+@part_kernel
 def control_task(store: Table, e: int, code: int, task: int) -> Word:
     """Activate, block or unblock a task; return the cycles."""
     bit = 1 << task
@@ -75,7 +71,7 @@ def control_task(store: Table, e: int, code: int, task: int) -> Word:
     return store[at.K_CONTROL]
 
 
-@kernel
+@part_kernel
 def branch(store: Table, e: int, pc: int, slot: int) -> Word:
     """End a loop's turn or test a counter; return the cycles."""
     loop = store[pc] == at.I_END_LOOP
@@ -88,50 +84,14 @@ def branch(store: Table, e: int, pc: int, slot: int) -> Word:
     return store[at.K_NOT_TAKEN]
 
 
-@kernel
-def load_register(store: Table, e: int, row: int) -> None:
-    """Load a descriptor into a register."""
-    register = store[e + at.E_REGISTERS] + store[row + at.L_REGISTER] * at.R_WIDTH
-    operand = store[row + at.L_ROW]
-    position = start_of(store, e, operand)
-    if position < 0:
-        return
-    store[register + at.R_ROW] = operand
-    store[register + at.R_POSITION] = position
-    for i in range(at.R_WIDTH - at.R_ASYNC):
-        store[register + at.R_ASYNC + i] = store[row + at.L_SETTINGS + i]
-
-
-@kernel
-def special_control(store: Table, memory: Memory, e: int, pc: int) -> Word:
-    """Do a scalar instruction, or one on arguments, FIFO lengths or registers."""
-    code = store[pc]
-    if code == at.I_COMPUTE:
-        compute(store, memory, e, store[pc + 1])
-        return store[at.K_SCALAR]
-    if code == at.I_SET_LENGTH:
-        pool = store[e + at.E_POOLS] + store[pc + 1] * at.Q_WIDTH
-        store[pool + store[pc + 2]] = store[pc + 3]
-        return store[at.K_COUNTER]
-    if code == at.I_LOAD_REGISTER:
-        load_register(store, e, store[pc + 1])
-        return store[at.K_DESCRIPTOR]
-    shift, bits = store[pc + 2], store[pc + 3]
-    value = (store[e + at.E_ARGUMENT] >> shift) & ((1 << abs(bits)) - 1)
-    if bits < 0 and value >> (-bits - 1):
-        value -= 1 << -bits
-    store[store[e + at.E_VARIABLES] + store[pc + 1]] = value
-    return 0
-
-
-@kernel
+@inner_kernel
 def control(store: Table, memory: Memory, e: int) -> Word:
     """Do an instruction on tasks, counters, scalars or registers; return its cycles."""
     pc = store[e + at.E_PC]
     code = store[pc]
     store[e + at.E_PC] = pc + at.I_WIDTH
     if code >= at.I_ARGUMENT:
-        return special_control(store, memory, e, pc)
+        return use(store, memory, at.FEATURE_CONTROL, (e, pc, 0, 0))
     if code in (at.I_ACTIVATE, at.I_BLOCK, at.I_UNBLOCK):
         return control_task(store, e, code, store[pc + 1])
     slot = store[e + at.E_VARIABLES] + store[pc + 1]
@@ -144,7 +104,7 @@ def control(store: Table, memory: Memory, e: int) -> Word:
     return store[at.K_COUNTER]
 
 
-@kernel
+@inner_kernel
 def execute(store: Table, memory: Memory, e: int, now: int) -> None:
     """Do the instruction at the program counter."""
     pc = store[e + at.E_PC]
@@ -153,7 +113,7 @@ def execute(store: Table, memory: Memory, e: int, now: int) -> None:
         store[e + at.E_STATE] = at.M_DISPATCH
         store[e + at.E_UNTIL] = now + store[store[pc + 1] + at.O_LOAD]
     elif code >= at.I_MAP_START:
-        map_step(store, memory, e, now)
+        use(store, memory, at.FEATURE_MAP, (e, now, 0, 0))
     elif code == at.I_END:
         end_task(store, e, now)
     elif code == at.I_JUMP:
@@ -163,12 +123,12 @@ def execute(store: Table, memory: Memory, e: int, now: int) -> None:
         store[e + at.E_UNTIL] = now + control(store, memory, e)
 
 
-@kernel
-def next_task(store: Table, e: int, now: int) -> Word:
+@inner_kernel
+def next_task(store: Table, memory: Memory, e: int, now: int) -> Word:
     """Start the first runnable task, if there is one."""
     runnable = store[e + at.E_ACTIVE]
     if store[e + at.E_LISTEN]:
-        runnable |= arrivals(store, e, now)
+        runnable |= use(store, memory, at.FEATURE_ARRIVALS, (e, now, 0, 0))
     runnable &= ~store[e + at.E_BLOCKED]
     if runnable == 0:
         return False
@@ -178,7 +138,7 @@ def next_task(store: Table, e: int, now: int) -> Word:
     if store[e + at.E_ACTIVE] >> task & 1:
         store[e + at.E_ACTIVE] &= ~(1 << task)
     else:
-        receive(store, e, task, now)
+        use(store, memory, at.FEATURE_RECEIVE, (e, task, now, 0))
     store[e + at.E_TASK] = task
     store[e + at.E_PC] = store[store[e + at.E_TASKS] + task]
     store[e + at.E_STATE] = at.M_READY
@@ -187,15 +147,17 @@ def next_task(store: Table, e: int, now: int) -> Word:
     return True
 
 
-@kernel
+@inner_kernel
 def advance_main(store: Table, memory: Memory, e: int, now: int) -> None:
     """Run the main thread until it needs a later cycle or waits."""
     while store[at.S_ERROR] == at.OK:
         if store[e + at.E_STATE] == at.M_SYNC:
             return
-        if store[e + at.E_STATE] == at.M_MAP and not map_step(store, memory, e, now):
-            return
-        if store[e + at.E_STATE] == at.M_IDLE and not next_task(store, e, now):
+        if store[e + at.E_STATE] == at.M_MAP:
+            going = use(store, memory, at.FEATURE_MAP, (e, now, 0, 0))
+            if not going:
+                return
+        if store[e + at.E_STATE] == at.M_IDLE and not next_task(store, memory, e, now):
             return
         if store[e + at.E_UNTIL] > now:
             return

@@ -8,7 +8,8 @@ before that from the others is lost.
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.launch import length_of, load_operand_rows, save_positions
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.special import put_special, queue_waits, take_special
@@ -16,7 +17,7 @@ from tilewright.simulator.engine.task import fail, record
 from tilewright.simulator.trace import BUSY
 
 
-@kernel
+@inner_kernel
 def map_start(store: Table, memory: Memory, e: int, op: int) -> None:
     """Load the operands of a map into the main thread's row."""
     thread = store[e + at.E_THREADS]
@@ -40,7 +41,7 @@ def map_start(store: Table, memory: Memory, e: int, op: int) -> None:
     store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
 
 
-@kernel
+@inner_kernel
 def operand_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
     """Return BUSY if an operand is ready, else what it waits for."""
     e, thread, which = where
@@ -51,7 +52,7 @@ def operand_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
     return queue_waits(store, (e, row, queue), now)
 
 
-@kernel
+@inner_kernel
 def map_read(store: Table, memory: Memory, e: int, now: int) -> Word:
     """Take the callback's arguments; return BUSY, a WAIT_..., or -1 at the end of the map.
 
@@ -82,7 +83,7 @@ def map_read(store: Table, memory: Memory, e: int, now: int) -> Word:
     return BUSY
 
 
-@kernel
+@inner_kernel
 def map_write(store: Table, memory: Memory, e: int, now: int) -> Word:
     """Give the callback's result to the output; return BUSY or a WAIT_..."""
     thread = store[e + at.E_THREADS]
@@ -103,7 +104,7 @@ def map_write(store: Table, memory: Memory, e: int, now: int) -> Word:
     return BUSY
 
 
-@kernel
+@inner_kernel
 def map_end(store: Table, e: int, now: int) -> None:
     """Free what a map used."""
     thread = store[e + at.E_THREADS]
@@ -114,9 +115,13 @@ def map_end(store: Table, e: int, now: int) -> None:
     record(store, e, store[thread + at.T_OP], store[thread + at.T_START], now + 1)
 
 
-@kernel
-def map_step(store: Table, memory: Memory, e: int, now: int) -> Word:
-    """Do the map instruction at the program counter; return False when it waits."""
+@inner_kernel
+def map_step(store: Table, memory: Memory, what: What) -> Word:
+    """Do the map instruction at the program counter; return 0 when it waits, else 1.
+
+    what = (element, cycle, -, -).
+    """
+    e, now, _, _ = what
     pc = store[e + at.E_PC]
     store[e + at.E_PC] = pc + at.I_WIDTH
     store[e + at.E_STATE] = at.M_READY
@@ -124,10 +129,10 @@ def map_step(store: Table, memory: Memory, e: int, now: int) -> Word:
     if store[pc] == at.I_MAP_START:
         map_start(store, memory, e, store[pc + 1])
         store[e + at.E_UNTIL] = now + max(1, store[store[pc + 1] + at.O_LOAD])
-        return True
+        return 1
     if store[pc] == at.I_MAP_END:
         map_end(store, e, now)
-        return True
+        return 1
     reads = store[pc] == at.I_MAP_READ
     mood = map_read(store, memory, e, now) if reads else map_write(store, memory, e, now)
     if mood == -1 or (mood == BUSY and not reads):
@@ -138,5 +143,5 @@ def map_step(store: Table, memory: Memory, e: int, now: int) -> Word:
         store[e + at.E_PC] = pc
         store[e + at.E_STATE] = at.M_MAP
         store[store[e + at.E_THREADS] + at.T_MOOD] = mood
-        return False
-    return True
+        return 0
+    return 1

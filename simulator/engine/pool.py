@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import read_word, write_word
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
-@kernel
+@inner_kernel
 def pool_push(store: Table, memory: Memory, where: tuple[int, int], bits: int) -> None:
     """Append a value to the element's FIFO; wake the task that waits for enough data."""
     e, pool = where
@@ -25,7 +25,7 @@ def pool_push(store: Table, memory: Memory, where: tuple[int, int], bits: int) -
             store[e + at.E_ACTIVE] |= 1 << store[pool + at.Q_PUSH_TASK]
 
 
-@kernel
+@inner_kernel
 def pool_pop(store: Table, memory: Memory, where: tuple[int, int]) -> Word:
     """Take the oldest value of the element's FIFO; wake the task that waits for space."""
     e, pool = where
@@ -42,7 +42,7 @@ def pool_pop(store: Table, memory: Memory, where: tuple[int, int]) -> Word:
     return bits
 
 
-@kernel
+@inner_kernel
 def pool_stops(store: Table, pool: int, reads: int, asynchronous: int) -> Word:
     """Note a full or empty event; return the action: SUSPEND, TERMINATE, FAULT, or TEST."""
     action = store[pool + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]

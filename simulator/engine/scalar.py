@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import read_word, write_word
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.task import start_of
 from tilewright.simulator.engine.values import (
@@ -44,7 +44,7 @@ from tilewright.simulator.scalars import (
 )
 
 
-@kernel
+@inner_kernel
 def wrapped(value: int, dtype: int) -> Word:
     """Return an integer as the dtype holds it."""
     if dtype == at.SCALAR_I16:
@@ -56,7 +56,7 @@ def wrapped(value: int, dtype: int) -> Word:
     return value & 0xFFFFFFFF
 
 
-@kernel
+@inner_kernel
 def compare(code: int, left: float, right: float) -> Word:
     """Return 1 when a comparison holds, else 0; -1 when it is none."""
     if code == LT:
@@ -70,7 +70,7 @@ def compare(code: int, left: float, right: float) -> Word:
     return -1
 
 
-@kernel
+@inner_kernel
 def float_result(code: int, x: Word, y: Word) -> Word:
     """Return an f32 operation's result, rounded once."""
     if code == ADD:
@@ -86,7 +86,7 @@ def float_result(code: int, x: Word, y: Word) -> Word:
     return np.sqrt(x) if code == SQRT else x
 
 
-@kernel
+@inner_kernel
 def float_quotient(x: Word, y: Word) -> Word:
     """Return x / y with IEEE's results for division by zero."""
     if y != 0.0:
@@ -98,7 +98,7 @@ def float_quotient(x: Word, y: Word) -> Word:
     return signs * np.float32(np.inf)
 
 
-@kernel
+@inner_kernel
 def scaled(code: int, x: Word, by: int) -> Word:
     """Return x times a power of two, exactly; to norm, the one that brings it to 1 <= |x| < 2."""
     wide = np.float64(x)
@@ -108,7 +108,7 @@ def scaled(code: int, x: Word, by: int) -> Word:
     return math.ldexp(wide, min(max(((by & 0xFFFF) ^ 0x8000) - 0x8000, -400), 400))
 
 
-@kernel
+@inner_kernel
 def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     """Return the bits of a float operation, or the integer of a comparison or conversion."""
     half = dtype == at.SCALAR_F16
@@ -129,7 +129,7 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     return f32_to_f16(result) if half else bits_of(result)
 
 
-@kernel
+@inner_kernel
 def on_bits(code: int, left: int, right: int) -> Word:
     """Return a bit operation on integers; shifts by 31 at most."""
     if code == AND:
@@ -143,7 +143,7 @@ def on_bits(code: int, left: int, right: int) -> Word:
     return left >> (right & 31)
 
 
-@kernel
+@inner_kernel
 def on_integers(code: int, left: int, right: int) -> Word:
     """Return an integer operation; division truncates to zero, by zero it gives 0."""
     if code == ADD:
@@ -161,7 +161,7 @@ def on_integers(code: int, left: int, right: int) -> Word:
     return found if found >= 0 else on_bits(code, left, right)
 
 
-@kernel
+@inner_kernel
 def scalar_value(store: Table, memory: Memory, e: int, at_value: tuple[int, int]) -> Word:
     """Return a source: at_value = (address of its kind, dtype)."""
     column, dtype = at_value
@@ -177,7 +177,7 @@ def scalar_value(store: Table, memory: Memory, e: int, at_value: tuple[int, int]
     return wrapped(read_word(memory, position, store[value + at.D_WIDE]), dtype)
 
 
-@kernel
+@inner_kernel
 def compute(store: Table, memory: Memory, e: int, row: int) -> None:
     """Do a scalar instruction."""
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]

@@ -16,7 +16,7 @@ from tilewright.simulator.engine.fabric import (
     push,
     schedule,
 )
-from tilewright.simulator.engine.jit import address, kernel
+from tilewright.simulator.engine.jit import address, inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.pool import pool_pop, pool_push, pool_stops
 from tilewright.simulator.engine.task import fail
@@ -25,7 +25,7 @@ from tilewright.simulator.operations import ADD_CARRY, DROP
 from tilewright.simulator.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 
-@kernel
+@inner_kernel
 def step_special(store: Table, thread: int, which: int) -> None:
     """Move a memory operand to its next element, around the end of a circular buffer."""
     row = store[thread + at.T_ROWS + which]
@@ -40,14 +40,14 @@ def step_special(store: Table, thread: int, which: int) -> None:
             store[column + 1] -= wrap
 
 
-@kernel
+@inner_kernel
 def marked(payload: int) -> Word:
     """Return a wavelet as a value whose two top bits say that it is a control wavelet."""
     value = payload & 0x3FFFFFFF
     return value | 0xC0000000 if payload & at.IS_CONTROL else value
 
 
-@kernel
+@inner_kernel
 def take_special(store: Table, memory: Memory, where: tuple[int, int, int], now: int) -> Word:
     """Return the next value of a source: where = (element, thread, operand)."""
     e, thread, which = where
@@ -67,7 +67,7 @@ def take_special(store: Table, memory: Memory, where: tuple[int, int, int], now:
     return bits
 
 
-@kernel
+@inner_kernel
 def wavelet_of(store: Table, thread: int, bits: int) -> Word:
     """Return the wavelet that a fabric destination sends for a value."""
     flags = store[store[thread + at.T_ROWS] + at.D_FLAGS]
@@ -83,7 +83,7 @@ def wavelet_of(store: Table, thread: int, bits: int) -> Word:
     return bits
 
 
-@kernel
+@inner_kernel
 def put_special(
     store: Table, memory: Memory, where: tuple[int, int, int], value: tuple[int, int]
 ) -> None:
@@ -104,7 +104,7 @@ def put_special(
         step_special(store, thread, 0)
 
 
-@kernel
+@inner_kernel
 def clear_source(store: Table, memory: Memory, thread: int) -> None:
     """Set the memory vector of the source that a fabout zeroes to zero, at the operation's end."""
     which = store[store[thread + at.T_OP] + at.O_ZERO]
@@ -121,7 +121,7 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
         step_special(store, thread, which)
 
 
-@kernel
+@inner_kernel
 def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
     """Add two 16-bit numbers and the carry of the element before; keep the new carry."""
     total = (a & 0xFFFF) + (b & 0xFFFF) + store[thread + at.T_CARRY]
@@ -129,7 +129,7 @@ def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
     return total & 0xFFFF
 
 
-@kernel
+@inner_kernel
 def drop_wavelet(store: Table, where: tuple[int, int], now: int) -> None:
     """Take a wavelet away; control wavelets count as the operation's elements."""
     e, thread = where
@@ -140,7 +140,7 @@ def drop_wavelet(store: Table, where: tuple[int, int], now: int) -> None:
         store[thread + at.T_LEFT] -= 1
 
 
-@kernel
+@inner_kernel
 def do_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
     """Do one element; its queues and FIFOs are ready."""
     e, thread = where
@@ -163,7 +163,7 @@ def do_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -
         store[thread + at.T_LEFT] -= 1
 
 
-@kernel
+@inner_kernel
 def queue_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
     """Return BUSY if a queue operand is ready, else the mood: where = (element, row, queue)."""
     e, row, queue = where
@@ -182,7 +182,7 @@ def queue_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
     return WAIT_INPUT
 
 
-@kernel
+@inner_kernel
 def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> Word:
     """Return BUSY if a FIFO operand is ready, else WAIT_...; -1 - action when it ends here.
 
@@ -209,7 +209,7 @@ def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> 
     return -1 - action
 
 
-@kernel
+@inner_kernel
 def special_ready(store: Table, e: int, thread: int, now: int) -> Word:
     """Return BUSY if the next element can go, WAIT_... if not, or -1 - action of a FIFO."""
     asynchronous = store[thread + at.T_ASYNC]
@@ -230,7 +230,7 @@ def special_ready(store: Table, e: int, thread: int, now: int) -> Word:
     return BUSY
 
 
-@kernel
+@inner_kernel
 def meets_control(store: Table, thread: int, now: int) -> Word:
     """Take a control wavelet that ends the operation from its input queue, if one is next."""
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_IS_DATA:
@@ -247,7 +247,7 @@ def meets_control(store: Table, thread: int, now: int) -> Word:
     return False
 
 
-@kernel
+@inner_kernel
 def end_by_control(store: Table, e: int, thread: int) -> None:
     """Let the control wavelet that ended an operation act on its task."""
     bit = 1 << store[thread + at.T_CONTROL_TASK]
@@ -257,7 +257,7 @@ def end_by_control(store: Table, e: int, thread: int) -> None:
         store[e + at.E_BLOCKED] &= ~bit
 
 
-@kernel
+@inner_kernel
 def end_early(store: Table, memory: Memory, where: tuple[int, int], completed: int) -> None:
     """Note what an operation that a FIFO ended leaves: lengths, the pointer's old value."""
     e, thread = where

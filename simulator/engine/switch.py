@@ -16,11 +16,12 @@ from tilewright.simulator.engine.fabric import (
     push,
     schedule,
 )
-from tilewright.simulator.engine.jit import address, kernel
-from tilewright.simulator.engine.layout import Table, Word
+from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.jit import address, inner_kernel
+from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
-@kernel
+@inner_kernel
 def position_at(store: Table, state: int, now: int) -> Word:
     """Return the switch position in a cycle."""
     if now >= store[state + at.X_SINCE]:
@@ -28,7 +29,7 @@ def position_at(store: Table, state: int, now: int) -> Word:
     return store[state + at.X_BEFORE]
 
 
-@kernel
+@inner_kernel
 def counted(store: Table, state: int) -> Word:
     """Return what a filter's counter shows for the next wavelet that it counts."""
     limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
@@ -38,7 +39,7 @@ def counted(store: Table, state: int) -> Word:
     return count + 1
 
 
-@kernel
+@inner_kernel
 def rejects(store: Table, state: int, payload: int) -> Word:
     """Return whether the filter keeps a wavelet from the element."""
     kind = store[state + at.X_FILTER]
@@ -57,7 +58,7 @@ def rejects(store: Table, state: int, payload: int) -> Word:
     return counted(store, state) > store[state + at.X_MOST]
 
 
-@kernel
+@inner_kernel
 def count_wavelet(store: Table, state: int, payload: int) -> None:
     """Let the filter's counter see a wavelet that moves; at its limit it starts again."""
     kind = store[state + at.X_FILTER]
@@ -77,7 +78,7 @@ def count_wavelet(store: Table, state: int, payload: int) -> None:
             store[state + at.X_TURN] = 1 if another else at.DISABLED
 
 
-@kernel
+@inner_kernel
 def targets_of(store: Table, queue: int, now: int) -> Word:
     """Return the successors that the head goes to, a bit each; -1 if it has to wait.
 
@@ -98,7 +99,7 @@ def targets_of(store: Table, queue: int, now: int) -> Word:
     return mask
 
 
-@kernel
+@inner_kernel
 def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
     """Move a switch by a command; return whether its position is another one now.
 
@@ -122,7 +123,7 @@ def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
     return after != before
 
 
-@kernel
+@inner_kernel
 def obey(store: Table, state: int, payload: int, now: int) -> Word:
     """Do the first command of a control wavelet; return the wavelet as it goes on."""
     command = (payload >> at.COMMAND_AT) & 3
@@ -141,7 +142,7 @@ def obey(store: Table, state: int, payload: int, now: int) -> Word:
     return (payload & ~at.COMMANDS) | (left & at.COMMANDS)
 
 
-@kernel
+@inner_kernel
 def move_way(store: Table, queue: int, now: int) -> None:
     """Move the head to the successors it goes to, then let it act on switch and filter."""
     queue = address(queue)
@@ -172,43 +173,51 @@ def move_way(store: Table, queue: int, now: int) -> None:
         schedule(store, queue, max(now + 1, head_ready(store, queue)))
 
 
-@kernel
-def visit_way(store: Table, queue: int, now: int) -> Word:
-    """Move a steered buffer's head if it may; return True if it has bid for links instead."""
-    queue = address(queue)
+@inner_kernel
+def visit_way(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Move a steered buffer's head if it may; return 1 if it has bid for links instead.
+
+    what = (queue, cycle, -, -).
+    """
+    queue, now = address(what[0]), what[1]
     if store[queue + at.F_COUNT] == 0:
-        return False
+        return 0
     ready = head_ready(store, queue)
     if ready > now:
         schedule(store, queue, ready)
-        return False
+        return 0
     targets = targets_of(store, queue, now)
     if targets < 0:
-        return False
+        return 0
     for i in range(store[queue + at.F_SUCCESSORS]):
         target = address(store[queue + at.F_NEXT + i])
         if targets >> i & 1 and not has_space(store, target, now):
             await_space(store, target, queue, now)
-            return False
+            return 0
     store[address(store[queue + at.F_WAY]) + at.W_TARGETS] = targets
     if store[queue + at.F_SHARED] & at.SHARES == 0:
         move_way(store, queue, now)
-        return False
+        return 0
     for i in range(store[queue + at.F_SUCCESSORS]):
         link = store[queue + at.F_LINK + i]
         if targets >> i & 1 and leads(store, queue, link, now):
             store[link] = now
             store[link + 1] = queue
-    return True
+    return 1
 
 
-@kernel
-def settle_way(store: Table, queue: int, now: int) -> None:
-    """Move a steered buffer's head that won all its links; the others try again."""
+@inner_kernel
+def settle_way(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Move a steered buffer's head that won all its links; the others try again.
+
+    what = (queue, cycle, -, -).
+    """
+    queue, now, _, _ = what
     targets = store[address(store[queue + at.F_WAY]) + at.W_TARGETS]
     for i in range(store[queue + at.F_SUCCESSORS]):
         link = store[queue + at.F_LINK + i]
         if targets >> i & 1 and store[link + 1] != queue:
             schedule(store, queue, now + 1)
-            return
+            return 0
     move_way(store, queue, now)
+    return 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_memory, read_word, write_word
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
-@kernel
+@inner_kernel
 def record(store: Table, e: int, row: int, start: int, end: int) -> None:
     """Append an operation (its address) or a task (-1 - number) to the timeline, if asked."""
     if store[at.S_RECORD] == 0:
@@ -23,7 +23,7 @@ def record(store: Table, e: int, row: int, start: int, end: int) -> None:
     store[at.S_EVENTS] = n + 1
 
 
-@kernel
+@inner_kernel
 def fail(store: Table, error: int, e: int, row: int, value: int) -> None:
     """Note the first error of the run."""
     if store[at.S_ERROR] == at.OK:
@@ -33,7 +33,7 @@ def fail(store: Table, error: int, e: int, row: int, value: int) -> None:
         store[at.S_ERROR_VALUE] = value
 
 
-@kernel
+@inner_kernel
 def start_of(store: Table, e: int, row: int) -> Word:
     """Return an operand's first word in the memory of all, or its queue; check the bounds."""
     base = store[row + at.D_BASE]
@@ -51,7 +51,7 @@ def start_of(store: Table, e: int, row: int) -> Word:
     return store[e + at.E_MEMORY] + base
 
 
-@kernel
+@inner_kernel
 def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
     """Fill a thread's operands for an operation; return False on an error."""
     e, thread = where
@@ -79,7 +79,7 @@ def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int)
     return True
 
 
-@kernel
+@inner_kernel
 def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
     """Do a memory operation and keep the main thread busy for its cycles."""
     e, thread = where

@@ -9,8 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.simulator.engine.jit import inline_kernel, kernel
-from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, Word
+from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.jit import inline_kernel, kernel, part_kernel
+from tilewright.simulator.engine.layout import (
+    O_ARITHMETIC,
+    O_TYPE,
+    TYPE_F16,
+    TYPE_F32,
+    Memory,
+    Table,
+    Word,
+)
 from tilewright.simulator.operations import (
     ABS,
     ADD,
@@ -22,6 +31,7 @@ from tilewright.simulator.operations import (
     FMA_HS,
     H2S,
     H2X,
+    MAX,
     MOVE,
     MUL,
     NEG,
@@ -222,19 +232,43 @@ def combine_other(arithmetic: int, a: int, b: int, scalar: int) -> Word:
     return bits_of(f32_of(a) + np.float32(product))
 
 
-@kernel
-def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
-    """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
+@part_kernel
+def combine_plain(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
+    """Return what `combine` does, for a plain operation."""
     a, b, scalar = operands
     if arithmetic == MOVE:
         return a
+    if kind == TYPE_F32:
+        return combine_f32(arithmetic, a, b, scalar)
+    return (a + b if arithmetic == ADD else a - b) & 0xFFFF
+
+
+@inline_kernel
+def is_plain(arithmetic: int, kind: int) -> Word:
+    """Return whether an operation belongs to the hot kernels: f32, sums of integers, moves."""
+    if arithmetic <= ADD:
+        return kind != TYPE_F16 or arithmetic == MOVE
+    if arithmetic == SUB:
+        return kind != TYPE_F16
+    return kind == TYPE_F32 and arithmetic <= MAX
+
+
+@kernel
+def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
+    """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
+    if is_plain(arithmetic, kind):
+        return combine_plain(arithmetic, kind, operands)
+    a, b, scalar = operands
     if arithmetic in (NEG, ABS):
         sign = 0x80000000 if kind == TYPE_F32 else 0x8000
         return a ^ sign if arithmetic == NEG else a & (sign - 1)
-    if arithmetic > ABS:
-        return combine_other(arithmetic, a & 0xFFFFFFFF, b, scalar)
-    if kind == TYPE_F32:
-        return combine_f32(arithmetic, a, b, scalar)
-    if kind == TYPE_F16:
+    if kind == TYPE_F16 and arithmetic <= MAX:
         return combine_f16(arithmetic, a, b, scalar)
-    return (a + b if arithmetic == ADD else a - b) & 0xFFFF
+    return combine_other(arithmetic, a & 0xFFFFFFFF, b, scalar)
+
+
+@kernel
+def other_value(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Return an element of any operation: what = (operation, first, second source, scalar)."""
+    op, a, b, scalar = what
+    return combine(store[op + O_ARITHMETIC], store[op + O_TYPE], (a, b, scalar))

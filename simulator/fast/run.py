@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.features import load_features
 from tilewright.simulator.fast import subset
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.code import Code
@@ -208,6 +209,7 @@ def _values(
 ) -> Flow:
     memory, edges = given
     store = machine._store.copy()
+    load_features(store, machine._parts)
     tables = (solution.graph, solution.layout)
     flow = new_flow(store, machine._parts, machine._network, tables, solution.scripts)
     for name, values in (memory or {}).items():

@@ -15,9 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.datapath import do_flat, read_word, step_position, write_word
+from tilewright.simulator.engine.datapath import (
+    do_flat,
+    read_word,
+    step_position,
+    value_of,
+    write_word,
+)
 from tilewright.simulator.engine.task import load_operands
-from tilewright.simulator.engine.values import combine
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
 from tilewright.simulator.fast.jit import kernel, whole
@@ -102,7 +107,7 @@ def do_stream(flow: Flow, thread: int) -> int:
     store = flow.store
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
-    arithmetic, kind = store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
+    code = op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
     scalar = store[thread + at.T_SCALAR]
     left = source_place(flow, thread, whole(1))
     right = source_place(flow, thread, whole(2))
@@ -117,7 +122,7 @@ def do_stream(flow: Flow, thread: int) -> int:
     for i in range(extent):
         a = next_value(flow, left, i, scalar)
         b = next_value(flow, right, i, scalar)
-        bits = combine(arithmetic, kind, (a, b, scalar))
+        bits = value_of(store, flow.memory, code, (a, b, scalar))
         if sends:
             flow.data[out + i] = np.uint32(bits)
         else:

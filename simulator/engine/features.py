@@ -1,0 +1,91 @@
+"""Rare features: which kernels a program needs beside the hot ones, compiled when it does.
+
+To add one: a number in `layout.py`, an entry kernel `(store, memory, what) -> int` in a module that
+no hot kernel imports, a row here, and `use(store, memory, FEATURE_..., what)` where it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+import numpy as np
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.operations import ADD, MAX, MOVE, SUB
+from tilewright.simulator.store import Parts
+
+PACKAGE: Final = "tilewright.simulator.engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Entry kernels `module.name` by their number, and whether a store needs them."""
+
+    module: str
+    entries: dict[int, str]
+    needed: Callable[[at.Table, Parts], bool]
+
+
+def _codes(store: at.Table, parts: Parts) -> at.Table:
+    return parts.instruction.view(store)[:, 0]
+
+
+def _has_special(store: at.Table, parts: Parts) -> bool:
+    dispatched = parts.instruction.view(store)[_codes(store, parts) == at.I_OPERATION, 1]
+    return bool(store[dispatched + at.O_SPECIAL].any())
+
+
+def _has_map(store: at.Table, parts: Parts) -> bool:
+    return bool((_codes(store, parts) == at.I_MAP_START).any())
+
+
+def _has_rare_control(store: at.Table, parts: Parts) -> bool:
+    codes = _codes(store, parts)
+    return bool(((codes >= at.I_ARGUMENT) & (codes < at.I_MAP_START)).any())
+
+
+def _listens(store: at.Table, parts: Parts) -> bool:
+    return bool(parts.element.view(store)[:, at.E_LISTEN].any())
+
+
+def _steers(store: at.Table, parts: Parts) -> bool:
+    return bool((parts.fifo.view(store)[:, at.F_SHARED] & at.STEERED).any())
+
+
+def _has_other_values(store: at.Table, parts: Parts) -> bool:
+    operation = parts.operation.view(store)
+    arithmetic, kind = operation[:, at.O_ARITHMETIC], operation[:, at.O_TYPE]
+    summed = np.isin(arithmetic, (ADD, SUB)) & (kind != at.TYPE_F16)
+    plain = (arithmetic == MOVE) | summed | ((kind == at.TYPE_F32) & (arithmetic <= MAX))
+    return not plain.all()
+
+
+FEATURES: Final = (
+    Feature(
+        "launch", {at.FEATURE_LAUNCH: "launch", at.FEATURE_SPECIAL: "serve_special"}, _has_special
+    ),
+    Feature("map_loop", {at.FEATURE_MAP: "map_step"}, _has_map),
+    Feature("rare_control", {at.FEATURE_CONTROL: "special_control"}, _has_rare_control),
+    Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
+    Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
+    Feature("values", {at.FEATURE_VALUE: "other_value"}, _has_other_values),
+)
+
+
+def load_features(store: at.Table, parts: Parts) -> None:
+    """Write the addresses of the kernels that a program needs into its store, for this process."""
+    for feature in FEATURES:
+        if feature.needed(store, parts):
+            for number, name in feature.entries.items():
+                store[at.S_FEATURES + number] = _address(feature.module, name)
+
+
+@cache
+def _address(module: str, name: str) -> int:
+    from tilewright.simulator.engine.indirect import address_of
+
+    return address_of(getattr(import_module(f"{PACKAGE}.{module}"), name))

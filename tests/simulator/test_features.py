@@ -1,0 +1,67 @@
+"""Kernels of rare features: loaded where a program needs them, and missing ones are noticed."""
+
+import numpy as np
+import pytest
+from special_programs import special_case
+
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.engine import features
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.errors import MachineError
+from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import Area
+
+
+def loaded(program: Program) -> set[str]:
+    machine = Machine(program, load_profile("generic"))
+    store, parts = machine._store, machine._parts
+    return {feature.module for feature in features.FEATURES if feature.needed(store, parts)}
+
+
+def single(operation: str, dtype: str) -> Program:
+    b = ProgramBuilder("single", 1, 1)
+    code = b.code("only")
+    code.buffer("v", dtype, 4)
+    code.mem1d("all", "v", 4)
+    code.task("main", entry=True).op(operation, "all", "all", "all")
+    b.place("only", Area(0, 0))
+    return b.build()
+
+
+def test_plain_program_needs_none() -> None:
+    assert loaded(chain_reduce(3, 4)) == set()
+    assert loaded(single("fadds", "f32")) == loaded(single("sub16", "i16")) == set()
+
+
+def test_other_types_need_their_values() -> None:
+    assert loaded(single("faddh", "f16")) == loaded(single("and16", "i16")) == {"values"}
+
+
+def test_special_programs_need_theirs() -> None:
+    found = set().union(*(loaded(special_case(seed).program) for seed in range(60)))
+    assert found | {"values", "map_loop"} == {feature.module for feature in features.FEATURES}
+
+
+def test_a_map_needs_its_loop() -> None:
+    b = ProgramBuilder("mapped", 1, 1)
+    code = b.code("only")
+    code.buffer("v", "i16", 4)
+    code.mem1d("all", "v", 4)
+    task = code.task("main", entry=True)
+    with task.map(("x", "all"), output=("y", "all")):
+        task.compute("y", "add", "x", "x", dtype="i16")
+    b.place("only", Area(0, 0))
+    assert loaded(b.build()) == {"map_loop", "rare_control"}
+
+
+def test_a_missing_kernel_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(single("faddh", "f16"), load_profile("generic"))
+    v = np.full((1, 1, 4), 1.5, np.float16)
+    assert (machine.run(memory={"v": v}).memory["v"] == 3).all()
+    monkeypatch.setattr("tilewright.simulator.machine.load_features", lambda store, parts: None)
+    with pytest.raises(MachineError, match="a kernel that the program needs is not loaded"):
+        machine.run(memory={"v": v})
+    assert at.FEATURES <= at.WHEEL_AT - at.S_FEATURES
