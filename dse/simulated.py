@@ -107,6 +107,7 @@ def describe(run: Run) -> dict[str, Any]:
         "cycles": score.metrics["cycles"],
         "utilization": score.metrics["utilization"],
         "grid": f"{grid.columns} × {grid.rows} elements",
+        "engine": score.engine,
         "SRAM per element": f"{score.metrics['sram_bits'] / 8:,.0f} bytes",
     }
     found = section(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.candidate import Candidate, GridTensor
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Mapping as LoopNest
+from tilewright.simulator.errors import MachineError
+from tilewright.simulator.fast.run import Certificate, FastResult, Timeline, run_fast
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
@@ -48,6 +51,8 @@ class SimulatedScore:
     memory_words: Mapping[str, int]
     error_bound_used: float
     trace: Trace
+    engine: str
+    """Which engine ran: `fast, with certificate`, or `reference`, and why."""
     checked: bool = True
 
 
@@ -56,25 +61,33 @@ class SimulatedCostModel:
     """Lower, run, check and count candidates on one machine.
 
     `machine` names a profile (or its file); `seed` makes the operands; the trace holds the
-    operations of `shown_elements` elements, spread evenly over the grid (None: of all).
+    operations of `shown_elements` elements, spread evenly over the grid (None: of all). The score
+    does not depend on the engine, but for its name.
     """
 
     machine: str = "wse2-sdk-sim"
     seed: int = 0
     shown_elements: int | None = 0
     overrides: Mapping[str, object] = field(default_factory=dict)
+    engine: str = "fast"
+    """`fast`: the reference engine runs what the fast one has no certificate for; `reference`."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
         """Execute the candidate; raises InfeasibleMapping if it cannot be built."""
+        if self.engine not in RUNNERS:
+            raise MachineError(
+                "no such engine", value=self.engine, instead=" or ".join(sorted(RUNNERS))
+            )
         operands = random_operands(candidate.einsum, self.seed)
         profile = self.profile(candidate)
         lowered = lower(candidate, profile.sram_reserved_bytes)
         shown = spread(candidate, self.shown_elements)
-        result = execute(lowered, profile, operands, timeline=shown)
+        found_by = RUNNERS[self.engine](lowered, profile, operands, shown)
+        result = found_by.result
         streams = {name: stream.values for name, stream in result.edges.items()}
         found = output_of(candidate, result.memory, streams)
         used = check(candidate.einsum, operands, found)
-        return _score(lowered, profile, result, used)
+        return _score(lowered, profile, found_by, used)
 
     def profile(self, candidate: Candidate) -> Profile:
         """Return the machine's profile with the candidate's own memory size."""
@@ -97,16 +110,35 @@ def execute(
     lowered: Lowered,
     profile: Profile,
     operands: Mapping[str, Floats],
-    *,
-    timeline: bool | Collection[tuple[int, int]] = False,
-) -> RunResult:
-    """Run a lowered candidate on operands by tensor name."""
-    candidate = lowered.candidate
-    return Machine(lowered.program, profile).run(
-        memory=resident_shares(candidate, operands),
-        edges=edge_streams(candidate, operands),
-        timeline=timeline,
-    )
+    timeline: Timeline = False,
+) -> FastResult:
+    """Run a lowered candidate on operands by tensor name: by the fast engine if it can vouch."""
+    memory, edges = data(lowered.candidate, operands)
+    return run_fast(lowered.program, profile, memory, edges, timeline)
+
+
+def execute_by_reference(
+    lowered: Lowered,
+    profile: Profile,
+    operands: Mapping[str, Floats],
+    timeline: Timeline = False,
+) -> FastResult:
+    """Run a lowered candidate by the reference engine."""
+    memory, edges = data(lowered.candidate, operands)
+    machine = Machine(lowered.program, profile)
+    result = machine.run(memory=memory, edges=edges, timeline=timeline)
+    return FastResult(result, Certificate(False, "asked for", 0, 0, 0))
+
+
+Runner = Callable[[Lowered, Profile, Mapping[str, Floats], Timeline], FastResult]
+RUNNERS: Final[dict[str, Runner]] = {"fast": execute, "reference": execute_by_reference}
+
+
+def data(
+    candidate: Candidate, operands: Mapping[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return what is in the memories before a run, and what enters at the edges."""
+    return resident_shares(candidate, operands), edge_streams(candidate, operands)
 
 
 def spread(candidate: Candidate, elements: int | None) -> bool | tuple[tuple[int, int], ...]:
@@ -197,8 +229,8 @@ def _stream(shares: Floats, tensor: GridTensor) -> Floats:
     return np.ascontiguousarray(lines.reshape(len(lines), -1))
 
 
-def _score(lowered: Lowered, profile: Profile, result: RunResult, used: float) -> SimulatedScore:
-    candidate = lowered.candidate
+def _score(lowered: Lowered, profile: Profile, run: FastResult, used: float) -> SimulatedScore:
+    candidate, result = lowered.candidate, run.result
     counts = count(lowered, result)
     latency = result.cycles / profile.clock_hz
     energy_by = {**price(candidate, counts), **leakage(candidate, latency)}
@@ -223,6 +255,7 @@ def _score(lowered: Lowered, profile: Profile, result: RunResult, used: float) -
         memory_words={b.name: b.size * b.copies for b in lowered.memory.buffers},
         error_bound_used=used,
         trace=result.trace,
+        engine=run.engine,
     )
 
 

@@ -16,7 +16,7 @@ from tilewright.simulator.engine import layout as engine
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
-from tilewright.simulator.fast.jit import kernel, whole
+from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.fast.segments import meets, upper
 from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
@@ -117,7 +117,7 @@ def units_meet(times: Times, some: Ints, others: Ints) -> bool:
     return False
 
 
-@kernel
+@inner_kernel
 def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], work: Ints) -> int:
     """Write the times at which words leave a FIFO to work[0]; work[1], work[2] are room."""
     f, node = where

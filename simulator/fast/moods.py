@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.checks import units_of
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
-from tilewright.simulator.fast.jit import kernel, whole
+from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT, Script
 from tilewright.simulator.fast.segments import M, R, T, append, append_slice, excess
 from tilewright.simulator.fast.solve import (
@@ -110,7 +110,7 @@ def held(graph: Graph, times: Times, units: Ints, out: Ints) -> None:
             out[i] = excess(work[1], work[0], (c, n))
 
 
-@kernel
+@inner_kernel
 def due_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     """Write the cycles from which a unit's words could go if its queues let them."""
     size, gap = graph.unit[u, at.U_SIZE], graph.unit[u, at.U_GAP]
@@ -120,7 +120,7 @@ def due_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     return append_slice(out, n, times.segment[u], (times.pieces[u], whole(0), size - 1, gap))
 
 
-@kernel
+@inner_kernel
 def space_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     """Write the cycles from which there is space for a unit's words; 0 if it sends none."""
     port = graph.unit[u, at.U_OUT]
@@ -130,7 +130,7 @@ def space_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
     return space_credits(graph, times, out, u, graph.child[first])
 
 
-@kernel
+@inner_kernel
 def mark(marks: Marks, begin: int, end: int, bit: int) -> None:
     """Set a bit in a range of cycles."""
     for t in range(begin, min(end, marks.size)):
@@ -159,7 +159,7 @@ def paint(graph: Graph, times: Times, events: Ints, first: int, marks: Marks) ->
                 now = last_time(times, u) + graph.unit[u, at.U_GAP]
 
 
-@kernel
+@inner_kernel
 def paint_unit(graph: Graph, times: Times, u: int, marks: Marks) -> None:
     """Mark the cycles of one operation with queues."""
     gap = graph.unit[u, at.U_GAP]

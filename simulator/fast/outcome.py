@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,23 +100,28 @@ def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: in
         store[runs] = np.array(script.runs, dtype=np.int64)
 
 
-def events(solution: Solution, store: at.Table, scripts: Sequence[Script]) -> Ints:
-    """Return the timeline's rows; `scripts` name every operation."""
+def events(
+    solution: Solution, store: at.Table, scripts: Mapping[int, Script], chosen: Ints
+) -> Ints:
+    """Return the timeline's rows of the chosen elements; `scripts` name every operation."""
     found = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
-    for number, script in enumerate(scripts):
-        found.extend(_CodeEvents(solution, store, number, script).rows())
+    for number, script in scripts.items():
+        which = np.flatnonzero(np.isin(solution.layout.elements[number], chosen))
+        found.extend(_CodeEvents(solution, store, number, (script, which)).rows())
     return np.concatenate(found)
 
 
 class _CodeEvents:
-    """Replays the script of one code for all its elements."""
+    """Replays the script of one code for some of its elements."""
 
-    def __init__(self, solution: Solution, store: at.Table, number: int, script: Script) -> None:
+    def __init__(
+        self, solution: Solution, store: at.Table, number: int, part: tuple[Script, Ints]
+    ) -> None:
         self.solution = solution
         self.store = store
         self.number = number
-        self.script = script
-        elements = solution.layout.elements[number]
+        self.script, self.which = part
+        elements = solution.layout.elements[number][self.which]
         self.address = solution.parts.element.address(elements)
         self.now = np.zeros(elements.size, dtype=np.int64)
         self.begun = self.now
@@ -152,7 +157,7 @@ class _CodeEvents:
         return self._row(op.row, start, last + max(1, completion))
 
     def _units(self, k: int) -> Ints:
-        return units_of(self.solution.layout, self.number, self.script, k)
+        return units_of(self.solution.layout, self.number, self.script, k)[self.which]
 
     def _row(self, row: int, start: Ints, end: Ints) -> Ints:
         block = np.empty((self.now.size, at.V_WIDTH), dtype=np.int64)

@@ -5,7 +5,7 @@ The result is the same either way; the certificate says which engine found it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,8 @@ from tilewright.simulator.trace import RunResult
 ROOMS = (4, 16, 64)
 """Segments per unit: the first that is enough is taken."""
 MOST_SEGMENTS = 1 << 26
+Timeline = bool | Collection[tuple[int, int]]
+"""All elements' operations, none, or those of the elements (row, column) listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,13 @@ class FastResult:
 
     result: RunResult
     certificate: Certificate
+
+    @property
+    def engine(self) -> str:
+        """Name the engine that ran, and why if it is the reference."""
+        if self.certificate.granted:
+            return "fast, with certificate"
+        return f"reference ({self.certificate.reason})"
 
 
 class FastMachine:
@@ -103,7 +112,7 @@ class FastMachine:
         *,
         memory: Mapping[str, MemoryInput] | None = None,
         edges: Mapping[str, npt.ArrayLike] | None = None,
-        timeline: bool = False,
+        timeline: Timeline = False,
     ) -> FastResult:
         """Run as `Machine.run` does, with the same result and the same errors."""
         if self._solution is not None:
@@ -122,7 +131,7 @@ def run_fast(
     profile: Profile,
     memory: Mapping[str, MemoryInput] | None = None,
     edges: Mapping[str, npt.ArrayLike] | None = None,
-    timeline: bool = False,
+    timeline: Timeline = False,
 ) -> FastResult:
     """Run a program once, by the fast engine if it can vouch for the result.
 
@@ -179,7 +188,7 @@ def _result(
     machine: Machine,
     solution: Solution,
     given: tuple[Mapping[str, MemoryInput] | None, Mapping[str, npt.ArrayLike] | None],
-    timeline: bool,
+    timeline: Timeline,
 ) -> RunResult:
     """Find the values and return the run's result. Raises NotCovered."""
     flow = _values(machine, solution, given)
@@ -193,13 +202,28 @@ def _result(
     fill_store(solution, flow, came, cycles)
     store[at.S_EVENTS] = 0
     if timeline:
-        rows = events(solution, store, _scripts(machine, every=True))
+        rows = _timeline(machine, solution, store, timeline)
         store = np.concatenate([store, rows.ravel()])
         store[at.S_EVENTS] = rows.shape[0]
     outcome = Outcome(
         machine.program, machine._layouts, machine._network, store, flow.memory, machine._parts
     )
-    return collect_result(outcome, machine._buffers)
+    return collect_result(outcome, machine._buffers, timeline)
+
+
+def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Timeline) -> at.Table:
+    """Return the timeline's rows of the elements shown; only their codes are walked again."""
+    codes = machine.program.placement.ravel()
+    chosen = np.arange(codes.size)
+    if not isinstance(shown, bool):
+        width = machine.program.width
+        chosen = np.array(sorted({row * width + column for row, column in shown}), dtype=np.int64)
+    code = Code(machine._store, machine._parts)
+    scripts = {
+        number: ScriptWalker(code, machine._parts, machine._layouts[number], every=True).walk()
+        for number in sorted(set(codes[chosen].tolist()))
+    }
+    return events(solution, store, scripts, chosen)
 
 
 def _values(

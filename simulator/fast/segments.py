@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.jit import kernel, whole
+from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
 
 Ints = npt.NDArray[np.int64]
 NEVER: Final = -(1 << 60)
@@ -45,7 +45,7 @@ def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
     return n + 1
 
 
-@kernel
+@inner_kernel
 def append_never(out: Ints, n: int, m: int) -> int:
     """Append unknown times. The casts spare the compiler variants for literal numbers."""
     return append(out, n, whole(NEVER), whole(0), m)
@@ -69,7 +69,7 @@ def append_slice(out: Ints, n: int, source: Ints, span: tuple[int, int, int, int
     return n
 
 
-@kernel
+@inner_kernel
 def upper_piece(out: Ints, n: int, lines: tuple[int, int, int, int], k: int) -> int:
     """Append the maximum of two lines (t, r) on k points."""
     ta, ra, tb, rb = lines
@@ -153,7 +153,7 @@ def same(a: Ints, b: Ints, counts: tuple[int, int]) -> bool:
     return i == na and j == nb
 
 
-@kernel
+@inner_kernel
 def line_meets(a: Ints, i: int, b: Ints, j: int) -> bool:
     """Return whether two segments have a time in common."""
     low = max(a[i, T], b[j, T])

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.simulator.engine.layout import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import kernel, whole
+from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -64,7 +64,7 @@ class Times(NamedTuple):
     """(4, room, 3)."""
 
 
-@kernel
+@inner_kernel
 def last_time(times: Times, u: int) -> Word:
     """Return the time of a known unit's last word."""
     last = times.pieces[u] - 1
@@ -72,7 +72,7 @@ def last_time(times: Times, u: int) -> Word:
     return row[T] + row[R] * (row[M] - 1)
 
 
-@kernel
+@inner_kernel
 def find_entry(graph: Graph, port: int, index: int) -> Word:
     """Return the entry of a port that holds an index."""
     low = graph.port[port, at.P_AT]
@@ -119,7 +119,7 @@ def gather(
     return n
 
 
-@kernel
+@inner_kernel
 def start_of(graph: Graph, times: Times, u: int) -> int:
     """Return a unit's dispatch, NEVER if what it refers to is not known."""
     row = graph.unit[u]
@@ -146,7 +146,7 @@ def start_of(graph: Graph, times: Times, u: int) -> int:
     return found
 
 
-@kernel
+@inner_kernel
 def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> int:
     """Write the cycles from which a channel has space for each of a unit's words."""
     row, channel = graph.unit[u], graph.port[child]
@@ -154,7 +154,7 @@ def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> 
     return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), whole(0))
 
 
-@kernel
+@inner_kernel
 def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
     """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
     row, work = graph.unit[u], times.work
@@ -190,7 +190,7 @@ def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
     return paced(work[3], work[here], n, row[at.U_GAP], start)
 
 
-@kernel
+@inner_kernel
 def enqueue(times: Times, u: int) -> None:
     """Put a unit at the end of the worklist, once."""
     if times.queued[u] == 1:
@@ -201,7 +201,7 @@ def enqueue(times: Times, u: int) -> None:
     times.queue[-1] = tail + 1 if tail + 2 < times.queue.size - 1 else 0
 
 
-@kernel
+@inner_kernel
 def exceeds(times: Times, u: int, other: int, span: tuple[int, int, int, int]) -> bool:
     """Return whether u's times (from index `a` on, shifted) are above another's (from `b` on)."""
     a, b, size, shift = span
@@ -230,7 +230,7 @@ def exceeds(times: Times, u: int, other: int, span: tuple[int, int, int, int]) -
     return False
 
 
-@kernel
+@inner_kernel
 def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
     """Evaluate the units again that a unit's new times hold back."""
     row = graph.unit[u]
@@ -257,7 +257,7 @@ def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
         e += 1
 
 
-@kernel
+@inner_kernel
 def wake_followers(graph: Graph, times: Times, u: int) -> None:
     """Evaluate the units again that take a unit's words or start after it."""
     row = graph.unit[u]
@@ -283,7 +283,7 @@ def wake_followers(graph: Graph, times: Times, u: int) -> None:
             e += 1
 
 
-@kernel
+@inner_kernel
 def update(graph: Graph, times: Times, u: int) -> int:
     """Evaluate a unit; if its times changed, wake who depends on them. Return False if full."""
     start = start_of(graph, times, u)

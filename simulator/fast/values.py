@@ -25,7 +25,7 @@ from tilewright.simulator.engine.datapath import (
 from tilewright.simulator.engine.task import load_operands
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
-from tilewright.simulator.fast.jit import kernel, whole
+from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
 from tilewright.simulator.store import Parts
@@ -52,14 +52,14 @@ class Flow(NamedTuple):
     """Address of the first FIFO."""
 
 
-@kernel
+@inner_kernel
 def fifo_of(flow: Flow, thread: int, which: int) -> at.Word:
     """Return the FIFO of a thread's operand."""
     queue = flow.store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
     return (queue - flow.fifo) // at.F_WIDTH
 
 
-@kernel
+@inner_kernel
 def lacking(flow: Flow, e: int, op: int) -> at.Word:
     """Return the stream that lacks words for an operation, or NOBODY."""
     for which in range(1, 3):
@@ -74,7 +74,7 @@ def lacking(flow: Flow, e: int, op: int) -> at.Word:
     return NOBODY
 
 
-@kernel
+@inner_kernel
 def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
     """Return (operand row or -1, address of its position, place in `data` or -1) of a source."""
     op = flow.store[thread + at.T_OP]
@@ -88,7 +88,7 @@ def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
     return row, place, flow.stream[flow.stream[f, S_ROOT], S_BASE] + taken
 
 
-@kernel
+@inner_kernel
 def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) -> at.Word:
     """Return a source's value number i."""
     row, place, data = source
@@ -101,7 +101,7 @@ def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) ->
     return bits
 
 
-@kernel
+@inner_kernel
 def do_stream(flow: Flow, thread: int) -> int:
     """Do a whole operation one by one; return the stream that it sent on, or NOBODY."""
     store = flow.store
@@ -131,7 +131,7 @@ def do_stream(flow: Flow, thread: int) -> int:
     return root
 
 
-@kernel
+@inner_kernel
 def wake(flow: Flow, root: int, top: int) -> int:
     """Put the elements that wait for a stream on the stack; return its new height."""
     i = flow.stream[root, S_WAITING]
@@ -143,7 +143,7 @@ def wake(flow: Flow, root: int, top: int) -> int:
     return top
 
 
-@kernel
+@inner_kernel
 def next_task(flow: Flow, i: int) -> bool:
     """Let an element begin its next task."""
     row = flow.element[i]
@@ -156,7 +156,7 @@ def next_task(flow: Flow, i: int) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def is_flat(store: at.Table, op: int) -> bool:
     """Return whether all operands are memory vectors of one dimension."""
     if store[op + at.O_FABRIC] == 1:
@@ -168,7 +168,7 @@ def is_flat(store: at.Table, op: int) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
     """Do an operation; return the stack's height, or -1 if the element has to wait."""
     store = flow.store
@@ -190,7 +190,7 @@ def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
     return wake(flow, root, top) if root >= 0 else top
 
 
-@kernel
+@inner_kernel
 def after_control(store: at.Table, e: int, pc: int) -> at.Word:
     """Do an instruction on counters; return the next one's address.
 
@@ -213,7 +213,7 @@ def after_control(store: at.Table, e: int, pc: int) -> at.Word:
     return pc + at.I_WIDTH
 
 
-@kernel
+@inner_kernel
 def run_element(flow: Flow, i: int, top: int) -> int:
     """Run an element until it lacks words or is done; return the stack's height."""
     store = flow.store

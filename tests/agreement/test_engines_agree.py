@@ -5,6 +5,7 @@ bit by bit. Beside that, the share of programs that get a certificate must not s
 """
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tilewright.simulator.cost_model import (
     random_operands,
     resident_shares,
 )
+from tilewright.simulator.errors import MachineError
 from tilewright.simulator.examples import chain_reduce, relay, two_phase_reduce
 from tilewright.simulator.fast.run import FastMachine, FastResult, run_fast
 from tilewright.simulator.lowering.lower import lower
@@ -51,6 +53,24 @@ def lowered(found: Candidate, seed: int) -> tuple[Case, Profile]:
 @given(candidates(), st.integers(0, 9))
 def test_candidates(found: Candidate, seed: int) -> None:
     both(*lowered(found, seed))
+
+
+@settings(max_examples=40, deadline=None)
+@given(candidates(), st.integers(0, 9))
+def test_scores(found: Candidate, shown: int) -> None:
+    """A score does not depend on the engine, but for its name."""
+    model = SimulatedCostModel(shown_elements=shown)
+    mine = model.score(found)
+    theirs = replace(model, engine="reference").score(found)
+    assert theirs.engine.startswith("reference")
+    for name in ("element_cycles", "link_words", "element_macs", "timeline"):
+        assert np.array_equal(getattr(mine.trace, name), getattr(theirs.trace, name)), name
+    assert replace(mine, engine="", trace=theirs.trace) == replace(theirs, engine="")
+
+
+def test_unknown_engine() -> None:
+    with pytest.raises(MachineError, match="no such engine"):
+        SimulatedCostModel(engine="slow").score(None)  # type: ignore[arg-type]
 
 
 @settings(max_examples=250, deadline=None)

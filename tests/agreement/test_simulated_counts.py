@@ -91,7 +91,7 @@ CASES = {
 
 
 def run(found: Candidate, operands: dict[str, np.ndarray]) -> RunResult:
-    return execute(lower(found), SimulatedCostModel().profile(found), operands)
+    return execute(lower(found), SimulatedCostModel().profile(found), operands).result
 
 
 @pytest.mark.parametrize("name", CASES)

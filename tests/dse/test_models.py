@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tilewright.dse.evaluators import METRICS
 from tilewright.dse.shipped import studies_folder
 from tilewright.dse.simulated import SimulatedEvaluator
 from tilewright.dse.study import Source
+from tilewright.simulator import cost_model
 
 ARCH = """\
 arch:
@@ -243,6 +245,31 @@ def test_the_shipped_grid_study_in_small(tmp_path, monkeypatch):
     assert {event["ph"] for event in events} == {"M", "X"}
     assert run("simulate", "1", "--trial", "99").exit_code == 2
     _check_changed_knobs(best)
+
+
+ENGINE = re.compile(rb'"engine": "[^"]*"')
+
+
+def test_a_study_by_either_engine(tmp_path, monkeypatch):
+    """Records, front and design details are the same bytes, but for the name of the engine."""
+    monkeypatch.chdir(tmp_path)
+    small = ["--trials", "6", "--set", "SCALE=64", "--set", "TOKENS=2", "--workers", "1"]
+    for name in ("fast", "reference"):
+        done = run("study", "run", "wafer_matvec", *small, "--out", name)
+        assert done.exit_code == 0, done.output
+        monkeypatch.setitem(cost_model.RUNNERS, "fast", cost_model.execute_by_reference)
+    mine, theirs = (files_of(tmp_path / name) for name in ("fast", "reference"))
+    engines = [set(ENGINE.findall(b"".join(found.values()))) for found in (mine, theirs)]
+    assert b'"engine": "fast, with certificate"' in engines[0]
+    assert engines[1] == {b'"engine": "reference (asked for)"'}
+    assert {name: ENGINE.sub(b"", text) for name, text in mine.items()} == {
+        name: ENGINE.sub(b"", text) for name, text in theirs.items()
+    }
+
+
+def files_of(folder):
+    names = [folder / "trials.jsonl", folder / "front.json", *(folder / "details").iterdir()]
+    return {path.name: path.read_bytes() for path in names}
 
 
 def _check_changed_knobs(best):
