@@ -34,6 +34,8 @@ def _numeric(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function of numbers: check the types, leave errors of the domain to the caller."""
 
     def apply(_: Steps, *values: Any) -> Any:
+        if len(values) == 1 and isinstance(values[0], Algebra):
+            return values[0].function(function.__name__)
         for value in values:
             if not is_number(value):
                 raise EvaluationError(f"{function.__name__}() takes numbers, not {describe(value)}")
@@ -64,6 +66,10 @@ def _larger(left: Any, right: Any) -> Any:
 
 
 def _smaller(left: Any, right: Any) -> Any:
+    if isinstance(left, Algebra):
+        return left.minimum(right)
+    if isinstance(right, Algebra):
+        return right.minimum(left)
     return right if _before("min", right, left) else left
 
 
@@ -201,6 +207,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "list": _listed,
     "log": _numeric(math.log),
     "log10": _numeric(math.log10),
+    "log1p": _numeric(math.log1p),
     "log2": _numeric(math.log2),
     "max": _extreme("max", _larger),
     "min": _extreme("min", _smaller),

@@ -75,6 +75,20 @@ class Algebra:
         """What max() of this and `other` is."""
         raise EvaluationError(f"max() does not compare {self.described_as} and {describe(other)}")
 
+    def minimum(self, other: object) -> object:
+        """What min() of this and `other` is."""
+        raise EvaluationError(f"min() does not compare {self.described_as} and {describe(other)}")
+
+    def power(self, exponent: object) -> object:
+        """What this ** `exponent` is."""
+        raise EvaluationError(
+            f"** does not apply to {describe(self)} and {describe(exponent)}"
+        )
+
+    def function(self, name: str) -> object:
+        """What a function of numbers, such as sqrt(), gives for this."""
+        raise EvaluationError(f"{name}() takes numbers, not {describe(self)}")
+
 
 def items_of(values: object) -> Iterable[Any]:
     if isinstance(values, Algebra):
@@ -127,6 +141,8 @@ def _arithmetic(symbol: str, function: Callable[[Any, Any], Any]) -> Callable[[A
 
 
 def _power(left: Any, right: Any) -> Any:
+    if isinstance(left, Algebra):
+        return left.power(right)
     if not is_number(left) or not is_number(right):
         raise EvaluationError(f"** does not apply to {describe(left)} and {describe(right)}")
     exact = isinstance(left, int | Fraction) and isinstance(right, int)

@@ -195,7 +195,7 @@ class DynamicSearch:
             second = latency if self._kind == ENERGY else energy
             if self._improves(value, second):
                 program = node.ends[0]
-                tiles = self._trace(program, path, first + index)
+                tiles = trace(self._engine, program, path, first + index)
                 self._found = Found(energy, latency, value, second, program, tiles)
                 self._limit = min(self._limit, value)
 
@@ -211,20 +211,23 @@ class DynamicSearch:
             return second < self._found.second * (1 - TIE)
         return value < self._found.value
 
-    def _trace(self, program: Program, path: list[Table], label: int) -> tuple[Tile, ...]:
-        """Follow the origins of a label down the path; return the tile below each slot."""
-        below: dict[int, Tile] = {}
-        for number, before, after in _steps_down(program, path):
-            label = int(after.origin[label, 0])
-            state = int(np.searchsorted(before.start, label, side="right")) - 1
-            if number is not None:
-                below[number] = tuple(self._engine.lattice.tiles[state].tolist())
-        tile = self._engine.lattice.bounds
-        tiles: list[Tile] = []
-        for index in range(len(program.skeleton)):
-            tile = below.get(index, tile)
-            tiles.append(tile)
-        return tuple(tiles)
+
+def trace(
+    engine: Engine, program: Program, path: list[Table], label: int
+) -> tuple[Tile, ...]:
+    """Follow the origins of a label down the path; return the tile below each slot."""
+    below: dict[int, Tile] = {}
+    for number, before, after in _steps_down(program, path):
+        label = int(after.origin[label, 0])
+        state = int(np.searchsorted(before.start, label, side="right")) - 1
+        if number is not None:
+            below[number] = tuple(engine.lattice.tiles[state].tolist())
+    tile = engine.lattice.bounds
+    tiles: list[Tile] = []
+    for index in range(len(program.skeleton)):
+        tile = below.get(index, tile)
+        tiles.append(tile)
+    return tuple(tiles)
 
 
 def _steps_down(program: Program, path: list[Table]) -> Iterator[tuple[int | None, Table, Table]]:

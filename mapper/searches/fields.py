@@ -40,9 +40,13 @@ class Fields:
         return self.lanes + 1 + len(self.gates)
 
 
-def fields(frame: Frame, leaks: bool) -> Fields:
-    """Lay out the label of `frame`; `leaks`: leakage counts, so gated lanes matter."""
-    finite = [c.name for c in frame.components if isinstance(c, Memory) and c.size < inf]
+def fields(frame: Frame, leaks: bool, tracked: frozenset[str] = frozenset()) -> Fields:
+    """Lay out the label of `frame`; `leaks`: leakage counts, so gated lanes matter.
+
+    `tracked`: memories whose room matters even if it is without limit.
+    """
+    memories = [c for c in frame.components if isinstance(c, Memory)]
+    finite = [c.name for c in memories if c.size < inf or c.name in tracked]
     room = {name: 1 + i for i, name in enumerate(finite)}
     lanes = 1 + len(room)
     gated = [

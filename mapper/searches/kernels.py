@@ -9,6 +9,10 @@ returns the new table with, per label, the index of the label it came from.
 lane field, most energy): a label is dropped when the objective cannot come out at or below the
 limit, or the energy at or below the most that is of interest, given the least energy `rest[s]`
 still to be paid and the most lanes `gain[s]` still to be multiplied.
+
+Kind FRONT has no limit but corners; behind the eight numbers stand their count, the count of room
+fields, these fields, and per corner (energy, latency, room …), by energy: a label is dropped when
+it cannot come out below one of its corner's numbers, for some corner.
 """
 
 from __future__ import annotations
@@ -21,7 +25,27 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-ENERGY, LATENCY, EDP = 0.0, 1.0, 2.0
+ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
+
+
+@njit(cache=True, error_model="numpy")
+def _behind(label: Floats, row: int, energy: float, latency: float, bound: Floats) -> Any:
+    """Tell whether a label is at or above some corner in everything."""
+    rooms = int(bound[9])
+    place = 10 + rooms
+    for _ in range(int(bound[8])):
+        if bound[place] > energy:
+            return False
+        if bound[place + 1] <= latency:
+            worse = True
+            for i in range(rooms):
+                if bound[place + 2 + i] > label[row, int(bound[10 + i])]:
+                    worse = False
+                    break
+            if worse:
+                return True
+        place += 2 + rooms
+    return False
 
 
 @njit(cache=True, error_model="numpy")
@@ -43,6 +67,8 @@ def _hopeless(label: Floats, row: int, view: tuple[float, float], bound: Floats)
         return energy > bound[1]
     if bound[0] == 1.0:
         return latency > bound[1]
+    if bound[0] == 3.0:
+        return _behind(label, row, energy, latency, bound)
     return energy * latency > bound[1]
 
 

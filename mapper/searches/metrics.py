@@ -86,10 +86,13 @@ class Metrics:
         moved = 0.0 if self._frame.einsum.is_copy else steps
         return compute.latency({**calls, "compute": moved * float(compute.actions_scale)})
 
+    def compute_latency(self, lanes: float) -> float:
+        """Return the seconds of the Compute with so many busy lanes."""
+        return self._compute_latency(self._frame.einsum.operations / lanes)
+
     def latency(self, label: Floats) -> float:
         """Return the seconds of a label: the slowest component (accelforge.md §2.6)."""
-        lanes = -float(label[self._fields.lanes])
-        worst = self._compute_latency(self._frame.einsum.operations / lanes)
+        worst = self.compute_latency(-float(label[self._fields.lanes]))
         for level, component in self._timed:
             worst = max(worst, self._component_latency(level, component, label))
         return worst

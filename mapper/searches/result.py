@@ -20,7 +20,7 @@ class Certificate:
     """
 
     kind: Literal["optimal", "bounded"]
-    objective: Objective
+    objective: str
     value: float
     lower_bound: float
     scope: str
@@ -107,10 +107,40 @@ class ScoredMapping:
 
 
 @dataclass(frozen=True, slots=True)
+class FrontProof:
+    """What is proven about a front over `metrics`, among the mappings in `scope`.
+
+    Every mapping in `scope` with at most `energy` joule is matched in all metrics, to 1e-9
+    relative, by one of the front; inf: it is the whole Pareto set.
+    """
+
+    metrics: tuple[str, ...]
+    energy: float
+    scope: str
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether nothing is missing."""
+        return self.energy == float("inf")
+
+    def __str__(self) -> str:
+        over = ", ".join(self.metrics)
+        if self.whole:
+            return f"the whole Pareto set over {over} among {self.scope}"
+        if self.energy > 0:
+            return (
+                f"the Pareto set over {over} up to an energy of {self.energy:g} J, and some points"
+                f" above it, among {self.scope}"
+            )
+        return f"some points near the Pareto set over {over} among {self.scope}"
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The best mapping, and how good it is proven to be.
 
-    `front`: mappings found that no other one beats in the metrics asked for. `on_chip`: tensors
+    `front`: the Pareto set over the metrics asked for, of which `front_proof` tells how much is
+    proven; the best mapping alone if none was asked for. `on_chip`: tensors
     that Einsums exchange without the outermost memory, in order of first use. `notes`: what else
     there is to know, e.g. why fused mappings were not searched.
     """
@@ -121,6 +151,7 @@ class SearchResult:
     statistics: Statistics
     on_chip: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    front_proof: FrontProof | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,22 +47,26 @@ class Solver:
 
         InfeasibleMapping, with the reason in numbers, if it fits on none.
         """
-        results = [(space, self._find(key, space, goal)) for key, space in self._all(einsum)]
+        results = [(space, self._find(key, space, goal)) for key, space in self.spaces(einsum)]
         feasible = [(space, result.best) for space, result in results if result.best is not None]
         proven = all(result.proven for _, result in results)
         if not feasible:
-            raise self._no_mapping(einsum, proven)
+            raise self.no_mapping(einsum, proven)
         space, best = min(
             feasible, key=lambda pair: (pair[1].value(goal), pair[1].value(goal.second))
         )
         return Solved(space, best, min(result.lower_bound for _, result in results), proven)
 
-    def _all(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
+    def spaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
+        """Return the mapspace of each Compute that can do `einsum`, with a key.
+
+        Equal keys: the problems differ in names only; None compares with nothing.
+        """
         if einsum.name not in self._spaces:
             backed = self._backed(einsum)
             flats = flatten(self.arch, self.workload.scope(einsum))
             if not flats:
-                raise self._no_mapping(einsum, proven=True)
+                raise self.no_mapping(einsum, proven=True)
             spaces = [Mapspace(einsum, flat, self.conventions, backed) for flat in flats]
             alone = len(self.workload.einsums) == 1
             self._spaces[einsum.name] = [
@@ -73,7 +77,7 @@ class Solver:
     def _backed(self, einsum: Einsum) -> frozenset[str]:
         return frozenset(einsum.tensors) & shared_tensors(self.workload)
 
-    def _no_mapping(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
+    def no_mapping(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
         """Return the error for an Einsum without a mapping; the explanation takes a while."""
         if not proven:
             return InfeasibleMapping(

@@ -1,0 +1,1 @@
+"""Pareto sets and objective expressions: every mapping that no other one beats."""

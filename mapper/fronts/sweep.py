@@ -1,0 +1,142 @@
+"""Pass all labels of a tree of programs that a target may be interested in.
+
+The dynamic program of lattice-dp.md §1 with the Pareto sets of labels. Twice: first labels count
+as equal when they agree in energy, room and lanes, because the slowest component is mostly the
+Compute or a memory whose every value must move; only if a label's bound then promises more than
+what was found, once more with the calls of every slow component (lattice-dp.md §1, steps 2-4).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from tilewright.arch.components import Compute
+from tilewright.arch.latency import LinearLatency
+from tilewright.mapper.fronts.targets import Candidate, Target
+from tilewright.mapper.searches.dynamic import MAX_LABELS, trace
+from tilewright.mapper.searches.kernels import ENERGY, FRONT, LATENCY, Floats
+from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.tables import Engine, Table
+from tilewright.mapper.searches.trie import Node, look_ahead
+
+
+class OutOfBudget(Exception):  # noqa: N818 - control flow inside this package
+    """Time or memory is used up."""
+
+
+class Sweep:
+    """Sweeps one tree of programs; `rooms`: the fields of the memories that rows tell of."""
+
+    def __init__(
+        self, engine: Engine, metrics: Metrics, rooms: tuple[int, ...], deadline: float
+    ) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._rooms = list(rooms)
+        self._deadline = deadline
+        self._most_energy = np.inf
+        self.labels = 0
+
+    def run(self, root: Node, target: Target, most_energy: float = np.inf) -> None:
+        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+
+        `most_energy`: mappings above it need not be found (they may be).
+        """
+        self._most_energy = most_energy
+        if root.before is None:
+            look_ahead(root, self._engine)
+        fields = self._engine.fields
+        floors = self._pass(root, target, fields.n_classes)
+        if fields.calls and target.hopeful(floors).any():
+            self._pass(root, target, fields.width)
+
+    def _pass(self, root: Node, target: Target, nd: int) -> Floats:
+        """Return the bounds of the labels that were of interest when they arrived."""
+        floors: list[Floats] = [np.zeros((0, 2 + len(self._rooms)))]
+        self._visit(root, (target, nd, floors), [self._engine.initial()])
+        return np.concatenate(floors)
+
+    def _visit(
+        self, node: Node, how: tuple[Target, int, list[Floats]], path: list[Table]
+    ) -> None:
+        target, nd, floors = how
+        if node.ends and path[-1].label.shape[0]:
+            floors.append(self._arrive(node, target, path))
+        for child in node.children.values():
+            following = self._step(child, target, path[-1], nd)
+            if following.label.shape[0]:
+                self._visit(child, how, [*path, following])
+
+    def _step(self, child: Node, target: Target, table: Table, nd: int) -> Table:
+        if time.monotonic() > self._deadline:
+            raise OutOfBudget
+        assert child.operation is not None
+        assert child.before is not None
+        assert child.after is not None
+        views = (child.before, child.after, self._bound(target.corners()))
+        result = self._engine.apply(child.operation, table, nd, views)
+        self.labels += result.label.shape[0]
+        if result.label.shape[0] > MAX_LABELS:
+            raise OutOfBudget
+        return result
+
+    def _bound(self, corners: Floats) -> Floats:
+        ordered = corners[np.argsort(corners[:, 0], kind="stable")] if corners.size else corners
+        head = self._metrics.bound(FRONT, np.inf, self._most_energy)
+        sizes = [float(len(ordered)), float(len(self._rooms)), *map(float, self._rooms)]
+        return np.concatenate([head, sizes, ordered.ravel()])
+
+    def _arrive(self, node: Node, target: Target, path: list[Table]) -> Floats:
+        first = int(path[-1].start[-2])
+        labels = path[-1].label[first:]
+        bounds = [self._metrics.floor(labels, kind) for kind in (ENERGY, LATENCY)]
+        floors = np.column_stack([*bounds, labels[:, self._rooms]])
+        places = np.flatnonzero(target.hopeful(floors))
+        if not len(places):
+            return floors[:0]
+        rows = self._rows(labels[places])
+        wanted = target.wanted(rows)
+        tiles = [
+            trace(self._engine, node.ends[0], path, first + int(places[i])) for i in wanted
+        ]
+        pairs = zip(wanted, tiles, strict=True)
+        target.offer([Candidate(tuple(rows[i].tolist()), node.ends[0], t) for i, t in pairs])
+        return np.asarray(floors[places])
+
+    def _rows(self, labels: Floats) -> Floats:
+        """Return the exact (energy, latency, room …) of complete labels."""
+        latency = self._latencies(labels)
+        if self._engine.fields.gates:
+            pairs = zip(labels, latency.tolist(), strict=True)
+            energy = np.array([self._metrics.energy(label, late) for label, late in pairs])
+        else:
+            energy = labels[:, 0] + (self._metrics.steady_watts - self._metrics.price) * latency
+        return np.column_stack([energy, latency, labels[:, self._rooms]])
+
+    def _latencies(self, labels: Floats) -> Floats:
+        frame, calls = self._engine.frame, self._engine.fields.calls
+        timed = [
+            (level, c.latency)
+            for level, c in enumerate(frame.components)
+            if c.latency is not None and not isinstance(c, Compute)
+        ]
+        if not all(isinstance(rule, LinearLatency) for _, rule in timed):
+            return np.array([self._metrics.latency(label) for label in labels])
+        worst = self._compute_latencies(labels)
+        for level, rule in timed:
+            assert isinstance(rule, LinearLatency)
+            for piece in rule.pieces:
+                total = np.full(len(labels), piece.constant)
+                for name, seconds in piece.terms:
+                    if (level, name) in calls:
+                        total += seconds * labels[:, calls[level, name]]
+                worst = np.maximum(worst, total)
+        return worst
+
+    def _compute_latencies(self, labels: Floats) -> Floats:
+        """Return the time of the Compute: it depends on the lanes alone, of which few differ."""
+        lanes, places = np.unique(labels[:, self._engine.fields.lanes], return_inverse=True)
+        alone = np.array([self._metrics.compute_latency(-one) for one in lanes.tolist()])
+        return np.asarray(alone[places])
