@@ -81,9 +81,7 @@ class Algebra:
 
     def power(self, exponent: object) -> object:
         """What this ** `exponent` is."""
-        raise EvaluationError(
-            f"** does not apply to {describe(self)} and {describe(exponent)}"
-        )
+        raise EvaluationError(f"** does not apply to {describe(self)} and {describe(exponent)}")
 
     def function(self, name: str) -> object:
         """What a function of numbers, such as sqrt(), gives for this."""

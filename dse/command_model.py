@@ -75,10 +75,12 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
 def search_options() -> Callable[[F], F]:
     """Return the options that go to the search as they are."""
     options = (
-        click.option("--objective", default="energy", show_default=True, metavar="METRIC",
-                     help="What to minimize: energy, latency, or edp (energy × latency)."),
-        click.option("--front", default="energy,latency", show_default=True, metavar="METRICS",
-                     callback=_metrics, help="Metrics of the Pareto set in the JSON document."),
+        click.option("--objective", default="energy", show_default=True, metavar="FORMULA",
+                     help="What to minimize: energy, latency, edp (energy × latency), or a formula"
+                     " of these, e.g. 'energy * latency**2' or 'edp * usage.GlobalBuffer'."),
+        click.option("--front", default="", metavar="METRICS", callback=_metrics,
+                     help="Find the whole Pareto set over these: energy, latency, edp, usage (bits"
+                     " used of every finite memory), usage.MEMORY; separated by commas."),
         click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only."),
         click.option("--no-fusion", "fusion", is_flag=True, flag_value=False, default=True,
                      help="Map every Einsum alone, shared tensors in the outermost memory."),

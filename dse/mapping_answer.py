@@ -46,13 +46,47 @@ class MappingAnswer:
                 "scope": proof.scope,
             },
             "mapping": self.mapping_file(),
-            "front": [_point(one) for one in self.result.front],
+            "front": [self._point(one) for one in self.result.front],
+            "front_proof": self._front_proof(),
             "on_chip": list(self.result.on_chip),
             "notes": list(self.result.notes),
             "seconds": round(self.seconds, 6),
             "templates": self.result.statistics.templates,
             "states": self.result.statistics.states,
         }
+
+    def _metrics(self) -> tuple[str, ...]:
+        proof = self.result.front_proof
+        return ("energy", "latency") if proof is None else proof.metrics
+
+    def _point(self, one: ScoredMapping) -> dict[str, Any]:
+        values = {name: one.score.metric(name) for name in self._metrics()}
+        return {**values, "mapping": _text(one.mapping)}
+
+    def _front_proof(self) -> dict[str, Any] | None:
+        proof = self.result.front_proof
+        if proof is None:
+            return None
+        return {
+            "metrics": list(proof.metrics),
+            "whole": proof.whole,
+            "proven_up_to_energy": proof.energy if math.isfinite(proof.energy) else None,
+            "scope": proof.scope,
+        }
+
+    def _front_table(self) -> list[str]:
+        """Return the front as a table: one line per point."""
+        proof = self.result.front_proof
+        if proof is None:
+            return []
+        rows = [[*proof.metrics]]
+        rows += [
+            [_shown(one.score.metric(name), name) for name in proof.metrics]
+            for one in self.result.front
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(proof.metrics))]
+        table = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+        return ["", *table, f"{len(self.result.front)} mappings: {proof}"]
 
     def text(self) -> str:
         """Return the answer for the terminal."""
@@ -69,6 +103,7 @@ class MappingAnswer:
                 f"best found; a lower bound of {self.objective} is "
                 f"{quantity(proof.lower_bound, self.objective)} (gap {100 * proof.gap:.2g} %)"
             )
+        lines += self._front_table()
         lines += [f"note: {note}" for note in self.result.notes]
         lines.append(f"searched in {self.seconds:.3g} s")
         return "\n".join(lines)
@@ -89,6 +124,5 @@ def _text(mapping: LoopNest) -> str:
     return dump_mapping(mapping)
 
 
-def _point(one: ScoredMapping) -> dict[str, Any]:
-    score = one.score
-    return {"energy": score.energy, "latency": score.latency, "mapping": _text(one.mapping)}
+def _shown(value: float, metric: str) -> str:
+    return f"{value:.0f} bit" if metric.startswith("usage.") else quantity(value, metric)

@@ -46,6 +46,11 @@ class Score:
         """Energy times latency, joule second."""
         return self.energy * self.latency
 
+    def metric(self, name: str) -> float:
+        """Return energy, latency, edp, …, or the bits used of a memory as "usage.MEMORY"."""
+        memory = name.removeprefix("usage.")
+        return float(getattr(self, name) if memory == name else self.capacity.get(memory, 0))
+
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON; `exact` holds the fractions that no JSON number can."""
         return {

@@ -27,7 +27,6 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import InternalError
-from tilewright.mapper.searches.front import front_of
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.options import Request, SearchOptions, request_of
@@ -83,8 +82,7 @@ def solve_fused(request: Request) -> SearchResult:
     )
     certificate = _certificate(goal, score, graph, scope_of(boundaries, plan.room, conventions))
     found = ScoredMapping(mapping, score)
-    front = front_of(request, [found])
-    return SearchResult(found, front, certificate, statistics, on_chip_in(graph, best))
+    return SearchResult(found, (found,), certificate, statistics, on_chip_in(graph, best))
 
 
 @contextmanager

@@ -78,14 +78,14 @@ def formula_of(text: str, memories: Iterable[str]) -> Formula:
         result = compile_expression(text)(names)
     except UnknownNameError as error:
         instead = error.instead if "mean" in (error.instead or "") else ", ".join(names)
-        raise ObjectiveError(f"the objective: {error.what}", value=text, instead=instead) from None
+        raise ObjectiveError(
+            f"unknown objective: {error.what}", value=text, instead=instead
+        ) from None
     except ExpressionError as error:
         what, instead = f"the objective cannot be used: {error.what}", error.instead
         raise ObjectiveError(what, value=text, instead=instead or _ALLOWED) from None
     if not isinstance(result, Rising) or not result.uses:
-        raise ObjectiveError(
-            "the objective depends on no metric", value=text, instead=_ALLOWED
-        )
+        raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
     return Formula(text, tuple(n for n in known if _usage(n) in result.uses), result.code)
 
 
@@ -122,11 +122,12 @@ class Rising(Algebra):
         _fall("dividing by a metric makes the objective fall where that metric grows")
 
     def __sub__(self, other: object) -> Rising:
-        if is_number(other) and other <= 0:  # type: ignore[operator]  # a number
-            return self + -other  # type: ignore[operator]  # a number
-        if is_number(other):
+        if isinstance(other, Rising):
+            _fall("subtracting a metric makes the objective fall where that metric grows")
+        number = _number(other, "-")
+        if number > 0:
             _fall("subtracting a number may make the objective negative; it changes no order")
-        _fall("subtracting a metric makes the objective fall where that metric grows")
+        return self + -number
 
     def __rsub__(self, other: object) -> NoReturn:
         del other
@@ -155,7 +156,8 @@ class Rising(Algebra):
     def function(self, name: str) -> Rising:
         if name in _LOGARITHMS:
             raise EvaluationError(
-                f"{name}() may be negative", "log1p(...), or the product that it is the logarithm of"
+                f"{name}() may be negative",
+                "log1p(...), or the product that it is the logarithm of",
             )
         if name in ("abs", "fabs", "float"):
             return self

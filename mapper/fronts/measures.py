@@ -42,7 +42,9 @@ class Measures:
     def values(self, row: Sequence[float]) -> tuple[float, ...]:
         """Return the value of each metric."""
         found = {"energy": row[0], "latency": row[1], "edp": row[0] * row[1]}
-        found |= {f"{USAGE}.{name}": bits for name, bits in zip(self.memories, row[2:], strict=True)}
+        found |= {
+            f"{USAGE}.{name}": bits for name, bits in zip(self.memories, row[2:], strict=True)
+        }
         return tuple(found[name] for name in self.names)
 
 

@@ -13,20 +13,22 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.fronts.formula import Formula
 from tilewright.mapper.fronts.least import LeastTarget
 from tilewright.mapper.fronts.measures import Measures
-from tilewright.mapper.fronts.points import undominated
+from tilewright.mapper.fronts.points import NOISE, covered, least_row, undominated
 from tilewright.mapper.fronts.sweep import OutOfBudget, Sweep
 from tilewright.mapper.fronts.targets import Candidate, FrontTarget
 from tilewright.mapper.fronts.track import tracking
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.score import Score
+from tilewright.mapper.searches.copies import CopySearch, copy_mappings
 from tilewright.mapper.searches.default import SMALL
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields, fields
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.metrics import Goal, Metrics, Objective
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
 from tilewright.mapper.searches.program import Program, programs
 from tilewright.mapper.searches.result import Statistics
@@ -35,6 +37,7 @@ from tilewright.mapper.searches.trie import Node, grow, look_ahead
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 BATCH = 1000
+BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,10 @@ def _compiled(space: Mapspace, layout: Fields, tracked: frozenset[str]) -> Itera
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A mapping of one Einsum with its row, all instances counted (see Measures)."""
+    """A mapping of one Einsum with its score, and its row (see Measures)."""
 
     mapping: Mapping
+    score: Score
     row: tuple[float, ...]
 
 
@@ -123,10 +127,13 @@ class SpaceLeast:
 def least_of_space(space: Mapspace, formula: Formula, deadline: float) -> SpaceLeast:
     """Return the least value of `formula`, or the best found with a bound at the deadline.
 
-    UnsupportedFeature for what the dynamic program does not model.
+    What the dynamic program cannot model is enumerated, as in front_of_space.
     """
     began = time.monotonic()
-    problem = problem_of(space, formula.memories)
+    try:
+        problem = problem_of(space, formula.memories)
+    except UnsupportedFeature:
+        return _least_listed(space, formula, deadline)
     sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
     times = float(space.einsum.n_instances)
     target = LeastTarget(formula, _floor(problem), times)
@@ -199,10 +206,11 @@ def judged(
     points: list[Point] = []
     for one in candidates:
         mapping = assemble(space.frame, one.program.skeleton, one.tiles)
-        row = measures.row(judge.score(mapping))
+        score = judge.score(mapping)
+        row = measures.row(score)
         mine = (one.row[0] * times, one.row[1] * times, *one.row[2:])
         _confirm(space, mine, row, mapping)
-        points.append(Point(mapping, row))
+        points.append(Point(mapping, score, row))
     return best_points(points, measures)
 
 
@@ -244,17 +252,44 @@ def _enumerated(space: Mapspace, measures: Measures, deadline: float) -> SpaceFr
             break
         count += 1
         try:
-            batch.append(Point(mapping, measures.row(judge.score(mapping))))
+            score = judge.score(mapping)
         except InfeasibleMapping:
             continue
+        batch.append(Point(mapping, score, measures.row(score)))
         if len(batch) >= BATCH:
             points, batch = best_points([*points, *batch], measures), []
     points = best_points([*points, *batch], measures)
+    if space.einsum.is_copy and whole:
+        whole = space.size.points <= SMALL or _nothing_below(space, measures, points)
     statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
     return SpaceFront(points, inf if whole else 0.0, statistics)
 
 
+def _nothing_below(space: Mapspace, measures: Measures, points: Sequence[Point]) -> bool:
+    """Tell whether one of the points of a copy has the least energy and the least latency."""
+    if measures.memories or not points:
+        return False
+    least = [CopySearch().find(space, Goal(one), None).lower_bound for one in BOTH]
+    bounds = np.array([least]) * (1 + NOISE)
+    return bool(covered(bounds, np.array([point.row for point in points]))[0])
+
+
 def _listed(space: Mapspace) -> Iterable[Mapping]:
+    if space.einsum.is_copy and space.size.points > SMALL:
+        return copy_mappings(space)
     if space.size.points > SMALL:
         refuse_unsupported(space.frame)
     return space
+
+
+def _least_listed(space: Mapspace, formula: Formula, deadline: float) -> SpaceLeast:
+    """Take the least of what an enumeration leaves."""
+    measures = Measures(("energy", "latency"), formula.memories)
+    found = _enumerated(space, measures, deadline)
+    if not found.points:
+        return SpaceLeast(None, inf, found.proven, found.statistics)
+    rows = np.array([point.row for point in found.points])
+    values = formula.value(rows)
+    best = found.points[least_row(values, rows)]
+    value = formula.of(*best.row)
+    return SpaceLeast(best, value, value if found.proven == inf else 0.0, found.statistics)

@@ -32,7 +32,8 @@ def _covered_by_later(rows: Floats, number: int) -> bool:
     """Tell whether a row is beaten by one that is greater in an early column by noise only."""
     limit = rows[number] * (1 + NOISE)
     end = int(np.searchsorted(rows[:, 0], limit[0], side="right"))
-    return bool((rows[number + 1 : end] <= limit).all(axis=1).any())
+    later: Floats = rows[number + 1 : end]
+    return bool(np.all(np.less_equal(later, limit), axis=1).sum())
 
 
 def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
@@ -46,3 +47,9 @@ def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
         part = values[first : first + step, np.newaxis, :] * (1 + NOISE)
         found[first : first + step] = (points[np.newaxis] <= part).all(axis=2).any(axis=1)
     return found
+
+
+def least_row(values: Floats, rows: Floats) -> int:
+    """Return the number of the least value; ties by row."""
+    ties = np.flatnonzero(values <= values.min() * (1 + NOISE)).tolist()
+    return int(min(ties, key=lambda number: tuple(rows[number])))

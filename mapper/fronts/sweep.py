@@ -58,9 +58,7 @@ class Sweep:
         self._visit(root, (target, nd, floors), [self._engine.initial()])
         return np.concatenate(floors)
 
-    def _visit(
-        self, node: Node, how: tuple[Target, int, list[Floats]], path: list[Table]
-    ) -> None:
+    def _visit(self, node: Node, how: tuple[Target, int, list[Floats]], path: list[Table]) -> None:
         target, nd, floors = how
         if node.ends and path[-1].label.shape[0]:
             floors.append(self._arrive(node, target, path))
@@ -98,9 +96,7 @@ class Sweep:
             return floors[:0]
         rows = self._rows(labels[places])
         wanted = target.wanted(rows)
-        tiles = [
-            trace(self._engine, node.ends[0], path, first + int(places[i])) for i in wanted
-        ]
+        tiles = [trace(self._engine, node.ends[0], path, first + int(places[i])) for i in wanted]
         pairs = zip(wanted, tiles, strict=True)
         target.offer([Candidate(tuple(rows[i].tolist()), node.ends[0], t) for i, t in pairs])
         return np.asarray(floors[places])

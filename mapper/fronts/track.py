@@ -19,14 +19,15 @@ def tracking(program: Program, memories: frozenset[str]) -> Program:
     operations: list[Operation] = []
     numbers: list[int | None] = []
     waiting = _reserves(program, memories)
-    for operation, number in zip(program.operations, program.slots, strict=True):
+    for made, number in zip(program.operations, program.slots, strict=True):
         while number is not None and waiting and waiting[0][0] > number:
             index, slot = waiting.pop(0)
             operations.append(Occupy(slot, True, False))
             numbers.append(index)
-        if isinstance(operation, Occupy) and operation.reserve.component in memories:
+        operation = made
+        if isinstance(made, Occupy) and made.reserve.component in memories:
             waiting.pop(0)
-            operation = replace(operation, shared=True, last=False)
+            operation = replace(made, shared=True, last=False)
         operations.append(operation)
         numbers.append(number)
     for index, slot in waiting:

@@ -8,21 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from tilewright.arch.components import Memory
-from tilewright.arch.errors import TilewrightError
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.cascade import join, unfused
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.front import front_of
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.options import Request, SearchOptions, request_of
 from tilewright.mapper.searches.product import least_product
 from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
+from tilewright.mapper.searches.scope import scope_alone, scope_unfused
 from tilewright.mapper.searches.solver import Solved, Solver
 from tilewright.mapper.workload import Workload
 
@@ -51,62 +48,44 @@ def _answer(request: Request) -> SearchResult:
     chosen = request.workload.einsums
     if request.options.einsum is not None:
         chosen = (request.workload.einsum(request.options.einsum),)
-    goal = Goal(_objective(request.options.objective))
-    if len(chosen) == 1:
-        return _one(Solver(request), request, chosen[0], goal)
-    if not request.options.fusion or request.options.method is not None:
-        return _many(Solver(request), request, goal)
+    if request.options.objective not in OBJECTIVES or request.options.front:
+        from tilewright.mapper.fronts.api import check_metrics
+
+        check_metrics(request, chosen)
+    if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
+        return _apart(request, chosen)
     from tilewright.mapper.cascade.api import solve_fused
 
+    if request.options.objective not in OBJECTIVES or request.options.front:
+        note = "searched without fusion: fronts and formulas are not searched over fused mappings"
+        return replace(_apart(request, chosen), notes=(note,))
     try:
         return solve_fused(request)
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: names the constraint, or relaxes min_usage
         note = f"no fused mapping fits: {error}"
-    return replace(_many(Solver(request), request, goal), notes=(note,))
+    return replace(_apart(request, chosen), notes=(note,))
 
 
-def _objective(name: str) -> Objective:
-    for objective in OBJECTIVES:
-        if objective == name:
-            return objective
-    names = ", ".join(OBJECTIVES)
-    raise TilewrightError("unknown objective", value=name, instead=f"one of: {names}")
+def _apart(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
+    """Search each Einsum on its own."""
+    objective = next((one for one in OBJECTIVES if one == request.options.objective), None)
+    if objective is None:
+        from tilewright.mapper.fronts.api import least_of_einsums
+
+        return _with_front(request, least_of_einsums(request, einsums), einsums)
+    solver, goal = Solver(request), Goal(objective)
+    result = _one(solver, einsums[0], goal) if len(einsums) == 1 else _many(solver, goal)
+    return _with_front(request, result, einsums)
 
 
-def _one(solver: Solver, request: Request, einsum: Einsum, goal: Goal) -> SearchResult:
+def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
-    scope = f"mappings of {einsum.name} with even tiles{_left_out(solved.space)}"
-    if solved.space.backed:
-        names = ", ".join(sorted(solved.space.backed))
-        scope += f" that keep {names} in {_outermost(solved.space)}, unfused with other Einsums"
     best = ScoredMapping(solved.best.mapping, Judge(solved.space).score(solved.best.mapping))
-    certificate = _certificate(
-        goal, solved.best.value(goal), (solved.lower_bound, solved.proven), scope
-    )
-    return SearchResult(best, front_of(request, [best]), certificate, solver.statistics)
-
-
-def _left_out(space: Mapspace) -> str:
-    """Say what the search leaves out where the default model lets tiles shrink further.
-
-    There, neighbouring holders may slide together over a loop, and a tile may stream past a holder
-    of a deeper memory that stands between it and its loop.
-    """
-    if space.conventions == "accelforge":
-        return ""
-    partial = [
-        access.tensor
-        for access in space.einsum.accesses
-        if any(access.relevance(v) == "partial" for v in space.einsum.bounds)
-    ]
-    limits = []
-    if len(partial) >= 2:
-        limits.append(f"no two of {', '.join(partial)} slide over the same loop")
-    if sum(isinstance(component, Memory) for component in space.flat.components) >= 3:
-        limits.append("no tile streams past a holder of a deeper memory")
-    return " in which " + " and ".join(limits) if limits else ""
+    bound = solved.lower_bound, solved.proven
+    certificate = _certificate(goal, solved.best.value(goal), bound, scope_alone(solved.space))
+    return SearchResult(best, (best,), certificate, solver.statistics)
 
 
 def _certificate(goal: Goal, value: float, bound: tuple[float, bool], scope: str) -> Certificate:
@@ -115,17 +94,11 @@ def _certificate(goal: Goal, value: float, bound: tuple[float, bool], scope: str
     return Certificate("optimal" if optimal else "bounded", goal.objective, value, lower, scope)
 
 
-def _outermost(space: Mapspace) -> str:
-    return next(c.name for c in space.frame.components if isinstance(c, Memory))
-
-
-def _many(solver: Solver, request: Request, goal: Goal) -> SearchResult:
+def _many(solver: Solver, goal: Goal) -> SearchResult:
     """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
-    corners: list[Sequence[Solved]] = []
 
     def solve(one: Goal) -> Sequence[Solved]:
-        corners.append([solver.solve(einsum, one) for einsum in solver.workload.einsums])
-        return corners[-1]
+        return [solver.solve(einsum, one) for einsum in solver.workload.einsums]
 
     if goal.objective == "edp":
         chosen, lower, proven = least_product(solve)
@@ -134,17 +107,21 @@ def _many(solver: Solver, request: Request, goal: Goal) -> SearchResult:
         lower = sum(solved.lower_bound for solved in chosen)
         proven = all(solved.proven for solved in chosen)
     best = _joined(solver, chosen)
-    others = [_joined(solver, parts) for parts in corners if parts is not chosen]
-    front = front_of(request, [best, *others])
-    slides = "".join(dict.fromkeys(_left_out(solved.space) for solved in chosen))
-    scope = (
-        f"unfused mappings with even tiles{slides}: every tensor that Einsums share is kept whole"
-        f" in the outermost memory, {_outermost(chosen[0].space)}; fused mappings are not in it"
-    )
+    scope = scope_unfused([solved.space for solved in chosen])
     value = goal.value(best.score.energy, best.score.latency)
-    return SearchResult(
-        best, front, _certificate(goal, value, (lower, proven), scope), solver.statistics
-    )
+    certificate = _certificate(goal, value, (lower, proven), scope)
+    return SearchResult(best, (best,), certificate, solver.statistics)
+
+
+def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum]) -> SearchResult:
+    """Add the Pareto set, if one is asked for."""
+    if not request.options.front:
+        return result
+    from tilewright.mapper.fronts.api import front_of_einsums
+
+    found = front_of_einsums(request, einsums, result.certificate.scope)
+    statistics = result.statistics.plus(found.statistics)
+    return replace(result, front=found.points, front_proof=found.proof, statistics=statistics)
 
 
 def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:

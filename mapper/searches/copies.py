@@ -36,7 +36,7 @@ class CopySearch:
                     instead="from Python: search(..., method=RandomSearch(samples=…, seed=…))",
                 )
         deadline = float("inf") if budget is None else began + budget
-        best, count, _ = best_of(_mappings(space), space, goal, deadline)
+        best, count, _ = best_of(copy_mappings(space), space, goal, deadline)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         if best is None:
             return SpaceResult(None, 0.0, False, statistics)
@@ -46,7 +46,8 @@ class CopySearch:
         return SpaceResult(best, floor, True, statistics)
 
 
-def _mappings(space: Mapspace) -> Iterator[Mapping]:
+def copy_mappings(space: Mapspace) -> Iterator[Mapping]:
+    """Yield two points of each template: with the most lanes, and without any."""
     for template in space.templates:
         slots = skeleton(space.frame, template)
         fans = [slot for slot in slots if isinstance(slot, Fan)]

@@ -212,9 +212,7 @@ class DynamicSearch:
         return value < self._found.value
 
 
-def trace(
-    engine: Engine, program: Program, path: list[Table], label: int
-) -> tuple[Tile, ...]:
+def trace(engine: Engine, program: Program, path: list[Table], label: int) -> tuple[Tile, ...]:
     """Follow the origins of a label down the path; return the tile below each slot."""
     below: dict[int, Tile] = {}
     for number, before, after in _steps_down(program, path):

@@ -16,8 +16,6 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.searches.result import Progress, SpaceSearch
 from tilewright.mapper.workload import Workload, load_workload
 
-FRONT_METRICS = ("energy", "latency")
-
 
 class SearchOptions(TypedDict, total=False):
     """The keywords of `search`; see Options for their meaning."""
@@ -36,16 +34,18 @@ class SearchOptions(TypedDict, total=False):
 class Options:
     """How to search.
 
-    `objective`: energy, latency or edp; ties go to the least of the other metric. `front`: metrics
-    of the Pareto set that comes back. `einsum`: search this one only. `fusion`: let Einsums of a
-    workload share loops and keep what they exchange on chip. `conventions`: default or accelforge.
-    `budget`: seconds; when they are used up, the best mapping so far comes back with a proven
-    bound. `method`: search every Einsum alone with this instead of DefaultSearch. `progress`: is
-    called with the best value and the bound so far.
+    `objective`: energy, latency or edp (ties go to the least of the other metric), or a formula of
+    these and of usage.MEMORY, the bits used of a memory (ties: energy, then latency). `front`: the
+    metrics whose whole Pareto set comes back: energy, latency, edp, usage.MEMORY, or usage for all
+    finite memories; none: the best mapping alone. `einsum`: search this one only. `fusion`: let
+    Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
+    accelforge. `budget`: seconds; when they are used up, the best mapping so far comes back with a
+    proven bound. `method`: search every Einsum alone with this instead of DefaultSearch.
+    `progress`: is called with the best value and the bound so far.
     """
 
     objective: str = "energy"
-    front: tuple[str, ...] = FRONT_METRICS
+    front: tuple[str, ...] = ()
     einsum: str | None = None
     fusion: bool = True
     conventions: str = "default"
@@ -95,12 +95,6 @@ def options_of(given: Mapping[str, object]) -> Options:
             )
     chosen = {name: tuple(v) if name == "front" else v for name, v in given.items()}  # type: ignore[arg-type]
     options = Options(**chosen)  # type: ignore[arg-type]
-    for metric in options.front:
-        if metric not in FRONT_METRICS:
-            known = ", ".join(FRONT_METRICS)
-            raise TilewrightError(
-                "a front has no such metric", value=metric, instead=f"any of: {known}"
-            )
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
             "the budget is a number of seconds", value=options.budget, instead="budget=10"

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
-from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
+from search_cases import best_by_brute_force, space_of
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.workload import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
-
-
-def space_of(seed: int) -> Mapspace:
-    """Return a random small mapspace; every rule of the files turns up in some of them."""
-    rng = random.Random(seed)
-    text = rng.choice(EINSUMS)
-    arch = random_arch(rng)
-    workload = load_workload(random_workload(rng, text))
-    conventions = rng.choice(("default", "accelforge"))
-    if "tensor_order" in arch:
-        conventions = "accelforge"  # by default the order of neighbouring holders means nothing
-    (einsum,) = workload.einsums
-    (flat,) = flatten(load_arch(arch), workload.scope(einsum))
-    return Mapspace(einsum, flat, conventions)
 
 
 def check(seed: int, limit: int) -> bool:

@@ -133,7 +133,7 @@ def test_workload_is_joined_unfused_and_says_so() -> None:
 
 def test_product_of_sums_is_the_least_over_all_pairs() -> None:
     work, slow = chain(6, 4, 9), arch(DRAM__actions__read__throughput=2)
-    result = search(slow, work, objective="edp", fusion=False)
+    result = search(slow, work, objective="edp", front=("energy", "latency"), fusion=False)
     spaces = [front_of(slow, work, einsum.name) for einsum in work.einsums]
     least = min((a + c) * (b + d) for a, b in spaces[0] for c, d in spaces[1])
     assert result.certificate.kind == "optimal"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import permutations, product
 
 from tilewright.arch.components import Component
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
@@ -14,6 +16,7 @@ from tilewright.mapper.mapspace.placement import Holder, Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.result import EinsumMapping
+from tilewright.mapper.workload import load_workload
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
 EINSUMS = (
@@ -145,6 +148,20 @@ def random_workload(rng: random.Random, text: str) -> str:
     lines += ["  einsums:", f'  - einsum: "{text}"']
     lines += ["    renames: {input: A, weight: B, output: Z}"]
     return "\n".join(lines) + "\n"
+
+
+def space_of(seed: int) -> Mapspace:
+    """Return a random small mapspace; every rule of the files turns up in some of them."""
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS)
+    arch = random_arch(rng)
+    workload = load_workload(random_workload(rng, text))
+    conventions = rng.choice(("default", "accelforge"))
+    if "tensor_order" in arch:
+        conventions = "accelforge"  # by default the order of neighbouring holders means nothing
+    (einsum,) = workload.einsums
+    (flat,) = flatten(load_arch(arch), workload.scope(einsum))
+    return Mapspace(einsum, flat, conventions)
 
 
 Lanes = dict[tuple[str, str], dict[str, int]]

@@ -1,0 +1,177 @@
+"""Answer what `search` is asked beyond one metric: the Pareto set, and the least of a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from tilewright.arch.components import Memory
+from tilewright.arch.flat import FlatArch
+from tilewright.arch.flattening import flatten
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.fronts.einsums import EinsumFront, EinsumFronts
+from tilewright.mapper.fronts.fold import fold, proven_up_to
+from tilewright.mapper.fronts.formula import Formula, formula_of
+from tilewright.mapper.fronts.measures import PLAIN, Measures, measures_of
+from tilewright.mapper.fronts.points import least_row, undominated
+from tilewright.mapper.mapspace.skeleton import Reserve, value_bits
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.cascade import shared_tensors, unfused
+from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.options import Request
+from tilewright.mapper.searches.result import (
+    Certificate,
+    FrontProof,
+    ScoredMapping,
+    SearchResult,
+    Statistics,
+)
+from tilewright.mapper.searches.scope import scope_alone, scope_unfused
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """A Pareto set with what is proven about it."""
+
+    points: tuple[ScoredMapping, ...]
+    proof: FrontProof
+    statistics: Statistics
+
+
+def front_of_einsums(request: Request, einsums: Sequence[Einsum], scope: str) -> Front:
+    """Return the Pareto set over `request.options.front` of Einsums that share no loops.
+
+    `scope` says among which mappings. TilewrightError for a metric that does not exist.
+    """
+    measures = measures_for(request, einsums)
+    solver = EinsumFronts(request, measures)
+    fronts = [solver.of(einsum) for einsum in einsums]
+    if len(einsums) == 1:
+        found = [ScoredMapping(point.mapping, point.score) for point in fronts[0].points]
+    else:
+        found = _combined(request, measures, fronts)
+    proof = FrontProof(measures.names, proven_up_to(fronts), scope)
+    return Front(best_of(found, measures), proof, solver.statistics)
+
+
+def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResult:
+    """Return the mapping with the least value of a formula, of Einsums that share no loops."""
+    formula = formula_for(request, einsums)
+    if len(einsums) == 1:
+        return _least(request, einsums[0], formula)
+    names = ("energy", "latency", *(f"usage.{memory}" for memory in formula.memories))
+    measures = Measures(names, formula.memories)
+    solver = EinsumFronts(request, measures)
+    fronts = [solver.of(einsum) for einsum in einsums]
+    found = _combined(request, measures, fronts)
+    rows = np.array([measures.row(one.score) for one in found])
+    values = formula.value(rows)
+    number = least_row(values, rows)
+    whole = proven_up_to(fronts) == inf
+    scope = scope_unfused([front.spaces[0] for front in fronts])
+    value = float(values[number])
+    kind: Literal["optimal", "bounded"] = "optimal" if whole else "bounded"
+    certificate = Certificate(kind, formula.text, value, value if whole else 0.0, scope)
+    return SearchResult(found[number], (found[number],), certificate, solver.statistics)
+
+
+def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
+    solver = EinsumFronts(request, Measures(("energy", "latency"), formula.memories))
+    found = solver.least(einsum, formula)
+    assert found.best is not None
+    best = ScoredMapping(found.best.mapping, found.best.score)
+    optimal = found.value <= found.lower_bound * (1 + TOLERANCE)
+    certificate = Certificate(
+        "optimal" if optimal else "bounded", formula.text, found.value, found.lower_bound,
+        scope_alone(solver.solver.spaces(einsum)[0][1]),
+    )  # fmt: skip
+    return SearchResult(best, (best,), certificate, found.statistics)
+
+
+def check_metrics(request: Request, einsums: Sequence[Einsum]) -> None:
+    """Raise TilewrightError for a front or a formula that asks for what does not exist."""
+    measures_for(request, einsums)
+    if request.options.objective not in PLAIN:
+        formula_for(request, einsums)
+
+
+def formula_for(request: Request, einsums: Sequence[Einsum]) -> Formula:
+    """Parse the objective; it may name the memories that the Einsums see."""
+    components = [c for flat in _flats(request, einsums) for c in flat.components]
+    memories = dict.fromkeys(c.name for c in components if isinstance(c, Memory))
+    return formula_of(request.options.objective, memories)
+
+
+def measures_for(request: Request, einsums: Sequence[Einsum]) -> Measures:
+    """Return the metrics asked for, on the memories that the Einsums see."""
+    return measures_of(request.options.front, _flats(request, einsums))
+
+
+def _flats(request: Request, einsums: Sequence[Einsum]) -> list[FlatArch]:
+    scopes = [request.workload.scope(einsum) for einsum in einsums]
+    return [flat for scope in scopes for flat in flatten(request.arch, scope)]
+
+
+def best_of(found: Sequence[ScoredMapping], measures: Measures) -> tuple[ScoredMapping, ...]:
+    """Return the mappings that no other one covers in the metrics, sorted by them."""
+    if not found:
+        return ()
+    values = np.array([measures.values(measures.row(one.score)) for one in found])
+    return tuple(found[i] for i in undominated(values).tolist())
+
+
+def _combined(
+    request: Request, measures: Measures, fronts: Sequence[EinsumFront]
+) -> list[ScoredMapping]:
+    """Join the points of all Einsums; the model scores each mapping of the workload."""
+    folded = fold(fronts, _others(request, measures, fronts))
+    found: list[ScoredMapping] = []
+    for row, choice in zip(folded.rows.tolist(), folded.choices.tolist(), strict=True):
+        parts = [front.points[i].mapping for front, i in zip(fronts, choice, strict=True)]
+        mapping = unfused(request.workload, parts)
+        score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+        for mine, its in zip(row, measures.row(score), strict=True):
+            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+                raise InternalError(f"the Einsums come to {row!r}, the model says {score!r}")
+        found.append(ScoredMapping(mapping, score))
+    return found
+
+
+def _others(
+    request: Request, measures: Measures, fronts: Sequence[EinsumFront]
+) -> list[list[float]]:
+    """Return, per Einsum and memory, the bits of tensors that wait there for later Einsums.
+
+    Unfused mappings keep what Einsums share whole in the outermost memory, from its first user to
+    its last.
+    """
+    einsums = request.workload.einsums
+    if not measures.memories:
+        return [[] for _ in einsums]
+    if any(access.persistent for einsum in einsums for access in einsum.accesses):
+        raise UnsupportedFeature(
+            "the peak usage of a memory with persistent tensors of several Einsums",
+            instead="a front over energy and latency, or one Einsum at a time",
+        )
+    found = [[0.0 for _ in measures.memories] for _ in einsums]
+    for tensor in sorted(shared_tensors(request.workload)):
+        users = [i for i, einsum in enumerate(einsums) if tensor in einsum.tensors]
+        bits, memory = _whole(fronts[users[0]].spaces[0], tensor)
+        if memory in measures.memories:
+            for number in range(users[0], users[-1] + 1):
+                if number not in users:
+                    found[number][measures.memories.index(memory)] += bits
+    return found
+
+
+def _whole(space: Mapspace, tensor: str) -> tuple[float, str]:
+    """Return the bits of a whole tensor in the outermost memory, and that memory."""
+    memory = next(c.name for c in space.frame.components if isinstance(c, Memory))
+    size = space.einsum.access(tensor).tile_size(space.einsum.bounds)
+    return size * value_bits(space.frame, Reserve(tensor, memory)), memory

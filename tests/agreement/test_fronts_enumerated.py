@@ -1,0 +1,137 @@
+"""Fronts and formulas of single Einsums against every mapping of the mapspace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from search_cases import space_of
+
+from tilewright.arch.components import Memory
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.fronts.formula import formula_of
+from tilewright.mapper.fronts.measures import measures_of
+from tilewright.mapper.fronts.one import front_of_space, least_of_space
+from tilewright.mapper.fronts.points import covered, undominated
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.score import Score
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.kernels import Floats
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.scope import scope_alone
+
+INF = float("inf")
+METRICS = (
+    ("energy", "latency"),
+    ("energy", "usage"),
+    ("latency", "usage.BUF"),
+    ("energy", "latency", "usage"),
+    ("usage",),
+    ("edp", "usage.BUF"),
+    ("usage.DRAM", "energy"),
+    ("latency",),
+)
+FORMULAS = (
+    "energy * latency**2",
+    "energy + 1e3 * latency",
+    "max(energy / 1e-3, latency / 1e-6)",
+    "min(energy, 3000) + sqrt(latency)",
+    "energy * usage.BUF",
+    "usage.BUF + usage.DRAM",
+    "energy + latency * usage.BUF",
+)
+
+
+def scores(space: Mapspace) -> list[Score]:
+    """Score every mapping of the mapspace that the model accepts."""
+    judge = Judge(space)
+    found = []
+    for mapping in space:
+        try:
+            found.append(judge.score(mapping))
+        except InfeasibleMapping:
+            continue
+    return found
+
+
+def counts_room(space: Mapspace) -> bool:
+    """Tell whether mapspace and model agree about room; else the certificate says how not."""
+    return " in which " not in scope_alone(space)
+
+
+def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
+    rows = [[score.metric(name) for name in names] for score in scores]
+    return np.array(rows).reshape(len(scores), len(names))
+
+
+def check_fronts(space: Mapspace, listed: list[Score]) -> None:
+    for asked in METRICS:
+        measures = measures_of(asked, [space.flat])
+        result = front_of_space(space, measures, INF)
+        assert result.proven == INF
+        found = values_of([point.score for point in result.points], measures.names)
+        best = found[undominated(found)]
+        every = values_of(listed, measures.names)
+        wanted = every[undominated(every)]
+        if measures.memories and not counts_room(space):
+            assert covered(best, every).all()
+            assert all(space.contains(point.mapping) is None for point in result.points)
+            continue
+        assert best == pytest.approx(wanted, rel=1e-9), (asked, len(best), len(wanted))
+
+
+def check_formulas(space: Mapspace, listed: list[Score]) -> None:
+    memories = [c.name for c in space.flat.components if isinstance(c, Memory)]
+    for text in FORMULAS:
+        formula = formula_of(text, memories)
+        if formula.memories and not counts_room(space):
+            continue
+        result = least_of_space(space, formula, INF)
+        if not listed:
+            assert result.best is None
+            continue
+        names = ("energy", "latency", *(f"usage.{m}" for m in formula.memories))
+        rows = values_of(listed, names)
+        values = formula.value(rows)
+        assert result.value == pytest.approx(values.min(), rel=1e-9)
+        assert result.lower_bound == pytest.approx(values.min(), rel=1e-9)
+        assert result.best is not None
+        ties = rows[values <= values.min() * (1 + 1e-12)]
+        assert result.best.row[:2] == pytest.approx(min(map(tuple, ties))[:2], rel=1e-9)
+
+
+def check(seeds: range, limit: int) -> int:
+    done = 0
+    for seed in seeds:
+        space = space_of(seed)
+        if space.size.points <= limit:
+            listed = scores(space)
+            check_fronts(space, listed)
+            check_formulas(space, listed)
+            done += 1
+    return done
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_fronts_and_formulas_equal_enumeration(block: int) -> None:
+    assert check(range(block * 8, block * 8 + 8), limit=150) >= 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(30))
+def test_fronts_and_formulas_equal_enumeration_on_many(block: int) -> None:
+    assert check(range(2000 + block * 20, 2020 + block * 20), limit=3000) >= 3
+
+
+@pytest.mark.parametrize("seed", [2, 13, 21, 34])
+def test_the_best_of_a_front_is_the_single_optimum(seed: int) -> None:
+    space = space_of(seed)
+    result = front_of_space(space, measures_of(("energy", "latency"), [space.flat]), INF)
+    rows = [point.row for point in result.points]
+    for column, objective in enumerate(("energy", "latency")):
+        best = ExactSearch().find(space, Goal(objective), None).best  # type: ignore[arg-type]
+        assert (best is None) == (not rows)
+        if best is not None:
+            least = min((row[column], row[1 - column]) for row in rows)
+            mine = (best.energy, best.latency)
+            assert least == pytest.approx((mine[column], mine[1 - column]), rel=1e-9)
