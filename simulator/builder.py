@@ -62,6 +62,7 @@ class CodeBuilder:
         self._tasks: list[tuple[TaskBuilder, dict[str, Any]]] = []
         self._loads: list[LoadRegister] = []
         self._next_word = 0
+        self._main_priority = "medium_low"
 
     def buffer(
         self, name: str, dtype: str, shape: Sequence[int] | int, address: int | None = None
@@ -154,7 +155,7 @@ class CodeBuilder:
         loops, offset = access.loops(buffer.shape)
         return buffer.name, loops, offset
 
-    def fabin(self, name: str, queue: int, extent: int, **properties: bool) -> Ref:
+    def fabin(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
         """Declare `extent` wavelets of an input queue; properties as in `Fabin`."""
         return self.declare(Fabin(name, queue, extent, **properties))
 
@@ -174,13 +175,17 @@ class CodeBuilder:
         """Load a register before the program starts; settings as in `LoadRegister`."""
         self._loads.append(as_load(register, dsd, settings))
 
+    def main_priority(self, priority: str) -> None:
+        """Give the main thread another priority beside microthreads (MAIN_PRIORITIES)."""
+        self._main_priority = priority
+
     def element(self, buffer: str, index: Index | int = 0) -> Element:
         """Return one element of a buffer as scalar source or as destination pointer."""
         return Element(buffer, as_index(index))
 
-    def input_queue(self, queue: int, color: str) -> None:
-        """Bind an input queue to a color."""
-        self._input_queues.append(Queue(queue, color))
+    def input_queue(self, queue: int, color: str, priority: str = "") -> None:
+        """Bind an input queue to a color; the priority is its microthread's (WSE-2)."""
+        self._input_queues.append(Queue(queue, color, priority))
 
     def output_queue(self, queue: int, color: str) -> None:
         """Bind an output queue to a color."""
@@ -220,6 +225,7 @@ class CodeBuilder:
             tuple(self._output_queues),
             tuple(Task(t.name, t.body, **properties) for t, properties in self._tasks),
             tuple(self._loads),
+            self._main_priority,
         )
 
     def declare(self, dsd: Dsd) -> Ref:

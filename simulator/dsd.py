@@ -167,12 +167,14 @@ class Fabin:
     """`extent` wavelets that arrive in an input queue; extent ENDLESS never ends.
 
     With `control_transform` the two top bits of a value say that it came as a control wavelet.
+    priority: of a microthread that serves it (WSE-3), one of PRIORITIES.
     """
 
     name: str
     queue: int
     extent: int
     control_transform: bool = False
+    priority: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ class Fabout:
     wavelet_index_offset: bool = False
     control_transform: bool = False
     zero: str = ""
+    priority: str = ""
 
     @property
     def commands(self) -> bool:
@@ -229,6 +232,7 @@ class Fifo:
     full_action: str = "test_or_suspend"
     activate_pop: str | None = None
     activate_push: str | None = None
+    priority: str = ""
     dest: int | None = None
     """Explicit registers: dsr_dest and dsr_src1 of the same id, and an extended register."""
     src: int | None = None
@@ -242,6 +246,10 @@ class Fifo:
 Dsd = Mem1d | Mem4d | Fabin | Fabout | Circbuf | Fifo
 ENDLESS: Final = 0x7FFF
 """The fabric extent of an operation that does not end by itself."""
+PRIORITIES: Final = ("low", "medium", "high")
+"""Priorities of microthreads; they stand below, between and above those of the main thread."""
+MAIN_PRIORITIES: Final = ("low", "medium_low", "medium_high", "high")
+"""Priorities of the main thread: below low, below medium, below high, above high microthreads."""
 FIFO_ACTIONS: Final = ("test_or_suspend", "terminate", "suspend", "fault")
 
 

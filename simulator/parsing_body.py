@@ -133,8 +133,9 @@ def parse_load(line: Line) -> LoadRegister:
             strides.append(line.integer("a stride register"))
         else:
             given[key] = LOAD[key](line)
-    if "async" in given:
-        given["asynchronous"] = given.pop("async")
+    for key, renamed in RENAMED:
+        if key in given:
+            given[renamed] = given.pop(key)
     return LoadRegister(held, name, offset, strides=tuple(strides), **given)
 
 
@@ -176,7 +177,7 @@ def _operation(reader: Reader, line: Line, where: str) -> DsdOperation:
     while line.has(","):
         operands.append(parse_operand(line))
     given = line.settings(OPERATION, "property of an operation")
-    for key, renamed in (("async", "asynchronous"), ("ut", "microthread")):
+    for key, renamed in RENAMED:
         if key in given:
             given[renamed] = given.pop(key)
     label = f" ({given['label']})" if given.get("label") else ""
@@ -214,6 +215,7 @@ def register(line: Line) -> Register:
     return Register(file, line.integer("the register's number"), fifo)
 
 
+RENAMED: Final = (("async", "asynchronous"), ("ut", "microthread"))
 FILES: Final = ("dest", "src0", "src1")
 
 
@@ -240,11 +242,13 @@ OPERATION: Final[Properties] = {
     "ut": Line.integer,
     "index": lambda line: _bracket(line, "(", ")"),
     "result": Line.name,
+    "priority": Line.name,
     "label": Line.name,
 }
 LOAD: Final[Properties] = {
     **_ENDS,
     "xdsr": Line.integer,
+    "ut": Line.integer,
     "save_address": flag,
     "single_step": flag,
 }

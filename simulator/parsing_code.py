@@ -33,21 +33,27 @@ class _Code:
     output_queues: list[Queue] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     loads: list[LoadRegister] = field(default_factory=list)
+    main_priority: str = "medium_low"
 
 
 def parse_code(reader: Reader, name: str) -> ElementCode:
     """Return the code whose declarations stand in the next lines, indented."""
     found = _Code(name)
     while (line := reader.at(1)) is not None:
-        word = line.choose((*DSDS, "buffer", *QUEUES, "load", "task"), "declaration of a code")
+        word = line.choose(
+            (*DSDS, "buffer", *QUEUES, "load", "task", "main_priority"), "declaration of a code"
+        )
         if word == "task":
             found.tasks.append(_task(reader, line, name))
             continue
         if word == "buffer":
             found.buffers.append(_buffer(line))
             reader.declare(f"code {name}, buffer {found.buffers[-1].name}")
+        elif word == "main_priority":
+            found.main_priority = line.name("a priority")
         elif word in QUEUES:
-            queue = Queue(line.integer("a queue's number"), line.name("a color's name"))
+            names = line.integer("a queue's number"), line.name("a color's name")
+            queue = Queue(*names, **line.settings(QUEUE, "property of a queue"))
             getattr(found, word + "s").append(queue)
             reader.declare(f"code {name}, queue {queue.id}")
         elif word == "load":
@@ -66,10 +72,12 @@ def parse_code(reader: Reader, name: str) -> ElementCode:
         tuple(found.output_queues),
         tuple(found.tasks),
         tuple(found.loads),
+        found.main_priority,
     )
 
 
 QUEUES: Final = ("input_queue", "output_queue")
+QUEUE: Final[Properties] = {"priority": Line.name}
 
 
 def _buffer(line: Line) -> Buffer:
@@ -134,6 +142,7 @@ FIFO: Final[Properties] = {
     "full": Line.name,
     "activate_pop": Line.name,
     "activate_push": Line.name,
+    "priority": Line.name,
     "dest": Line.integer,
     "src": Line.integer,
     "xdsr": Line.integer,
@@ -142,6 +151,7 @@ _FABRIC: Final[Properties] = {
     "queue": Line.integer,
     "extent": Line.integer,
     "control_transform": flag,
+    "priority": Line.name,
 }
 FABIN: Final[Properties] = {**_FABRIC}
 FABOUT: Final[Properties] = {

@@ -149,7 +149,10 @@ def _code(code: ElementCode) -> Iterator[str]:
         yield f"  {_dsd(dsd)}"
     for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
         for queue in queues:
-            yield f"  {kind}_queue {queue.id} {print_name(queue.color)}"
+            priority = f" priority {print_name(queue.priority)}" if queue.priority else ""
+            yield f"  {kind}_queue {queue.id} {print_name(queue.color)}{priority}"
+    if code.main_priority != "medium_low":
+        yield f"  main_priority {print_name(code.main_priority)}"
     for load in code.loads:
         yield f"  {print_load(load)}"
     for task in code.tasks:
@@ -203,6 +206,8 @@ def _operation(op: DsdOperation) -> str:
         text += f" index ({print_index(op.index)})"
     if op.result is not None:
         text += f" result {print_name(op.result)}"
+    if op.priority:
+        text += f" priority {print_name(op.priority)}"
     return text + (f" label {print_name(op.label)}" if op.label else "")
 
 

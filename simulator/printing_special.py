@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tilewright.simulator.dsd import (
     NO_OFFSET,
     Circbuf,
+    Dsd,
     Element,
     Fabin,
     Fabout,
@@ -65,7 +66,13 @@ def print_properties(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
     """Return the properties of a descriptor that are set."""
     names = ("control", "advance_switch", "wavelet_index_offset", "control_transform")
     text = "".join(f" {name}" for name in names if getattr(dsd, name, False))
-    return text + (f" zero {dsd.zero}" if isinstance(dsd, Fabout) and dsd.zero else "")
+    text += f" zero {dsd.zero}" if isinstance(dsd, Fabout) and dsd.zero else ""
+    return text + _priority(dsd)
+
+
+def _priority(dsd: Dsd) -> str:
+    found = getattr(dsd, "priority", "")
+    return f" priority {print_name(found)}" if found else ""
 
 
 def print_ring(dsd: Circbuf | Fifo) -> str:
@@ -77,6 +84,7 @@ def print_ring(dsd: Circbuf | Fifo) -> str:
     text = f"fifo {names} empty {dsd.empty_action} full {dsd.full_action}"
     text += f" activate_pop {print_name(dsd.activate_pop)}" if dsd.activate_pop else ""
     text += f" activate_push {print_name(dsd.activate_push)}" if dsd.activate_push else ""
+    text += _priority(dsd)
     held = (("dest", dsd.dest), ("src", dsd.src), ("xdsr", dsd.xdsr))
     return text + "".join(f" {name} {number}" for name, number in held if number is not None)
 
@@ -125,5 +133,6 @@ def print_load(load: LoadRegister) -> str:
     text += f" activate {print_name(load.activate)}" if load.activate else ""
     text += f" unblock {print_name(load.unblock)}" if load.unblock else ""
     text += "" if load.on_control is None else print_on_control(load.on_control)
+    text += "" if load.microthread is None else f" ut {load.microthread}"
     text += " save_address" if load.save_address else ""
     return text + (" single_step" if load.single_step else "")

@@ -53,6 +53,8 @@ class Profile:
     branch_not_taken_cycles: int
     task_switch_cycles: int
     explicit_microthread: bool
+    priority_on_descriptors: bool
+    """Whether descriptors carry the priority of microthreads; if not, operations and queues."""
     fabric_inputs_per_operation: int
     dsr_registers: int
     xdsr_registers: int

@@ -59,6 +59,7 @@ SWITCHES: Final = (
     "explicit_microthread",
     "filter_counter_inclusive",
     "fifo_full_action",
+    "priority_on_descriptors",
     "switch_both_directions",
 )
 """Fields that are true or false."""
@@ -70,6 +71,7 @@ OTHER: Final = (
     "explicit_microthread",
     "filter_counter_inclusive",
     "fifo_full_action",
+    "priority_on_descriptors",
     "switch_both_directions",
     "switchable_colors",
     "input_queue_words",

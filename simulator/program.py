@@ -47,6 +47,8 @@ class DsdOperation:
     on_control: OnControl | None = None
     index: Index | None = None
     """The explicit index of descriptors with `wavelet_index_offset`."""
+    priority: str = ""
+    """Of its microthread (WSE-2), one of PRIORITIES; empty: the queue's or the descriptor's."""
     result: str | None = None
     """Counter that gets 1 at the end, 0 when a FIFO ended the operation (test_or_suspend)."""
 
@@ -148,6 +150,7 @@ class LoadRegister:
     on_control: OnControl | None = None
     save_address: bool = False
     single_step: bool = False
+    microthread: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +209,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The binding of an input or output queue to a color."""
+    """The binding of an input or output queue to a color.
+
+    priority: of the microthread of an input queue (WSE-2), one of PRIORITIES.
+    """
 
     id: int
     color: str
+    priority: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +231,8 @@ class ElementCode:
     tasks: tuple[Task, ...] = ()
     loads: tuple[LoadRegister, ...] = ()
     """Registers loaded before the program starts."""
+    main_priority: str = "medium_low"
+    """Of the main thread beside microthreads, one of MAIN_PRIORITIES."""
 
     def buffer(self, name: str) -> Buffer | None:
         return next((b for b in self.buffers if b.name == name), None)

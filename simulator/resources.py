@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright.simulator.dsd import Fabin, Mem4d
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import describe, resolve
+from tilewright.simulator.priorities import check_priorities
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Program
 from tilewright.simulator.register_check import check_registers
@@ -25,6 +26,7 @@ def check_resources(program: Program, profile: Profile) -> None:
         _check_switch(program, route, profile)
     for code in program.codes:
         check_registers(code, profile)
+        check_priorities(code, profile)
         _check_memory(code, profile)
         _check_queues(code, profile)
         if len(code.tasks) > profile.local_tasks:

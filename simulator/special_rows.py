@@ -257,6 +257,21 @@ class SpecialRows:
         sources = tuple(shown(source) for source in resolved.sources)
         return replace(resolved, dest=shown(resolved.dest), sources=sources)
 
+    def microthread(self, resolved: ResolvedOperation) -> int | None:
+        """Return the id that the operation gives, else that of a register's load.
+
+        Of several registers dest counts before src0 before src1 (wse.md §1.8).
+        """
+        if resolved.source.microthread is not None:
+            return resolved.source.microthread
+        used = [o.register for o in resolved.operands if o.register is not None]
+        for register in sorted(used, key=lambda r: ("dest", "src0", "src1").index(r.file)):
+            for load in all_loads(self.code):
+                same = (load.register.file, load.register.id) == (register.file, register.id)
+                if same and load.microthread is not None:
+                    return load.microthread
+        return None
+
     def loads_async(self, resolved: ResolvedOperation) -> bool:
         """Return whether a register of the operation is loaded as asynchronous."""
         used = {(o.register.file, o.register.id) for o in resolved.operands if o.register}

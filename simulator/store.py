@@ -274,6 +274,7 @@ def _place_elements(
         at.E_TASKS: [parts.task.start + layout.first_task for layout in layouts],
         at.E_THREAD_COUNT: [len(layout.threads) + 1 for layout in layouts],
         at.E_LISTEN: [layout.listens for layout in layouts],
+        at.E_LEVELS: [layout.levels for layout in layouts],
         at.E_BINDINGS: [parts.binding.start + i * at.BIND_WIDTH for i in range(len(layouts))],
     }
     for column, values in fixed.items():

@@ -11,6 +11,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
 from tilewright.simulator.operations import SCALAR_ONLY
+from tilewright.simulator.priorities import level
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
     Activate,
@@ -59,6 +60,8 @@ class CodeLayout:
     registers: tuple[tuple[int, ...], ...]
     """Register rows of an element; what was loaded before the start names operand rows."""
     register_names: tuple[str, ...]
+    levels: int
+    """Bit per priority of the operations on queues and FIFOs."""
     buffers: tuple[tuple[int, str], ...]
     """(operand row, buffer) of the operands that special operations and scalars touch."""
 
@@ -172,7 +175,14 @@ class _CodeCompiler:
             self.special.pools(),
             registers,
             self.special.register_names(),
+            self._levels(first_operation),
             tuple(self.special.buffers.items()),
+        )
+
+    def _levels(self, first: int) -> int:
+        rows = self.rows.operation[first:]
+        return sum(
+            {1 << row[at.O_PRIORITY] for row in rows if row[at.O_FABRIC] or row[at.O_SPECIAL]}
         )
 
     def append_scalar(self, row: list[int]) -> int:
@@ -280,6 +290,7 @@ class _CodeCompiler:
         row[at.O_CYCLES], row[at.O_DENOMINATOR] = rate.numerator, rate.denominator
         row[at.O_REDUCTION] = int(resolved.is_reduction)
         row[at.O_NUMBER] = len(self.operations)
+        row[at.O_PRIORITY] = level(self.code, timed, asynchronous)
         self.special.operation(row, resolved)
         for slot in queue_slots(resolved):
             row[at.O_QUEUES] |= 1 << slot
@@ -359,7 +370,7 @@ class _CodeCompiler:
 
     def _thread(self, resolved: ResolvedOperation, where: str) -> int:
         fabric = self.special.first_fabric(resolved, where)
-        chosen = resolved.source.microthread
+        chosen = self.special.microthread(resolved)
         if chosen is not None and not self.profile.explicit_microthread:
             raise ProgramError(
                 f"{where}: {self.profile.name} names the microthread by the queue", value=chosen

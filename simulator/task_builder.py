@@ -74,6 +74,7 @@ class StartSettings(TypedDict, total=False):
     on_control: tuple[str, str | None] | None
     """(terminate, None), (activate, task) or (unblock, task) at a control wavelet."""
     index: Index | int | None
+    priority: str
 
 
 class TaskBuilder:
@@ -129,6 +130,7 @@ class TaskBuilder:
                 settings.get("label", ""),
                 None if on_control is None else OnControl(*on_control),
                 None if index is None else as_index(index),
+                settings.get("priority", ""),
             )
         )
 

@@ -68,7 +68,9 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     store[thread + at.T_NEXT] = now + pace
     store[thread + at.T_LEFT] -= 1
     schedule(store, e, store[thread + at.T_NEXT])
-    store[e + at.E_TURN] = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
+    store[e + at.E_TURN + store[thread + at.T_PRIORITY]] = (
+        thread - store[e + at.E_THREADS]
+    ) // at.T_WIDTH
     if store[thread + at.T_LEFT] == 0:
         last_element(store, e, thread, now)
     return BUSY
@@ -76,34 +78,40 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
 
 @inner_kernel
 def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
-    """Serve the running threads in turn; return the element's mood."""
+    """Serve the running threads by priority, those of one priority in turn; return the mood."""
     e = address(e)
     first = store[e + at.E_THREADS]
     count = store[e + at.E_THREAD_COUNT]
-    turn = store[e + at.E_TURN]
+    levels = store[e + at.E_LEVELS]
+    ranked = levels & (levels - 1) != 0
     mood = IDLE
     fired = False
-    for i in range(1, count + 1):
-        slot = turn + i if turn + i < count else turn + i - count
-        thread = address(first + slot * at.T_WIDTH)
-        state = store[thread + at.T_STATE]
-        if state in (at.FREE, at.MAPPING):
+    for step in range(at.LEVELS):
+        rank = at.LEVELS - 1 - step
+        if levels >> rank & 1 == 0:
             continue
-        due = store[thread + at.T_NEXT]
-        if due > now or (fired and state == at.RUNNING):
-            schedule(store, e, max(due, now + 1))
-            mood = BUSY
-            continue
-        if state == at.RUNNING:
-            found = fire(store, memory, e, thread, now)
-            fired = found == BUSY
-            mood = BUSY if fired or mood == BUSY else max(mood, found)
-        state = store[thread + at.T_STATE]
-        if state == at.COMPLETING:
-            if store[thread + at.T_NEXT] <= now:
-                complete(store, e, thread)
-            else:
-                schedule(store, e, store[thread + at.T_NEXT])
+        turn = store[e + at.E_TURN + rank]
+        for i in range(1, count + 1):
+            slot = turn + i if turn + i < count else turn + i - count
+            thread = address(first + slot * at.T_WIDTH)
+            state = store[thread + at.T_STATE]
+            if state in (at.FREE, at.MAPPING) or (ranked and store[thread + at.T_PRIORITY] != rank):
+                continue
+            due = store[thread + at.T_NEXT]
+            if due > now or (fired and state == at.RUNNING):
+                schedule(store, e, max(due, now + 1))
+                mood = BUSY
+                continue
+            if state == at.RUNNING:
+                found = fire(store, memory, e, thread, now)
+                fired = found == BUSY
+                mood = BUSY if fired or mood == BUSY else max(mood, found)
+            state = store[thread + at.T_STATE]
+            if state == at.COMPLETING:
+                if store[thread + at.T_NEXT] <= now:
+                    complete(store, e, thread)
+                else:
+                    schedule(store, e, store[thread + at.T_NEXT])
     return mood
 
 

@@ -307,5 +307,6 @@ def serve_special(store: Table, memory: Memory, what: What) -> Word:
     mood = fire_special(store, memory, (e, thread), now)
     if mood == BUSY:
         schedule(store, e, now + 1)
-        store[e + at.E_TURN] = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
+        slot = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
+        store[e + at.E_TURN + store[thread + at.T_PRIORITY]] = slot
     return mood

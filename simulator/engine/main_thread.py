@@ -28,6 +28,7 @@ def dispatch(store: Table, memory: Memory, e: int, now: int) -> None:
         fail(store, at.ERROR_THREAD_BUSY, e, op, store[thread + at.T_OP])
         return
     store[thread + at.T_OP] = op
+    store[thread + at.T_PRIORITY] = store[op + at.O_PRIORITY]
     if store[op + at.O_SPECIAL] == 1:
         use(store, memory, at.FEATURE_LAUNCH, (e, thread, now, 0))
         return

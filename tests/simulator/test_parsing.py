@@ -48,12 +48,19 @@ def everything() -> Program:
     code.fifo(
         "fifo", "store", empty_action="terminate", activate_push="later", dest=2, src=2, xdsr=1
     )
-    code.input_queue(2, "x")
+    code.input_queue(2, "x", "medium")
     code.output_queue(3, 'a "quoted" color')
-    code.fabin("in", 2, 4, control_transform=True)
+    code.main_priority("high")
+    code.fabin("in", 2, 4, control_transform=True, priority="high")
     code.fabout("out", 3, 4, advance_switch=True, zero="second")
     code.fabout("command", 3, 1, control=True)
-    code.load(Register("src1", 3), "in", asynchronous=True, on_control=("activate", "later"))
+    code.load(
+        Register("src1", 3),
+        "in",
+        asynchronous=True,
+        microthread=3,
+        on_control=("activate", "later"),
+    )
     main = code.task("main", entry=True, blocked=True)
     main.set("k", 3)
     main.increment("k", -1)
@@ -67,7 +74,15 @@ def everything() -> Program:
     main.op("mov16", "ring", variable("k") + 1)
     main.op("fmovs", code.element("v"), "fifo", result="ok")
     main.op("fmovs", "row", "four", index=variable("k"))
-    main.start("fmovs", "out", "four", activate="later", microthread=5, label="to the north")
+    main.start(
+        "fmovs",
+        "out",
+        "four",
+        activate="later",
+        microthread=5,
+        label="to the north",
+        priority="low",
+    )
     main.start("fmovs", "fifo", "in", on_control=("terminate", None))
     main.compute("f", "mul", code.element("v", 3), 0.1, dtype="f32")
     main.compute("f", "add", "f", float("inf"), dtype="f32")
