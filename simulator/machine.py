@@ -12,6 +12,7 @@ from tilewright.simulator.deadlock import FinalState, find_waits
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.features import load_features
 from tilewright.simulator.errors import DeadlockError, MachineError
+from tilewright.simulator.fusing import Ids, fused, unfuse
 from tilewright.simulator.memory import BufferMap, MemoryInput, stream_bits
 from tilewright.simulator.network import EDGE_OUT, compile_network
 from tilewright.simulator.profile import Profile
@@ -31,10 +32,11 @@ FIRST_EVENTS: Final = 4096
 class Machine:
     """A program on the machine of a profile.
 
+    Without `fuse` every queue is an agent of its own, which is slower and gives the same results.
     Raises ProgramError when the program does not hold or does not fit.
     """
 
-    def __init__(self, program: Program, profile: Profile) -> None:
+    def __init__(self, program: Program, profile: Profile, *, fuse: bool = True) -> None:
         check_program(program)
         check_resources(program, profile)
         self.program = program
@@ -44,6 +46,8 @@ class Machine:
         self._store, self._parts = compile_store(program, self._layouts, tables, self._network)
         base = self._parts.element.view(self._store)[:, at.E_MEMORY]
         self._buffers = BufferMap(program, base)
+        self._fuse = fuse
+        self._fused: tuple[at.Table, Ids] | None = None
 
     def run(
         self,
@@ -61,21 +65,52 @@ class Machine:
         (row, column) listed. A shuffle seed above 0 permutes the order of visits within a cycle;
         nothing may depend on it. Raises MachineError and DeadlockError.
         """
-        events = FIRST_EVENTS + 2 * self._parts.most_events if timeline else 0
-        store = _grown(self._store, events)
-        store[at.S_LIMIT] = max_cycles
-        store[at.S_SHUFFLE] = shuffle
-        store[at.S_RECORD] = int(bool(timeline))
-        sram = np.zeros(self._parts.memory_words // 2, dtype=np.uint32)
-        for name, values in (memory or {}).items():
-            self._buffers.load(sram.view(np.uint16), name, values)
-        self._fill_edges(store, dict(edges or {}))
-        load_features(store, self._parts)
-        self._start(store)
-        store = _loop(store, sram)
-        self._check_end(store)
+        header = {
+            at.S_LIMIT: max_cycles,
+            at.S_SHUFFLE: shuffle,
+            at.S_RECORD: int(bool(timeline)),
+        }
+        store, sram = self._finished(header, memory or {}, edges or {})
         outcome = Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
         return collect_result(outcome, self._buffers, timeline)
+
+    def _finished(
+        self,
+        header: Mapping[int, int],
+        memory: Mapping[str, MemoryInput],
+        edges: Mapping[str, npt.ArrayLike],
+    ) -> tuple[at.Table, at.Memory]:
+        """Run with merged queues; what goes wrong is found again, and told, without."""
+        if self._fuse:
+            if self._fused is None:
+                self._fused = fused(self._store, self._parts, self._network)
+            store, sram = self._executed(self._fused[0], header, memory, edges)
+            if store[at.S_ERROR] == at.OK and self._is_complete(self._final(store)):
+                unfuse(store, self._parts, self._fused[1])
+                return store, sram
+        store, sram = self._executed(self._store, header, memory, edges)
+        self._check_end(store)
+        return store, sram
+
+    def _executed(
+        self,
+        store: at.Table,
+        header: Mapping[int, int],
+        memory: Mapping[str, MemoryInput],
+        edges: Mapping[str, npt.ArrayLike],
+    ) -> tuple[at.Table, at.Memory]:
+        """Run a copy of a store to its end."""
+        events = FIRST_EVENTS + 2 * self._parts.most_events if header[at.S_RECORD] else 0
+        store = _grown(store, events)
+        for column, value in header.items():
+            store[column] = value
+        sram = np.zeros(self._parts.memory_words // 2, dtype=np.uint32)
+        for name, values in memory.items():
+            self._buffers.load(sram.view(np.uint16), name, values)
+        self._fill_edges(store, dict(edges))
+        load_features(store, self._parts)
+        self._start(store)
+        return _loop(store, sram), sram
 
     def _fill_edges(self, store: at.Table, edges: dict[str, npt.ArrayLike]) -> None:
         fifo = self._parts.fifo.view(store)
@@ -107,7 +142,7 @@ class Machine:
         schedule_all(store, np.concatenate(agents), np.concatenate(cycles))
 
     def _check_end(self, store: at.Table) -> None:
-        final = FinalState(self.program, self._layouts, self._network, store, self._parts)
+        final = self._final(store)
         if store[at.S_ERROR] != at.OK:
             raise run_error(final)
         if self._is_complete(final):
@@ -118,6 +153,9 @@ class Machine:
             cycle=cycle,
             waits=find_waits(final),
         )
+
+    def _final(self, store: at.Table) -> FinalState:
+        return FinalState(self.program, self._layouts, self._network, store, self._parts)
 
     def _is_complete(self, final: FinalState) -> bool:
         sinks = self._network.kind == EDGE_OUT

@@ -132,6 +132,7 @@ class _NetworkCompiler:
         numbers = np.arange(self.count, self.count + places.size, dtype=np.int64)
         block[:, at.F_CAP] = capacity
         block[:, at.F_LATENCY] = latency
+        block[:, at.F_CREDIT] = 1
         block[:, [at.F_POPPED, at.F_PUSHED, at.F_WAITER, at.F_WAY]] = -1
         block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
         self.rows.append(block)

@@ -237,6 +237,7 @@ def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     user[~elements] = parts.fifo.address(user[~elements])
     user[elements] = parts.element.address(at.USER_IS_ELEMENT - user[elements])
     parts.bid.view(store)[:] = -1
+    parts.ring.view(store)[:, 0] = at.NEVER_USED
     fifo[:, at.F_WAY] = parts.way.address(fifo[:, at.F_WAY])
     way = parts.way.view(store)
     way[:] = network.way

@@ -1,7 +1,7 @@
 """Queues, routers and the time wheel: one wavelet per link and cycle, back-pressure by space.
 
 Every decision in cycle t looks only at the state at the start of the cycle: an entry pushed in t
-moves in t+1 at the earliest, and a slot freed in t is free from t+1 on (`F_POPPED`). So the
+moves in t+1 at the earliest, and a slot freed in t is free from t+1 on (`F_CREDIT`). So the
 order in which the agents of a cycle are visited does not matter (fabric-engine.md §2.2).
 """
 
@@ -22,6 +22,7 @@ from tilewright.simulator.engine.layout import (
     F_CAP,
     F_COLOR,
     F_COUNT,
+    F_CREDIT,
     F_HEAD,
     F_LATENCY,
     F_LINK,
@@ -82,19 +83,34 @@ def schedule(store: Table, agent: int, when: int) -> None:
     store[S_AGENTS] += 1
 
 
+@inline_kernel
+def tail_of(store: Table, queue: int) -> Word:
+    """Return the address of the slot that the next entry takes; the queue is not full.
+
+    It still holds the cycle in which the slot was freed.
+    """
+    tail = store[queue + F_HEAD] + store[queue + F_COUNT]
+    if tail >= store[queue + F_CAP]:
+        tail -= store[queue + F_CAP]
+    return address(store[queue + F_RING] + 2 * tail)
+
+
 @part_kernel
 def has_space(store: Table, queue: int, now: int) -> Word:
     """Return whether a queue could take an entry at the start of this cycle."""
     queue = address(queue)
-    freed = 1 if store[queue + F_POPPED] == now else 0
-    return store[queue + F_COUNT] + freed < store[queue + F_CAP]
+    if store[queue + F_COUNT] == store[queue + F_CAP]:
+        return False
+    return store[tail_of(store, queue)] + store[queue + F_CREDIT] <= now
 
 
 @inline_kernel
 def await_space(store: Table, queue: int, agent: int, now: int) -> None:
     """Wake an agent when the full queue has space again."""
     other = store[queue + F_WAITER]
-    if store[queue + F_POPPED] == now or (other >= 0 and other != agent):
+    if store[queue + F_COUNT] < store[queue + F_CAP]:
+        schedule(store, agent, store[tail_of(store, queue)] + store[queue + F_CREDIT])
+    elif other >= 0 and other != agent:
         schedule(store, agent, now + 1)
     else:
         store[queue + F_WAITER] = agent
@@ -105,10 +121,7 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
     """Append a payload; the queue has space."""
     queue = address(queue)
     count = store[queue + F_COUNT]
-    tail = store[queue + F_HEAD] + count
-    if tail >= store[queue + F_CAP]:
-        tail -= store[queue + F_CAP]
-    entry = address(store[queue + F_RING] + 2 * tail)
+    entry = tail_of(store, queue)
     ready = now + store[queue + F_LATENCY]
     store[entry] = ready
     store[entry + 1] = payload
@@ -122,7 +135,9 @@ def pop(store: Table, queue: int, now: int) -> Word:
     """Take the head's payload and wake who waits for space."""
     queue = address(queue)
     head = store[queue + F_HEAD]
-    payload = store[address(store[queue + F_RING] + 2 * head + 1)]
+    entry = address(store[queue + F_RING] + 2 * head)
+    payload = store[entry + 1]
+    store[entry] = now
     head += 1
     store[queue + F_HEAD] = 0 if head == store[queue + F_CAP] else head
     store[queue + F_COUNT] -= 1
@@ -131,7 +146,7 @@ def pop(store: Table, queue: int, now: int) -> Word:
     waiter = store[queue + F_WAITER]
     if waiter >= 0:
         store[queue + F_WAITER] = -1
-        schedule(store, waiter, now + 1)
+        schedule(store, waiter, now + store[queue + F_CREDIT])
     return payload
 
 

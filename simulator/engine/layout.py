@@ -28,9 +28,9 @@ A_PREVIOUS: Final = 2
 F_HEAD: Final = 3
 F_COUNT: Final = 4
 F_CAP: Final = 5
-F_RING: Final = 6  # first ring row
+F_RING: Final = 6  # first ring row: (ready, payload), then (popped, payload)
 F_LATENCY: Final = 7  # cycles from push until the head may move
-F_POPPED: Final = 8  # cycle of the last pop: its slot is free from the next cycle on
+F_POPPED: Final = 8  # cycle of the last pop
 F_PUSHED: Final = 9  # cycle of the last push
 F_WAITER: Final = 10  # agent that waits for space here, or -1
 F_USER: Final = 11  # agent that takes from here, or -1 (edge output)
@@ -41,8 +41,11 @@ F_SUCCESSORS: Final = 15  # number of successors
 F_NEXT: Final = 16  # successors, five columns
 F_LINK: Final = 21  # link of each successor, five columns
 F_WAY: Final = 26  # way of a router buffer that chooses among its successors, or -1
-F_WIDTH: Final = 27
+F_CREDIT: Final = 27  # cycles from a pop until its slot can be used again
+F_WIDTH: Final = 28
 SHARES, STEERED = 1, 2
+NEVER_USED: Final = -(1 << 40)
+"""A slot's time before its first entry."""
 
 # A way: a router buffer whose successors depend on a switch, a filter or the wavelet.
 W_STATE: Final = 0  # router state of its element and color

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.script import AFTER, FabricOp, Script, Term
+from tilewright.simulator.fusing import climb as follow
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
 from tilewright.simulator.program import Program
 
@@ -89,20 +90,11 @@ def build_graph(
 
 
 def climb(pointer: Ints, sums: Ints) -> Ints:
-    """Follow pointers to their ends, adding up `sums` (rows) on the way; return the ends.
-
-    Raises NotCovered for a loop.
-    """
-    pointer, ends = pointer.copy(), np.arange(pointer.size, dtype=np.int64)
-    for _ in range(48):
-        live = np.flatnonzero(pointer >= 0)
-        if live.size == 0:
-            return ends
-        over = pointer[live]
-        sums[:, live] += sums[:, over]
-        ends[live] = ends[over]
-        pointer[live] = pointer[over]
-    raise NotCovered("a route leads back to itself")
+    """Follow pointers as `fusing.climb` does. Raises NotCovered for a loop."""
+    ends = follow(pointer, sums)
+    if ends is None:
+        raise NotCovered("a route leads back to itself")
+    return ends
 
 
 class _GraphBuilder:
