@@ -77,7 +77,7 @@ class Algebra:
 
     def minimum(self, other: object) -> object:
         """What min() of this and `other` is."""
-        raise EvaluationError(f"min() does not compare {self.described_as} and {describe(other)}")
+        raise EvaluationError(f"min() cannot compare {self.described_as} and {describe(other)}")
 
     def power(self, exponent: object) -> object:
         """What this ** `exponent` is."""

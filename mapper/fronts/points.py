@@ -45,7 +45,8 @@ def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
     step = max(1, _CHUNK // max(1, points.size))
     for first in range(0, len(values) if len(points) else 0, step):
         part = values[first : first + step, np.newaxis, :] * (1 + NOISE)
-        found[first : first + step] = (points[np.newaxis] <= part).all(axis=2).any(axis=1)
+        nowhere_above = np.all(np.less_equal(points[np.newaxis], part), axis=2)
+        found[first : first + step] = np.any(nowhere_above, axis=1)
     return found
 
 
