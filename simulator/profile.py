@@ -66,6 +66,10 @@ class Profile:
     switchable_colors: tuple[int, ...]
     filter_counter_inclusive: bool
     """The other reading of a counter filter: the counter runs over 0..limit, both included."""
+    bank_conflict_factor: Fraction
+    """How much longer two reads of one cycle take that meet on a bank (banks.py)."""
+    stride_limits: str
+    """How strides limit the elements per cycle: one of banks.STRIDE_LIMITS."""
     operations: Mapping[str, OperationTiming]
     sources: Mapping[str, str]
     """Where each field's number comes from; `assumed: ...` where nothing is published."""

@@ -66,6 +66,8 @@ SWITCHES: Final = (
 LIMITS: Final[dict[str, int]] = {"colors": 32, "local_tasks": 62, "microthreads": 8}
 """Greatest values that the engine's tables hold."""
 OTHER: Final = (
+    "bank_conflict_factor",
+    "stride_limits",
     "clock_hz",
     "cycles_per_wavelet",
     "explicit_microthread",
@@ -153,20 +155,32 @@ def convert(field: str, value: object, where: Where | None) -> object:
         if not isinstance(value, bool):
             raise ProfileError(f"{field} is not true or false", where=where, value=value)
         return value
-    if field == "switchable_colors":
-        if not isinstance(value, list | tuple):
-            raise ProfileError(f"{field} needs a list of colors", where=where, value=value)
-        return tuple(_at_least(field, item, 0, where) for item in value)
-    if field.endswith("queue_words"):
-        if not isinstance(value, list | tuple) or not 1 <= len(value) <= 8:
-            raise ProfileError(f"{field} needs 1 to 8 lengths", where=where, value=value)
-        return tuple(_at_least(field, item, 0, where) for item in value)
+    if field == "switchable_colors" or field.endswith("queue_words"):
+        return _integers(field, value, where)
+    if field == "stride_limits":
+        return _word(field, value, ("none", "documentation", "inverse"), where)
     number = rational(field, value, where)
-    if field == "cycles_per_wavelet":
+    if field in ("cycles_per_wavelet", "bank_conflict_factor"):
         if number < 1:
             raise ProfileError(f"{field} is below 1", where=where, value=value)
         return number
     return float(number)
+
+
+def _integers(field: str, value: object, where: Where | None) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple):
+        raise ProfileError(f"{field} needs a list of whole numbers", where=where, value=value)
+    if field.endswith("queue_words") and not 1 <= len(value) <= 8:
+        raise ProfileError(f"{field} needs 1 to 8 lengths", where=where, value=value)
+    return tuple(_at_least(field, item, 0, where) for item in value)
+
+
+def _word(field: str, value: object, known: tuple[str, ...], where: Where | None) -> str:
+    if value not in known:
+        raise ProfileError(
+            f"{field} is an unknown word", where=where, value=value, instead=", ".join(known)
+        )
+    return str(value)
 
 
 def rational(field: str, value: object, where: Where | None) -> Fraction:

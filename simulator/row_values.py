@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilewright.simulator.banks import strided
 from tilewright.simulator.dsd import DTYPES, Fabin, Fabout, Fifo
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
@@ -68,7 +69,8 @@ def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
     if resolved.is_reduction:
         group, cycles = 1, timing.reduction
     else:
-        group, cycles = timing.group, timing.cycles[resolved.memory_sources]
+        group = timing.group
+        cycles = strided(resolved, profile, timing.cycles[resolved.memory_sources], group)
     if resolved.is_fabric:
         return 1, max(cycles / group, profile.cycles_per_wavelet)
     if any(isinstance(operand.dsd, Fifo) for operand in resolved.operands):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import lcm
 
 import numpy as np
 
+from tilewright.simulator.banks import bank_cycles
 from tilewright.simulator.dsd import DTYPES, Fabin, Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
@@ -287,7 +289,10 @@ class _CodeCompiler:
             row[at.O_ACTION_TASK] = self.tasks[op.activate or op.unblock or ""]
         row[at.O_LOAD] = load_cycles(resolved, self.profile)
         row[at.O_GROUP], rate = pace(timed, self.profile)
-        row[at.O_CYCLES], row[at.O_DENOMINATOR] = rate.numerator, rate.denominator
+        rate, more = bank_cycles(timed, self.profile, (row[at.O_GROUP], rate))
+        row[at.O_DENOMINATOR] = lcm(rate.denominator, more.denominator)
+        row[at.O_CYCLES] = int(rate * row[at.O_DENOMINATOR])
+        row[at.O_BANKS] = int(more * row[at.O_DENOMINATOR])
         row[at.O_REDUCTION] = int(resolved.is_reduction)
         row[at.O_NUMBER] = len(self.operations)
         row[at.O_PRIORITY] = level(self.code, timed, asynchronous)

@@ -64,6 +64,10 @@ def _has_other_values(store: at.Table, parts: Parts) -> bool:
     return not plain.all()
 
 
+def _has_conflicts(store: at.Table, parts: Parts) -> bool:
+    return bool(parts.operation.view(store)[:, at.O_BANKS].any())
+
+
 FEATURES: Final = (
     Feature(
         "launch", {at.FEATURE_LAUNCH: "launch", at.FEATURE_SPECIAL: "serve_special"}, _has_special
@@ -72,6 +76,7 @@ FEATURES: Final = (
     Feature("rare_control", {at.FEATURE_CONTROL: "special_control"}, _has_rare_control),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
+    Feature("banks", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
     Feature("values", {at.FEATURE_VALUE: "other_value"}, _has_other_values),
 )
 

@@ -17,7 +17,7 @@ from tilewright.simulator.engine.special import (
     meets_control,
     special_ready,
 )
-from tilewright.simulator.engine.task import fail, record, start_of
+from tilewright.simulator.engine.task import fail, memory_cycles, record, start_of
 from tilewright.simulator.trace import BUSY
 
 
@@ -224,12 +224,10 @@ def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now
     e, thread = where
     op = store[thread + at.T_OP]
     extent = store[thread + at.T_EXTENT]
+    busy = memory_cycles(store, memory, (thread, thread + at.T_ROWS), extent)
     for _ in range(extent):
         do_special(store, memory, (e, thread), now)
     save_positions(store, e, thread)
-    group, per = store[op + at.O_GROUP], store[op + at.O_DENOMINATOR]
-    groups = (extent + group - 1) // group
-    busy = max(1, (groups * store[op + at.O_CYCLES] + per - 1) // per)
     store[e + at.E_STATE] = at.M_READY
     store[e + at.E_UNTIL] = now + busy
     record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])

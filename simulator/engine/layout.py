@@ -194,7 +194,8 @@ O_RUNS: Final = 27  # behind the counters of elements: of its runs, if special
 O_MAP: Final = 28  # counters of the result and the two arguments of @map
 O_MAP_BITS: Final = 31  # their bits, negative with a sign
 O_ZERO: Final = 34  # the source that is cleared at the end, 0 for none
-O_WIDTH: Final = 35
+O_BANKS: Final = 35  # more cycles per group whose reads meet on a bank, by O_DENOMINATOR
+O_WIDTH: Final = 36
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
 ENDLESS: Final = 0x7FFF
 """Extent of an operation that does not end by itself."""
@@ -354,8 +355,9 @@ S_FEATURES: Final = 64
     FEATURE_WAY,
     FEATURE_SETTLE_WAY,
     FEATURE_VALUE,
+    FEATURE_BANKS,
     FEATURES,
-) = range(10)
+) = range(11)
 WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import do_memory, read_word, write_word
+from tilewright.simulator.engine.indirect import use
 from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 
@@ -80,16 +81,27 @@ def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int)
 
 
 @inner_kernel
+def memory_cycles(store: Table, memory: Memory, where: tuple[int, int], extent: int) -> Word:
+    """Return the cycles of an operation on memory that starts: where = (thread, its rows)."""
+    thread, rows = where
+    op = store[thread + at.T_OP]
+    group = store[op + at.O_GROUP]
+    cycles = (extent + group - 1) // group * store[op + at.O_CYCLES]
+    if store[op + at.O_BANKS]:
+        what = (thread, store[rows + 1], store[rows + 2], extent)
+        cycles += store[op + at.O_BANKS] * use(store, memory, at.FEATURE_BANKS, what)
+    per = store[op + at.O_DENOMINATOR]
+    return max(1, (cycles + per - 1) // per)
+
+
+@inner_kernel
 def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
     """Do a memory operation and keep the main thread busy for its cycles."""
     e, thread = where
     op = store[thread + at.T_OP]
-    do_memory(store, memory, thread, now)
     extent = store[op + at.O_EXTENT]
-    group = store[op + at.O_GROUP]
-    groups = (extent + group - 1) // group
-    per = store[op + at.O_DENOMINATOR]
-    busy = max(1, (groups * store[op + at.O_CYCLES] + per - 1) // per)
+    busy = memory_cycles(store, memory, (thread, op + at.O_OPERANDS), extent)
+    do_memory(store, memory, thread, now)
     store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
     store[e + at.E_STATE] = at.M_READY
     store[e + at.E_UNTIL] = now + busy

@@ -301,6 +301,8 @@ class ScriptWalker:
         words = self._words_of(op, {})
         self._check_races(words)
         self.runs[store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
+        if store[op + at.O_BANKS]:
+            raise NotCovered("bank conflicts that depend on counters")
         if store[op + at.O_FABRIC]:
             self._fabric(op, words)
         elif self.every:
