@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as op
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 
 from tilewright.arch.components import Comparison, SpatialDim
@@ -58,10 +59,22 @@ def free_variables(dim: SpatialDim, einsum: Einsum, banned: frozenset[str]) -> t
 
 
 def lane_choices(
-    dim: SpatialDim, einsum: Einsum, variables: tuple[str, ...], bounds: Sequence[Comparison]
+    dim: SpatialDim,
+    einsum: Einsum,
+    variables: tuple[str, ...],
+    bounds: Sequence[Comparison],
+    uneven: frozenset[str] = frozenset(),
 ) -> tuple[tuple[int, ...], ...]:
-    """Enumerate the perfect factors of `variables` that the fanout and its loop `bounds` admit."""
-    lists = [divisors(einsum.bounds[v]) for v in variables]
+    """Enumerate the lanes of `variables` that the fanout and its loop `bounds` admit.
+
+    They are perfect factors, except over the variables that may be `uneven`.
+    """
+    lists = [
+        range(1, min(einsum.bounds[v], dim.fanout) + 1)
+        if v in uneven
+        else divisors(einsum.bounds[v])
+        for v in variables
+    ]
 
     def extend(chosen: tuple[int, ...], lanes: int) -> Iterator[tuple[int, ...]]:
         if len(chosen) == len(lists):
@@ -108,7 +121,9 @@ class Unlimited:
         return all(room(level, tile) for level, tile in self.widest.items())
 
 
-def apply_min_usage(dims: Sequence[Dim], einsum: Einsum, room: Room) -> tuple[Fan, ...]:
+def apply_min_usage(
+    dims: Sequence[Dim], einsum: Einsum, room: Room, uneven: frozenset[str] = frozenset()
+) -> tuple[Fan, ...]:
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 
     `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
@@ -120,14 +135,14 @@ def apply_min_usage(dims: Sequence[Dim], einsum: Einsum, room: Room) -> tuple[Fa
     floors = [0.0] * len(dims)
     if einsum.is_copy or all(dim.dim.min_usage <= 0 for dim in dims):
         return plain
-    if _alive(dims, einsum, room, floors) is None:
+    if _alive(dims, einsum, room, floors, uneven) is None:
         return plain  # nothing fits whatever the lanes
     for index in range(len(dims) - 1, -1, -1):
         for floor in _floors(dims[index]):
             floors[index] = floor
-            if _alive(dims, einsum, room, floors) is not None:
+            if _alive(dims, einsum, room, floors, uneven) is not None:
                 break
-    alive = _alive(dims, einsum, room, floors)
+    alive = _alive(dims, einsum, room, floors, uneven)
     assert alive is not None
     return tuple(
         replace(fan, choices=tuple(c for c in fan.choices if c in kept))
@@ -145,7 +160,11 @@ def _floors(one: Dim) -> list[float]:
 
 
 def _alive(
-    dims: Sequence[Dim], einsum: Einsum, room: Room, floors: Sequence[float]
+    dims: Sequence[Dim],
+    einsum: Einsum,
+    room: Room,
+    floors: Sequence[float],
+    uneven: frozenset[str],
 ) -> list[set[tuple[int, ...]]] | None:
     """Return the choices of each dimension that the inner ones leave; None if one has none."""
     reached: set[tuple[int, ...]] = {(1,) * len(einsum.bounds)}
@@ -156,13 +175,13 @@ def _alive(
         reached = _fitting(einsum, room, reached, range(one.level, depth))
         depth = min(depth, one.level)
         steps = [
-            (lanes, spent)
+            (lanes, after)
             for lanes in one.fan.choices
             if usage(one.dim, prod(lanes)) >= floors[index] - _ROUNDING
             for spent in reached
-            if _fits(one.fan, lanes, spent, einsum)
+            for after in _spend(one.fan, lanes, spent, (einsum, uneven))
         ]
-        reached = {_spend(one.fan, lanes, spent, einsum) for lanes, spent in steps}
+        reached = {after for _, after in steps}
         alive.append({lanes for lanes, _ in steps})
     if not _fitting(einsum, room, reached, range(depth)):
         return None
@@ -172,17 +191,31 @@ def _alive(
 def _fitting(
     einsum: Einsum, room: Room, reached: set[tuple[int, ...]], levels: range
 ) -> set[tuple[int, ...]]:
-    named = {spent: dict(zip(einsum.bounds, spent, strict=True)) for spent in reached}
+    named = {spent: dict(zip(einsum.bounds, map(abs, spent), strict=True)) for spent in reached}
     return {s for s in reached if all(room(level, named[s]) for level in levels)}
 
 
 def _spend(
-    fan: Fan, lanes: tuple[int, ...], spent: tuple[int, ...], einsum: Einsum
-) -> tuple[int, ...]:
+    fan: Fan, lanes: tuple[int, ...], spent: tuple[int, ...], rules: tuple[Einsum, frozenset[str]]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the extents that lanes reach from those below them; negative: an uneven loop is used.
+
+    `rules`: the Einsum and its variables that may be uneven.
+    """
+    einsum, uneven = rules
     factors = dict(zip(fan.variables, lanes, strict=True))
-    return tuple(used * factors.get(v, 1) for v, used in zip(einsum.bounds, spent, strict=True))
+    options = [
+        _extents(used, factors.get(v, 1), bound, v in uneven)
+        for (v, bound), used in zip(einsum.bounds.items(), spent, strict=True)
+    ]
+    yield from product(*options)
 
 
-def _fits(fan: Fan, lanes: tuple[int, ...], spent: tuple[int, ...], einsum: Einsum) -> bool:
-    after = _spend(fan, lanes, spent, einsum)
-    return all(bound % used == 0 for bound, used in zip(einsum.bounds.values(), after, strict=True))
+def _extents(used: int, lanes: int, bound: int, uneven: bool) -> list[int]:
+    """Return the extents of one variable that `lanes` tiles of extent `used` can make up."""
+    after = used * lanes
+    if used < 0 or not uneven:
+        return [after] if bound % after == 0 else []
+    found = [after] if after <= bound else []
+    found += [-whole for whole in divisors(bound) if whole % used and -(-whole // used) == lanes]
+    return found

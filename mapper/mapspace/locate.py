@@ -35,7 +35,7 @@ def locate(frame: Frame, candidates: Sequence[Candidate], mapping: Mapping) -> P
         return f"it does not compute {frame.einsum.name} on {compute}"
     steps = _steps(mapping.nodes[:-1])
     if any(isinstance(s, Temporal) and s.initial_tile_shape is not None for s in steps):
-        return "it has uneven tiles; the mapspace holds even ones only"
+        return "its first tiles have a size of their own; the mapspace holds no such tiles"
     stored = [step for step in steps if isinstance(step, tuple)]
     reasons: list[str] = []
     for number, (_, slots) in enumerate(candidates):
@@ -87,6 +87,7 @@ def _no_template(
 def _walk(frame: Frame, slots: tuple[Slot, ...], steps: list[_Step]) -> tuple[Tile, ...] | str:
     """Deal the loops of the mapping to the slots of a template."""
     shape = dict(frame.einsum.bounds)
+    open_ = set(frame.uneven)
     tiles: list[Tile] = []
     loops = _loops_by_gap(frame, steps)
     for slot in slots:
@@ -95,7 +96,7 @@ def _walk(frame: Frame, slots: tuple[Slot, ...], steps: list[_Step]) -> tuple[Ti
                 return _left(loops[0][0])
             del loops[0]
         if isinstance(slot, (Loops, Fan)):
-            reason = _take(frame, slot, loops[0], shape)
+            reason = _take((frame, open_), slot, loops[0], shape)
             if reason:
                 return reason
         tiles.append(tuple(shape.values()))
@@ -126,9 +127,16 @@ def _tolls(frame: Frame) -> set[str]:
 
 
 def _take(
-    frame: Frame, slot: Loops | Fan, rest: list[Temporal | Spatial], shape: dict[str, int]
+    rules: tuple[Frame, set[str]],
+    slot: Loops | Fan,
+    rest: list[Temporal | Spatial],
+    shape: dict[str, int],
 ) -> str | None:
-    """Move the loops that a slot can hold from `rest` into it; return a reason to refuse."""
+    """Move the loops that a slot can hold from `rest` into it; return a reason to refuse.
+
+    `rules`: the frame, and the variables of which an uneven loop may still come.
+    """
+    frame, open_ = rules
     before = dict(shape)
     mine: list[Temporal | Spatial]
     if isinstance(slot, Fan):
@@ -139,13 +147,17 @@ def _take(
         if slot.single:
             mine = mine[:1] if rest and mine and mine[0] is rest[0] else []
     for step in mine:
-        if shape[step.rank_variable] % step.tile_shape:
-            outer = shape[step.rank_variable]
-            return f"{step.rank_variable}: tiles of {step.tile_shape} do not divide {outer}"
+        variable, outer = step.rank_variable, shape[step.rank_variable]
+        if outer % step.tile_shape:
+            if variable not in open_:
+                return f"{variable}: tiles of {step.tile_shape} do not divide {outer}"
+            if outer != before[variable]:
+                return f"{variable}: an uneven loop right below another one; one can do the work"
+            open_.remove(variable)
         shape[step.rank_variable] = step.tile_shape
         rest.remove(step)
     if isinstance(slot, Fan):
-        lanes = {v: before[v] // shape[v] for v in frame.einsum.bounds}
+        lanes = {v: -(-before[v] // shape[v]) for v in frame.einsum.bounds}
         if tuple(lanes[v] for v in slot.variables) not in slot.choices:
             return f"{slot.component}.{slot.name}: fanout, loop_bounds or min_usage exclude {lanes}"
     return None

@@ -79,12 +79,14 @@ class Rules:
 class Frame:
     """What all templates of a mapspace share; `components` is the path, outermost first.
 
+    `uneven`: rank variables that may have one loop whose tiles do not divide the tile above it.
     What it works out is kept for the next template.
     """
 
     einsum: Einsum
     components: tuple[Component, ...]
     rules: Rules
+    uneven: frozenset[str] = frozenset()
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
@@ -110,7 +112,7 @@ class Frame:
             return fans
         key = (bans, template.placement.kept)
         if key not in self._fans:
-            self._fans[key] = apply_min_usage(dims, self.einsum, room)
+            self._fans[key] = apply_min_usage(dims, self.einsum, room, self.uneven)
         return self._fans[key]
 
     def holder(self, component: str) -> TensorHolder:
@@ -239,10 +241,10 @@ def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
             taken = banned.get(component.name, frozenset())
             variables = free_variables(dim, frame.einsum, taken)
             bounds = [b for b in dim.loop_bounds if frame.rules.tensor_bounds or not b.of_tensors]
-            choices = lane_choices(dim, frame.einsum, variables, bounds)
+            choices = lane_choices(dim, frame.einsum, variables, bounds, frame.uneven)
             dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
     needs = Unlimited()
-    return tuple(dims), apply_min_usage(dims, frame.einsum, needs), needs
+    return tuple(dims), apply_min_usage(dims, frame.einsum, needs, frame.uneven), needs
 
 
 def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, int]) -> bool:

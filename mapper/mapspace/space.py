@@ -18,6 +18,7 @@ from tilewright.mapper.mapspace.moves import moved_tiles
 from tilewright.mapper.mapspace.placement import Template, templates
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.skeleton import Frame, Rules, skeleton
+from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
 
 if TYPE_CHECKING:
     from tilewright.arch.flat import FlatArch
@@ -38,7 +39,9 @@ class Mapspace:
 
     `backed` names tensors that the outermost memory must keep; `conventions` decides two rules
     only: under "accelforge" tensors.tile_shape is ignored and no_refetch_from_above leaves spatial
-    loops alone, as in that tool (accelforge.md §2.7).
+    loops alone, as in that tool (accelforge.md §2.7). `uneven` names rank variables that may have
+    one loop, temporal or spatial, whose tiles do not divide the tile above it; its last tile is
+    smaller (lattice-dp.md §9.5). UnsupportedFeature for uneven variables under "accelforge".
     """
 
     def __init__(
@@ -47,13 +50,16 @@ class Mapspace:
         flat: FlatArch,
         conventions: str = "default",
         backed: frozenset[str] = frozenset(),
+        uneven: frozenset[str] = frozenset(),
     ) -> None:
         own = conventions != "accelforge"
+        check_uneven(einsum, uneven, own)
         self.einsum = einsum
         self.flat = flat
         self.backed = backed
         self.conventions = conventions
-        self.frame = Frame(einsum, flat.components, Rules(own, own, own))
+        self.uneven = uneven
+        self.frame = Frame(einsum, flat.components, Rules(own, own, own), uneven)
 
     @cached_property
     def templates(self) -> tuple[Template, ...]:
@@ -63,7 +69,8 @@ class Mapspace:
 
     @cached_property
     def _points(self) -> tuple[Points, ...]:
-        return tuple(Points(self.frame, t, skeleton(self.frame, t)) for t in self.templates)
+        kind = UnevenPoints if self.uneven else Points
+        return tuple(kind(self.frame, t, skeleton(self.frame, t)) for t in self.templates)
 
     def __iter__(self) -> Iterator[Mapping]:
         """Enumerate the mappings that fit, in a fixed order."""
@@ -102,6 +109,7 @@ class Mapspace:
     def neighbours(self, mapping: Mapping) -> Iterator[Mapping]:
         """Yield the mappings of the same template that differ by one prime moved to another slot.
 
+        Of a variable that may be uneven: those that differ in the tile of one loop.
         InfeasibleMapping if `mapping` is not in the mapspace.
         """
         place = self._locate(mapping)

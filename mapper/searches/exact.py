@@ -26,6 +26,10 @@ class ExactSearch:
 
         UnsupportedFeature for what the program does not model (networks, copies, …).
         """
+        if space.uneven:
+            from tilewright.mapper.searches.uneven.search import UnevenSearch
+
+            return UnevenSearch(self.find).find(space, goal, budget)
         began = time.monotonic()
         frame = space.frame
         refuse_unsupported(frame)

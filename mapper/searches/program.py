@@ -82,7 +82,7 @@ def programs(frame: Frame, fields: Fields, template: Template) -> Iterator[Progr
     fans = [slot for slot in slots if isinstance(slot, Fan)]
     if any(not fan.choices for fan in fans):
         return
-    _check_order(frame, slots)
+    check_order(frame, slots)
     yield from _fix_lanes(frame, fields, template, slots)
 
 
@@ -113,7 +113,7 @@ def _fix_lanes(
         yield from _fix_lanes(frame, fields, template, fixed)
 
 
-def _check_order(frame: Frame, slots: Sequence[Slot]) -> None:
+def check_order(frame: Frame, slots: Sequence[Slot]) -> None:
     """Every holder must see exactly the lanes of its own and the outer levels above it."""
     deepest = -1
     for slot in slots:

@@ -53,7 +53,7 @@ def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
     dim = _dim(space, place)
     variables = free_variables(dim, space.einsum, frozenset())
     lanes = set()
-    for choice in lane_choices(dim, space.einsum, variables, dim.loop_bounds):
+    for choice in lane_choices(dim, space.einsum, variables, dim.loop_bounds, space.uneven):
         used = 1
         for factor in choice:
             used *= factor
@@ -69,4 +69,4 @@ def _with_min_usage(space: Mapspace, place: _Place, level: float) -> Mapspace:
     dims[place[1]] = replace(dims[place[1]], min_usage=level)
     components[place[0]] = replace(component, spatial=tuple(dims))
     flat = replace(space.flat, components=tuple(components))
-    return Mapspace(space.einsum, flat, space.conventions, space.backed)
+    return Mapspace(space.einsum, flat, space.conventions, space.backed, space.uneven)

@@ -73,16 +73,8 @@ class Engine:
         label[0, self.fields.lanes] = -1.0
         for field in self.fields.gates.values():
             label[0, field] = 1.0
-        energy = self._compute_energy()
-        label[0, 0] = energy
+        label[0, 0] = compute_energy(self.frame)
         return Table(start, label, np.zeros((1, 2), np.int64))
-
-    def _compute_energy(self) -> float:
-        compute = self.frame.components[-1]
-        if self.frame.einsum.is_copy:
-            return 0.0
-        energy = sum(a.energy for a in compute.actions if a.name == "compute")
-        return float(energy * self.frame.einsum.operations * compute.actions_scale)
 
     def final(self) -> Outlook:
         """Return the outlook at the top: only the whole iteration space has arrived."""
@@ -241,6 +233,15 @@ class Engine:
             plus[:, field] += values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
+
+
+def compute_energy(frame: Frame) -> float:
+    """Return the joules of all operations of the Einsum."""
+    compute = frame.components[-1]
+    if frame.einsum.is_copy:
+        return 0.0
+    energy = sum(a.energy for a in compute.actions if a.name == "compute")
+    return float(energy * frame.einsum.operations * compute.actions_scale)
 
 
 def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:

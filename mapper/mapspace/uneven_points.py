@@ -1,0 +1,176 @@
+"""Points of a template in which some rank variables may have one uneven loop (lattice-dp.md §9.5).
+
+An uneven loop splits the tile above it into tiles that do not divide it; the last one is smaller.
+At most one loop of a variable, temporal or spatial, is uneven; every other loop divides evenly.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.points import Points, Tiles
+from tilewright.mapper.mapspace.skeleton import Frame, Loops, Slot
+from tilewright.mapper.searches.errors import UnsupportedFeature
+
+MAX_STATES = 1_000_000  # (slot, tile shape) pairs that counting may visit
+
+Step = tuple[int, bool]  # tile of one variable, and whether an uneven loop may still come
+State = tuple[Step, ...]
+
+
+def loop_tiles(step: Step) -> list[Step]:
+    """Return the tiles that a temporal loop, or none, can leave of a tile."""
+    tile, open_ = step
+    even = [(below, open_) for below in divisors(tile)]
+    return even + [(below, False) for below in range(2, tile) if open_ and tile % below]
+
+
+def lane_tiles(step: Step, lanes: int) -> list[Step]:
+    """Return the tiles that dealing a tile to a number of lanes can leave."""
+    tile, open_ = step
+    found = [(tile // lanes, open_)] if tile % lanes == 0 else []
+    if open_ and 1 < lanes <= tile:
+        smallest, largest = -(-tile // lanes), -(-tile // (lanes - 1)) - 1
+        found += [(below, False) for below in range(smallest, largest + 1) if tile % below]
+    return found
+
+
+def is_chain(tiles: Sequence[int], uneven: bool) -> bool:
+    """Tell whether each tile divides the one before it, but for one if `uneven`."""
+    odd = sum(above % below != 0 for above, below in pairwise(tiles))
+    falls = all(above >= below for above, below in pairwise(tiles))
+    return falls and odd <= int(uneven)
+
+
+def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
+    """Refuse what an uneven mapspace cannot be: `exact` remainders are counted, or averages."""
+    unknown = uneven - set(einsum.bounds)
+    if unknown:
+        raise TilewrightError(
+            f"{einsum.name} has no such rank variable to be uneven",
+            value=", ".join(sorted(unknown)),
+            instead=f"some of: {', '.join(einsum.bounds)}",
+        )
+    if uneven and not exact:
+        raise UnsupportedFeature(
+            "uneven tiles under the accelforge conventions: they count average tiles, so that"
+            " what is optimal there need not be for whole tiles",
+            instead='the default conventions, or uneven=() with conventions="accelforge"',
+        )
+
+
+class UnevenPoints(Points):
+    """Enumerates, counts and samples the points of `slots` with uneven loops."""
+
+    def __init__(self, frame: Frame, template: Template, slots: Sequence[Slot]) -> None:
+        super().__init__(frame, template, slots)
+        self._ways: dict[tuple[int, State], int] = {}
+
+    def __iter__(self) -> Iterator[Tiles]:
+        """Enumerate the points whose tiles fit, in a fixed order."""
+        yield from self._continue((), self._start(), {})
+
+    @property
+    def count(self) -> int:
+        """Number of points before capacity is looked at (exact).
+
+        TilewrightError if there are too many tile shapes to count them.
+        """
+        return self._count(0, self._start())
+
+    def sample(self, rng: random.Random) -> Tiles:
+        """Draw one point uniformly, before capacity is looked at."""
+        state, tiles = self._start(), []
+        for index in range(len(self.slots)):
+            options = self._options(index, state)
+            weights = [self._count(index + 1, option) for option in options]
+            ticket = rng.randrange(sum(weights))
+            for option, weight in zip(options, weights, strict=True):
+                ticket -= weight
+                if ticket < 0:
+                    state = option
+                    break
+            tiles.append(_tile(state))
+        return tuple(tiles)
+
+    def _start(self) -> State:
+        bounds = self.frame.einsum.bounds
+        return tuple((bound, v in self.frame.uneven) for v, bound in bounds.items())
+
+    def _continue(self, done: Tiles, state: State, used: Mapping[str, float]) -> Iterator[Tiles]:
+        index = len(done)
+        if index == len(self.slots):
+            if all(tile == 1 for tile, _ in state):
+                yield done
+            return
+        after = self._occupied(index, _tile(state), used)
+        if after is None:
+            return
+        for below in self._options(index, state):
+            yield from self._continue((*done, _tile(below)), below, after)
+
+    def _count(self, index: int, state: State) -> int:
+        """Count the ways to finish from the tile above slot `index`."""
+        if index == len(self.slots):
+            return int(all(tile == 1 for tile, _ in state))
+        key = (index, state)
+        if key not in self._ways:
+            if len(self._ways) > MAX_STATES:
+                raise TilewrightError(
+                    f"the uneven mapspace of {self.frame.einsum.name} has too many tile shapes to"
+                    " count",
+                    instead="fewer uneven rank variables; the exact search does not count them",
+                )
+            options = self._options(index, state)
+            self._ways[key] = sum(self._count(index + 1, option) for option in options)
+        return self._ways[key]
+
+    def _options(self, index: int, state: State) -> list[State]:
+        """Return the states that slot `index` can leave; none if its pins refuse the tile."""
+        slot = self.slots[index]
+        named = dict(zip(self._names, _tile(state), strict=True))
+        if not all(holds(comparison, named) for comparison in self._pins[index]):
+            return []
+        if isinstance(slot, Loops):
+            found = self._looped(slot, state)
+        elif isinstance(slot, Fan):
+            found = self._spread(slot, state)
+        else:
+            found = [state]
+        return [below for below in found if self._can_finish(index, _tile(below))]
+
+    def _looped(self, slot: Loops, state: State) -> list[State]:
+        choices = [
+            loop_tiles(step) if name in slot.variables else [step]
+            for name, step in zip(self._names, state, strict=True)
+        ]
+        points: Iterator[State] = product(*choices)
+        if not slot.single:
+            return list(points)
+        return [
+            below
+            for below in points
+            if sum(a[0] != b[0] for a, b in zip(state, below, strict=True)) <= 1
+        ]
+
+    def _spread(self, slot: Fan, state: State) -> list[State]:
+        found: list[State] = []
+        for choice in slot.choices:
+            lanes = dict(zip(slot.variables, choice, strict=True))
+            options = [
+                lane_tiles(step, lanes.get(name, 1))
+                for name, step in zip(self._names, state, strict=True)
+            ]
+            found += product(*options)
+        return found
+
+
+def _tile(state: State) -> Tile:
+    return tuple(tile for tile, _ in state)

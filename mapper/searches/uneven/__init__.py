@@ -1,0 +1,1 @@
+"""Exact search over mapspaces whose rank variables may have one uneven loop."""

@@ -1,0 +1,188 @@
+"""States of one rank variable on the way down a template (lattice-dp.md §9.5).
+
+A state is the nominal tile, whether an uneven loop may still come, and per `Kind` of count the
+tiles that are visited: `full` of the nominal size and `odd` of a smaller `rest`. Loops cut them as
+Theorem 1 says; since every loop below an uneven one divides evenly, there are never more sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.mapper.mapspace.fanout import divisors
+from tilewright.mapper.searches.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.candidates import Tail, can_finish_open, candidates
+
+Lane = tuple[str, str]  # component and dimension of a fanout
+Stat = tuple[int, int, int]  # full, odd, rest
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Kind:
+    """Which tiles are counted: at the dimensions in `busiest` the largest of one visit only;
+    with `first`, at temporal loops that of the first turn only. Else all of them."""
+
+    first: bool = False
+    busiest: tuple[Lane, ...] = ()
+
+    def takes_largest(self, lane: Lane | None) -> bool:
+        """Tell whether only the largest tile counts of a loop (temporal: `lane` is None)."""
+        return self.first if lane is None else lane in self.busiest
+
+
+ALL = Kind()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A property of all known states of a variable, by the number of the state."""
+
+    tile: Ints
+    full: Floats
+    odd: Floats
+    rest: Floats
+
+    @property
+    def count(self) -> Floats:
+        """Number of tiles visited."""
+        return self.full + self.odd
+
+    @property
+    def extent(self) -> Floats:
+        """Sum of the sizes of the tiles visited."""
+        return self.full * self.tile + self.odd * self.rest
+
+
+class Chains:
+    """The states of one variable; numbers are given in order of appearance."""
+
+    def __init__(self, bound: int, uneven: bool, kinds: Iterable[Kind]) -> None:
+        self.bound = bound
+        self.kinds = tuple(kinds)
+        self._rows: list[tuple[int, ...]] = []
+        self._known: dict[tuple[int, ...], int] = {}
+        self._below: dict[tuple[int, Tail, Lane | None, int], tuple[Ints, Ints]] = {}
+        self._kept: dict[tuple[int, frozenset[Kind]], int] = {}
+        self._columns: dict[Kind, tuple[int, Column]] = {}
+        self.start = self._intern(bound, uneven, 0, [(1, 0, 0)] * len(self.kinds))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def _number(self) -> dict[Kind, int]:
+        return {kind: number for number, kind in enumerate(self.kinds)}
+
+    def _intern(self, tile: int, open_: bool, whole: int, stats: list[Stat]) -> int:
+        row = (tile, int(open_), whole, *(value for stat in stats for value in stat))
+        number = self._known.get(row)
+        if number is None:
+            number = self._known[row] = len(self._rows)
+            self._rows.append(row)
+        return number
+
+    def _stats(self, state: int) -> list[Stat]:
+        row = self._rows[state]
+        return [(row[i], row[i + 1], row[i + 2]) for i in range(3, len(row), 3)]
+
+    def tile(self, state: int) -> int:
+        """Return the nominal tile of a state."""
+        return self._rows[state][0]
+
+    def column(self, kind: Kind) -> Column:
+        """Return tiles and counts of one kind for all states so far."""
+        size, column = self._columns.get(kind, (0, None))
+        if column is None or size != len(self._rows):
+            place = 3 + 3 * self._number[kind]
+            table = np.array(self._rows, np.int64)
+            counts = [table[:, place + i].astype(np.float64) for i in range(3)]
+            column = Column(table[:, 0].copy(), *counts)
+            self._columns[kind] = (len(self._rows), column)
+        return column
+
+    def forget(self, states: Ints, needed: frozenset[Kind]) -> Ints:
+        """Return the states without the counts that nothing below asks for."""
+        unique, inverse = np.unique(states, return_inverse=True)
+        kept = np.array([self._forget(state, needed) for state in unique.tolist()], np.int64)
+        return kept[inverse]
+
+    def _forget(self, state: int, needed: frozenset[Kind]) -> int:
+        key = (state, needed)
+        if key not in self._kept:
+            tile, open_, whole = self._rows[state][:3]
+            stats = [
+                stat if kind in needed else (0, 0, 0)
+                for kind, stat in zip(self.kinds, self._stats(state), strict=True)
+            ]
+            self._kept[key] = self._intern(tile, bool(open_), whole, stats)
+        return self._kept[key]
+
+    def below(self, state: int, tail: Tail, lane: Lane | None, lanes: int) -> tuple[Ints, Ints]:
+        """Return the states that one slot can leave, with the lanes it takes (1 if temporal).
+
+        `tail`: the hosts below the slot; `lane`: its dimension if spatial, of `lanes` at most.
+        """
+        key = (state, tail, lane, lanes)
+        if key not in self._below:
+            tiles = self._lane_tiles(state, tail, lanes) if lane else self._loop_tiles(state, tail)
+            found = [(self._cut(state, tile, open_, lane), n) for tile, open_, n in tiles]
+            states = np.array([number for number, _ in found], np.int64)
+            taken = np.array([n for _, n in found], np.int64)
+            self._below[key] = (states, taken)
+        return self._below[key]
+
+    def _even_ok(self, state: int, tile: int, tail: Tail) -> bool:
+        _, open_, whole = self._rows[state][:3]
+        if open_:
+            return can_finish_open(tile, tail)
+        return bool(candidates(whole or self.bound, tail)[tile])
+
+    def _loop_tiles(self, state: int, tail: Tail) -> list[tuple[int, bool, int]]:
+        tile, open_, _ = self._rows[state][:3]
+        even = [t for t in divisors(tile) if self._even_ok(state, t, tail)]
+        found = [(t, bool(open_), 1) for t in even]
+        if open_:
+            odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
+            found += [(t, False, 1) for t in odd if tile % t]
+        return found
+
+    def _lane_tiles(self, state: int, tail: Tail, lanes: int) -> list[tuple[int, bool, int]]:
+        tile, open_, _ = self._rows[state][:3]
+        found = [
+            (tile // n, bool(open_), n)
+            for n in divisors(tile)
+            if n <= lanes and self._even_ok(state, tile // n, tail)
+        ]
+        if open_:
+            odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
+            found += [(t, False, n) for t in odd if tile % t and (n := -(-tile // t)) <= lanes]
+        return found
+
+    def _cut(self, state: int, below: int, open_: bool, lane: Lane | None) -> int:
+        tile, _, whole = self._rows[state][:3]
+        if below == tile:
+            return state
+        odd = tile % below != 0
+        stats = [
+            cut_tiles(stat, tile, below, largest_only=kind.takes_largest(lane))
+            for kind, stat in zip(self.kinds, self._stats(state), strict=True)
+        ]
+        return self._intern(below, open_, tile if odd else whole, stats)
+
+
+def cut_tiles(stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
+    """Return what a loop makes of the tiles visited: all pieces, or one of each."""
+    full, odd, rest = stat
+    if full + odd == 0:  # forgotten
+        return stat
+    if largest_only:
+        return (full + odd, 0, 0) if rest >= below else stat
+    whole, new_rest = divmod(tile, below)
+    if new_rest:  # the uneven loop: no remainder stands above it
+        return (full * whole, full, new_rest)
+    whole_rest, rest = divmod(rest, below)
+    return (full * whole + odd * whole_rest, odd if rest else 0, rest)

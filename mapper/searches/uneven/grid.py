@@ -1,0 +1,198 @@
+"""A lower bound on the energy still to pay, on a grid of tile sizes (lattice-dp.md §9.6).
+
+Every mapping, even or not, visits at least ceil(B / t) tiles of size t. So if loops need not
+divide, the tiles of one variable fall into classes, one per value of ceil(B / t), and the cheapest
+way on is found by walking a template from the Compute up with prefix minima over the classes.
+Room is checked for each tile alone; latency is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.arch.components import Memory
+from tilewright.mapper.mapspace.fanout import Fan, divisors
+from tilewright.mapper.mapspace.skeleton import Frame, Loops, Reserve, Slot, value_bits
+from tilewright.mapper.searches.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.bills import Floor
+from tilewright.mapper.searches.uneven.counts import groups_of, least_moved
+
+MOST_POINTS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Classes of the tiles of one variable, ascending; `of_tile` gives the class of a tile."""
+
+    smallest: Ints
+    largest: Ints
+    fewest: Floats
+    of_tile: Ints
+
+
+def make_axis(bound: int, uneven: bool, merge: int) -> Axis:
+    """Sort the tiles of a variable into classes; `merge` neighbouring ones, but for the ends."""
+    tiles = np.arange(1, bound + 1) if uneven else np.array(divisors(bound), np.int64)
+    counts = -(-bound // tiles)
+    number = np.cumsum(np.concatenate([[0], counts[1:] != counts[:-1]]))
+    last = int(number[-1])
+    number = np.where((number == 0) | (number == last), number, (number - 1) // merge + 1)
+    number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+    first = np.concatenate([[True], number[1:] != number[:-1]])
+    ends = np.concatenate([first[1:], [True]])
+    of_tile = np.full(bound + 1, -1, np.int64)
+    of_tile[tiles] = number
+    return Axis(tiles[first], tiles[ends], counts[ends].astype(np.float64), of_tile)
+
+
+class Grid:
+    """All combinations of classes; arrays have one axis per rank variable."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.bounds = dict(frame.einsum.bounds)
+        self.variables = tuple(self.bounds)
+        merge = 1
+        while True:
+            self.axes = [make_axis(b, v in frame.uneven, merge) for v, b in self.bounds.items()]
+            self.shape = tuple(len(axis.smallest) for axis in self.axes)
+            if prod(self.shape) <= MOST_POINTS or merge > max(self.bounds.values()):
+                break
+            merge *= 2
+        self._moved: dict[str, Floats] = {}
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Steps of the flat index per variable."""
+        return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+
+    def along(self, variable: int, values: Floats | Ints) -> Floats:
+        """Shape values per class of one variable for broadcasting."""
+        shape = [1] * len(self.shape)
+        shape[variable] = len(values)
+        return np.asarray(values, np.float64).reshape(shape)
+
+    def _fewest(self, variable: str) -> Floats:
+        number = self.variables.index(variable)
+        return self.along(number, self.axes[number].fewest)
+
+    def least_moved(self, tensor: str) -> Floats:
+        """Return the least values that move to tiles of each class."""
+        if tensor not in self._moved:
+            access = self.frame.einsum.access(tensor)
+            total: Floats = np.ones([1] * len(self.shape))
+            for group in groups_of(access):
+                total = total * least_moved(group, self.bounds, self._fewest)
+            for name in self.variables:
+                if name not in access.rank_variables:
+                    total = total * self._fewest(name)
+            self._moved[tensor] = np.ascontiguousarray(np.broadcast_to(total, self.shape))
+        return self._moved[tensor]
+
+    def too_large(self, slot: Reserve) -> Floats:
+        """Return inf where even the smallest tile of a class does not fit its memory, else 0."""
+        memory = self.frame.holder(slot.component)
+        assert isinstance(memory, Memory)
+        access = self.frame.einsum.access(slot.tensor)
+        size: Floats = np.ones([1] * len(self.shape))
+        for _, form in access.projection:
+            extent: Floats = np.ones([1] * len(self.shape))
+            for name, factor in form.terms:
+                number = self.variables.index(name)
+                smallest = self.along(number, self.axes[number].smallest)
+                extent = extent + abs(factor) * (smallest - 1)
+            size = size * extent
+        bits = size * value_bits(self.frame, slot)
+        return np.where(bits > memory.size, inf, 0.0)
+
+    def looped(self, rest: Floats, variable: str) -> Floats:
+        """Let a loop over a variable stand here: any smaller tile may come next."""
+        return np.minimum.accumulate(rest, axis=self.variables.index(variable))
+
+    def dealt(self, rest: Floats, fan: Fan) -> Floats:
+        """Let lanes stand here. Their numbers are rounded, so that few cases remain."""
+        best: Floats = np.full(self.shape, inf)
+        for choice in _rounded(fan):
+            here = rest
+            for name, (least, most) in zip(fan.variables, choice, strict=True):
+                here = self._dealt(here, self.variables.index(name), least, most)
+            best = np.minimum(best, here)
+        return best
+
+    def _dealt(self, rest: Floats, number: int, least: int, most: int) -> Floats:
+        """Deal one variable over `least` to `most` lanes: t_a <= lanes x t_b, and one more tile
+        than lanes - 1 of them hold."""
+        if most == 1:
+            return rest
+        axis = self.axes[number]
+        shifted = np.moveaxis(rest, number, 0)
+        out = np.full(shifted.shape, inf)
+        low = np.searchsorted(most * axis.largest, axis.smallest)
+        limit = axis.largest if least == 1 else (axis.largest - 1) // (least - 1)
+        high = np.searchsorted(axis.smallest, limit, side="right")
+        for place, (first, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            if first < min(end, place + 1):
+                out[place] = shifted[first : min(end, place + 1)].min(axis=0)
+        return np.moveaxis(out, 0, number)
+
+
+def _rounded(fan: Fan) -> Sequence[tuple[tuple[int, int], ...]]:
+    """Return the choices with each number of lanes widened to (a power of two + 1 … the next)."""
+    found = set()
+    for choice in fan.choices:
+        ends = [1 << (lanes - 1).bit_length() for lanes in choice]
+        found.add(tuple((end // 2 + 1, end) if end > 1 else (1, 1) for end in ends))
+    return sorted(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Least energy to come: `above[i]` with the tile above slot i, `paid[i]` when what is due there
+    has been paid; `within[i][j]` at slot i once the first j of its variables have been looped over
+    (all of them: above slot i + 1)."""
+
+    above: tuple[Floats, ...]
+    paid: tuple[Floats, ...]
+    within: tuple[tuple[Floats, ...], ...]
+
+    @property
+    def least(self) -> float:
+        """Least energy of the whole template."""
+        return float(self.above[0].reshape(-1)[-1])
+
+
+def look_ahead(grid: Grid, slots: Sequence[Slot], floors: Sequence[Floor]) -> Outlook:
+    """Walk a template from the Compute up."""
+    rest: Floats = np.full(grid.shape, inf)
+    rest[(0,) * len(grid.shape)] = 0.0
+    paid = [rest]
+    above = [_charged(grid, rest, [f for f in floors if f.slot == len(slots)])]
+    within: list[tuple[Floats, ...]] = []
+    for index in range(len(slots) - 1, -1, -1):
+        steps = [above[-1]]
+        slot = slots[index]
+        if isinstance(slot, Loops) and not slot.single:
+            for variable in reversed(slot.variables):
+                steps.append(grid.looped(steps[-1], variable))
+        elif isinstance(slot, Loops):
+            steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
+        elif isinstance(slot, Fan):
+            steps.append(grid.dealt(steps[-1], slot))
+        elif isinstance(slot, Reserve):
+            steps.append(steps[-1] + grid.too_large(slot))
+        within.append(tuple(reversed(steps)))
+        paid.append(steps[-1])
+        above.append(_charged(grid, steps[-1], [f for f in floors if f.slot == index]))
+    return Outlook(tuple(reversed(above)), tuple(reversed(paid)), tuple(reversed(within)))
+
+
+def _charged(grid: Grid, rest: Floats, floors: Sequence[Floor]) -> Floats:
+    for floor in floors:
+        moved = grid.least_moved(floor.tensor) / floor.lanes
+        rest = rest + floor.rate * np.maximum(moved - floor.first, 0.0)
+    return rest

@@ -1,0 +1,145 @@
+"""One template made ready for the uneven search: what may happen at each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, prod
+
+from tilewright.arch.components import Comparison, Memory
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.points import reserved_bits
+from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.uneven.bills import Bill, Biller, Floor
+from tilewright.mapper.searches.uneven.candidates import Host, Tail
+from tilewright.mapper.searches.uneven.chains import ALL, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A reservation that is checked: `field` sums the bits (None: alone in its memory); `last`: no
+    other reservation of the memory below."""
+
+    slot: Reserve
+    size: float
+    field: int | None
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the search needs of a template. `bills[i]` and `pins[i]` hold above slot i (one more:
+    at the Compute); `tails[i][v]`: hosts of variable v below slot i; `needed[i][v]`: kinds of
+    count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on; `steps`:
+    the kinds whose extents are the steps (None: steps do not matter)."""
+
+    template: Template
+    slots: tuple[Slot, ...]
+    bills: tuple[tuple[Bill, ...], ...]
+    pins: tuple[tuple[Comparison, ...], ...]
+    rooms: tuple[Room | None, ...]
+    tails: tuple[tuple[Tail, ...], ...]
+    needed: tuple[tuple[frozenset[Kind], ...], ...]
+    lanes: tuple[float, ...]
+    floors: tuple[Floor, ...]
+    steps: tuple[Kind, ...] | None
+
+
+def make_plan(
+    frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...], timed: bool
+) -> Plan:
+    """Prepare a template. `timed`: steps and calls matter, not only the energy."""
+    biller = Biller(frame, fields, template, slots)
+    at_slot = biller.bills()
+    bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
+    pins = tuple(_pins(frame, template, slot) for slot in slots)
+    steps = biller.steps() if timed else None
+    pinned = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
+    lanes = [1.0]
+    for slot in reversed(slots):
+        most = max(map(prod, slot.choices)) if isinstance(slot, Fan) else 1
+        lanes.append(lanes[-1] * most)
+    return Plan(
+        template,
+        slots,
+        bills,
+        (*pins, ()),
+        tuple(_room(frame, fields, slots, i) for i in range(len(slots))),
+        _tails(frame, slots, timed, pinned),
+        _needed(frame, bills, steps),
+        tuple(reversed(lanes)),
+        tuple(biller.floors()),
+        steps,
+    )
+
+
+def _pins(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:
+    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
+        return ()
+    first = next(h for h in template.holders if h.component == slot.component)
+    if first.tensor != slot.tensor:
+        return ()
+    return template.placement.rules_of(slot.component).tile_shape
+
+
+def _room(frame: Frame, fields: Fields, slots: Sequence[Slot], index: int) -> Room | None:
+    slot = slots[index]
+    if not isinstance(slot, Reserve):
+        return None
+    memory = frame.holder(slot.component)
+    assert isinstance(memory, Memory)
+    same = [
+        (i, s)
+        for i, s in enumerate(slots)
+        if isinstance(s, Reserve) and s.component == slot.component
+    ]
+    most = sum(reserved_bits(frame, s, frame.einsum.bounds) for _, s in same)
+    if memory.size == inf or most <= memory.size:
+        return None
+    field = fields.room[slot.component] if len(same) > 1 else None
+    return Room(slot, float(memory.size), field, index == same[-1][0])
+
+
+def _tails(
+    frame: Frame, slots: Sequence[Slot], timed: bool, pinned: set[str]
+) -> tuple[tuple[Tail, ...], ...]:
+    rows: list[tuple[Tail, ...]] = []
+    for v in frame.einsum.bounds:
+        dealt = [i for i, s in enumerate(slots) if isinstance(s, Fan) and _most(s, v) > 1]
+        tail: Tail = ()
+        row = [tail]
+        for index in range(len(slots) - 1, 0, -1):
+            slot = slots[index]
+            if isinstance(slot, Fan) and _most(slot, v) > 1:
+                tail = (Host("lanes", _most(slot, v)), *tail)
+            elif isinstance(slot, Loops) and v in slot.variables:
+                below_lanes = timed and any(i < index for i in dealt)
+                whole = v not in frame.uneven or v in pinned or below_lanes
+                tail = (Host("all" if whole else "thin"), *tail)
+            row.append(tail)
+        rows.append(tuple(reversed(row)))
+    return tuple(zip(*rows, strict=True))
+
+
+def _most(fan: Fan, variable: str) -> int:
+    if variable not in fan.variables:
+        return 1
+    place = fan.variables.index(variable)
+    return max(choice[place] for choice in fan.choices)
+
+
+def _needed(
+    frame: Frame, bills: Sequence[Sequence[Bill]], steps: tuple[Kind, ...] | None
+) -> tuple[tuple[frozenset[Kind], ...], ...]:
+    """Return, per slot, the kinds of each variable that the bills from there on ask for."""
+    variables = range(len(frame.einsum.bounds))
+    asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
+    rows = []
+    for here in reversed(bills):
+        for bill in here:
+            for v in variables:
+                asked[v].add(bill.count.kinds[v])
+        rows.append(tuple(frozenset(kinds) for kinds in asked))
+    return tuple(reversed(rows))

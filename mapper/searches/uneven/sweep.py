@@ -1,0 +1,367 @@
+"""Walk one template down, slot by slot, with all partial mappings that may still win.
+
+A label is a partial mapping: a state per rank variable, and fields as in fields.py. Of the labels
+with equal states those stay that no other one beats in the leading fields; the rest can only repeat
+what the better one does. Labels whose energy and outlook exceed the limit are dropped.
+"""
+
+from __future__ import annotations
+
+import operator as op
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from tilewright.arch.components import Comparison
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.skeleton import Frame, Loops, value_bits
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.bills import Bill
+from tilewright.mapper.searches.uneven.chains import ALL, Chains
+from tilewright.mapper.searches.uneven.counts import Group, groups_of, moved
+from tilewright.mapper.searches.uneven.grid import Grid, Outlook
+from tilewright.mapper.searches.uneven.plan import Plan, Room
+
+MAX_LABELS = 3_000_000
+
+_COMPARE: dict[str, Callable[[Any, float], Any]] = {
+    "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
+}  # fmt: skip
+
+
+class OutOfBudget(Exception):  # noqa: N818 - control flow of the search
+    """Time, or room for labels, is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """`states`: shape (labels, variables); `fields`: (labels, width); `origin`: the label of the
+    step before."""
+
+    states: Ints
+    fields: Floats
+    origin: Ints
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def take(self, rows: Any) -> Labels:
+        """Return some labels, by number or mask."""
+        return Labels(self.states[rows], self.fields[rows], self.origin[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """`keep`: tells from (energy, steps), both lower bounds, which labels may still win; `leading`:
+    number of fields that decide between labels; `beam`: the most labels of a slot (0: all)."""
+
+    keep: Callable[[Floats, Floats], Any]
+    leading: tuple[int, ...]
+    beam: int = 0
+    deadline: float = inf
+
+
+class Sweep:
+    """Sweeps of one mapspace; states are shared by all templates."""
+
+    def __init__(self, frame: Frame, fields: Fields, grid: Grid, chains: list[Chains]) -> None:
+        self._frame = frame
+        self._fields = fields
+        self._grid = grid
+        self._chains = chains
+        self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
+        self.labels = 0
+
+    def run(self, plan: Plan, outlook: Outlook, energy: float, pruning: Pruning) -> list[Labels]:
+        """Return the labels above each slot and, last, at the Compute; `energy` of all operations.
+
+        OutOfBudget when the deadline passes or the labels do not fit.
+        """
+        step = _Step(self, plan, outlook, pruning)
+        fields = np.zeros((1, self._fields.width))
+        fields[0, 0] = energy
+        for field in self._fields.gates.values():
+            fields[0, field] = 1.0
+        states = np.array([[chains.start for chains in self._chains]], np.int64)
+        labels = Labels(states, fields, np.zeros(1, np.int64))
+        path = [self._paid(step, 0, labels)]
+        for index in range(len(plan.slots)):
+            labels = self._below(step, index, path[-1])
+            path.append(self._paid(step, index + 1, labels))
+        return path
+
+    def _below(self, step: _Step, index: int, labels: Labels) -> Labels:
+        """Apply slot `index`."""
+        slot, room = step.plan.slots[index], step.plan.rooms[index]
+        labels = Labels(labels.states, labels.fields, np.arange(len(labels)))
+        if room is not None:
+            return self._reserve(room, labels)
+        if isinstance(slot, Fan):
+            return self._deal(step, index, labels)
+        if not isinstance(slot, Loops):
+            return labels
+        if slot.single:
+            moved_ = [self._loop(step, index, v, labels) for v in slot.variables]
+            return step.better(_joined([labels, *moved_]), step.outlook.within[index][-1], index)
+        for number, v in enumerate(slot.variables, 1):
+            labels = self._loop(step, index, v, labels)
+            labels = step.better(labels, step.outlook.within[index][number], index)
+        return labels
+
+    def _paid(self, step: _Step, index: int, labels: Labels) -> Labels:
+        """Pay the bills above a slot and drop what the pins there refuse."""
+        pins, bills = step.plan.pins[index], step.plan.bills[index]
+        for pin in pins:
+            labels = labels.take(self._allowed(pin, labels))
+        fields = labels.fields.copy()
+        for bill in bills:
+            count = self.count(bill, labels.states)
+            for field, rate in bill.adds:
+                fields[:, field] += rate * count
+        states = labels.states.copy()
+        for v, chains in enumerate(self._chains):
+            if len(labels):
+                states[:, v] = chains.forget(states[:, v], step.plan.needed[index][v])
+        paid = Labels(states, fields, labels.origin)
+        return step.better(paid, step.outlook.paid[index], index)
+
+    def count(self, bill: Bill, states: Ints) -> Floats:
+        """Return the values that a bill counts, per label."""
+        names = list(self._frame.einsum.bounds)
+        columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
+        total: Floats = np.ones(len(states))
+
+        def sizes(v: str) -> list[tuple[Floats, Floats]]:
+            column, mine = columns[v], states[:, names.index(v)]
+            found = [(column.full[mine], column.tile[mine].astype(np.float64))]
+            odd = column.odd[mine]
+            return [*found, (odd, column.rest[mine])] if odd.any() else found
+
+        def extent(v: str) -> Floats:
+            return columns[v].extent[states[:, names.index(v)]]
+
+        groups: tuple[Group, ...] = self._groups[bill.count.tensor]
+        for group in groups:
+            total = total * moved(group, sizes, extent)
+        touched = {v for group in groups for v in group.variables}
+        for number, v in enumerate(names):
+            if v not in touched:
+                total = total * columns[v].count[states[:, number]]
+        return total
+
+    def tile(self, states: Ints, v: int) -> Ints:
+        """Return the nominal tiles of one variable."""
+        tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
+        return tiles
+
+    def _allowed(self, pin: Comparison, labels: Labels) -> Any:
+        tiles = [
+            self.tile(labels.states, i)
+            for i, v in enumerate(self._frame.einsum.bounds)
+            if v in pin.rank_variables
+        ]
+        compare = _COMPARE[pin.operator.removeprefix("product")]
+        if pin.operator.startswith("product"):
+            tiles = [np.prod(tiles, axis=0)] if tiles else [np.ones(len(labels), np.int64)]
+        allowed = np.ones(len(labels), bool)
+        for tile in tiles:
+            allowed &= compare(tile, pin.value)
+        return allowed
+
+    def _reserve(self, room: Room, labels: Labels) -> Labels:
+        access = self._frame.einsum.access(room.slot.tensor)
+        names = list(self._frame.einsum.bounds)
+        size = np.ones(len(labels))
+        for _, form in access.projection:
+            extent = np.ones(len(labels))
+            for name, factor in form.terms:
+                extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
+            size *= extent
+        bits = size * value_bits(self._frame, room.slot)
+        if room.field is None:
+            return labels.take(bits <= room.size)
+        fields = labels.fields.copy()
+        fields[:, room.field] += bits
+        fits = fields[:, room.field] <= room.size
+        if room.last:
+            fields[:, room.field] = 0.0
+        return Labels(labels.states, fields, labels.origin).take(fits)
+
+    def _loop(self, step: _Step, index: int, variable: str, labels: Labels) -> Labels:
+        v = list(self._frame.einsum.bounds).index(variable)
+        return self._expand(step, labels, v, (index, None, 0))[0]
+
+    def _expand(
+        self, step: _Step, labels: Labels, v: int, host: tuple[int, tuple[str, str] | None, int]
+    ) -> tuple[Labels, Ints]:
+        """Replace each label by one per tile that the slot can leave of variable v."""
+        index, lane, lanes = host
+        tail = step.plan.tails[index][v]
+        unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
+        below = [self._chains[v].below(s, tail, lane, lanes) for s in unique.tolist()]
+        sizes = np.array([len(states) for states, _ in below], np.int64)
+        total = int(sizes[inverse].sum())
+        step.check(total)
+        self.labels += total
+        if not total:
+            return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
+        rows = np.repeat(np.arange(len(labels)), sizes[inverse])
+        starts = np.cumsum(sizes) - sizes
+        ends = np.cumsum(sizes[inverse])
+        within = np.arange(total) - np.repeat(ends - sizes[inverse], sizes[inverse])
+        place = np.repeat(starts[inverse], sizes[inverse]) + within
+        new = labels.take(rows)
+        states = new.states.copy()
+        states[:, v] = np.concatenate([states_ for states_, _ in below])[place]
+        return Labels(states, new.fields, new.origin), np.concatenate([n for _, n in below])[place]
+
+    def _deal(self, step: _Step, index: int, labels: Labels) -> Labels:
+        fan = step.plan.slots[index]
+        assert isinstance(fan, Fan)
+        names = list(self._frame.einsum.bounds)
+        lane = (fan.component, fan.name)
+        code = np.zeros(len(labels), np.int64)
+        used = np.ones(len(labels), np.int64)
+        most = max(map(prod, fan.choices))
+        for place, variable in enumerate(fan.variables):
+            lanes = max(choice[place] for choice in fan.choices)
+            if lanes > 1:
+                numbered = Labels(labels.states, labels.fields, np.arange(len(labels)))
+                grown, taken = self._expand(
+                    step, numbered, names.index(variable), (index, lane, lanes)
+                )
+                rows = grown.origin
+                code, used = code[rows] * (lanes + 1) + taken, used[rows] * taken
+                labels = Labels(grown.states, grown.fields, labels.origin[rows])
+                keep = used <= most
+                labels, code, used = labels.take(keep), code[keep], used[keep]
+        keep = np.isin(code, _codes(fan))
+        labels, used = labels.take(keep), used[keep]
+        gate = self._fields.gates.get(lane)
+        if gate is not None:
+            labels.fields[:, gate] *= used
+        return step.better(labels, step.outlook.within[index][-1], index)
+
+    def flat_index(self, states: Ints) -> Ints:
+        """Return the place of each label on the grid of the outlooks."""
+        place = np.zeros(len(states), np.int64)
+        for v, (axis, stride) in enumerate(zip(self._grid.axes, self._grid.strides, strict=True)):
+            place += axis.of_tile[self.tile(states, v)] * stride
+        return place
+
+    def steps(self, plan: Plan, states: Ints) -> Floats:
+        """Return the steps that the lanes so far leave to the busiest one."""
+        total = np.ones(len(states))
+        if plan.steps is not None:
+            for v, kind in enumerate(plan.steps):
+                total *= self._chains[v].column(kind).extent[states[:, v]]
+        return total
+
+    def trace(self, path: list[Labels], label: int) -> tuple[Tile, ...]:
+        """Return the tile below each slot of the mapping that ends in a label."""
+        tiles: list[Tile] = []
+        for labels in reversed(path[1:]):
+            states = labels.states[label].tolist()
+            tiles.append(tuple(c.tile(s) for c, s in zip(self._chains, states, strict=True)))
+            label = int(labels.origin[label])
+        return tuple(reversed(tiles))
+
+
+class _Step:
+    """One sweep: its template, outlook and pruning."""
+
+    def __init__(self, sweep: Sweep, plan: Plan, outlook: Outlook, pruning: Pruning) -> None:
+        self.plan = plan
+        self.outlook = outlook
+        self._sweep = sweep
+        self._pruning = pruning
+
+    def check(self, labels: int) -> None:
+        """Stop when the budget is used up."""
+        if labels > MAX_LABELS or time.monotonic() > self._pruning.deadline:
+            raise OutOfBudget
+
+    def better(self, labels: Labels, rest: Floats, index: int) -> Labels:
+        """Keep the labels that may win and that no other one beats."""
+        self.check(len(labels))
+        if not len(labels):
+            return labels
+        ahead = rest.reshape(-1)[self._sweep.flat_index(labels.states)]
+        energy = labels.fields[:, 0] + ahead
+        steps = self._sweep.steps(self.plan, labels.states) / self.plan.lanes[index]
+        keep = self._pruning.keep(energy, steps) & (energy < inf)
+        labels, energy, steps = labels.take(keep), energy[keep], steps[keep]
+        if len(labels) > 1:
+            rows = undominated(labels, self._pruning.leading)
+            if self._pruning.beam and len(rows) > self._pruning.beam:
+                order = np.argsort(energy[rows] * steps[rows], kind="stable")
+                rows = np.sort(rows[order[: self._pruning.beam]])
+            labels = labels.take(rows)
+        return labels
+
+
+def undominated(labels: Labels, leading: tuple[int, ...]) -> Ints:
+    """Return the numbers of the labels that none with the same states beats in `leading`."""
+    key = np.zeros(len(labels), np.int64)
+    for v in range(labels.states.shape[1]):
+        column = labels.states[:, v]
+        size = int(column.max()) + 1
+        if int(key.max()) >= (1 << 62) // size:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+        key = key * size + column
+    values = np.ascontiguousarray(labels.fields[:, list(leading)])
+    order = np.lexsort((*(values[:, c] for c in range(values.shape[1] - 1, -1, -1)), key))
+    kept = _first_of_groups(key[order], values[order])
+    return np.asarray(order[kept], np.int64)
+
+
+@njit(cache=True)
+def _first_of_groups(keys: Ints, values: Floats) -> Any:
+    """Mark the rows that no earlier row of their group dominates; sorted by key and values."""
+    count, width = values.shape
+    kept = np.zeros(count, np.bool_)
+    front = np.empty(count, np.int64)
+    size = 0
+    for row in range(count):
+        if row > 0 and keys[row] != keys[row - 1]:
+            size = 0
+        dominated = False
+        for place in range(size):
+            smaller = True
+            for column in range(1, width):
+                if values[front[place], column] > values[row, column]:
+                    smaller = False
+                    break
+            if smaller:
+                dominated = True
+                break
+        if not dominated:
+            front[size] = row
+            size += 1
+            kept[row] = True
+    return kept
+
+
+def _codes(fan: Fan) -> Ints:
+    """Number the choices of a dimension as `_deal` does."""
+    codes = np.zeros(len(fan.choices), np.int64)
+    for place in range(len(fan.variables)):
+        column = np.array([choice[place] for choice in fan.choices], np.int64)
+        if column.max() > 1:
+            codes = codes * (int(column.max()) + 1) + column
+    return codes
+
+
+def _joined(parts: list[Labels]) -> Labels:
+    return Labels(
+        np.concatenate([part.states for part in parts]),
+        np.concatenate([part.fields for part in parts]),
+        np.concatenate([part.origin for part in parts]),
+    )
