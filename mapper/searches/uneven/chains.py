@@ -66,7 +66,7 @@ class Chains:
         self._rows: list[tuple[int, ...]] = []
         self._known: dict[tuple[int, ...], int] = {}
         self._below: dict[tuple[int, Tail, Lane | None, int], tuple[Ints, Ints]] = {}
-        self._kept: dict[tuple[int, frozenset[Kind]], int] = {}
+        self._tables: dict[frozenset[Kind], Ints] = {}
         self._columns: dict[Kind, tuple[int, Column]] = {}
         self.start = self._intern(bound, uneven, 0, [(1, 0, 0)] * len(self.kinds))
 
@@ -106,20 +106,22 @@ class Chains:
 
     def forget(self, states: Ints, needed: frozenset[Kind]) -> Ints:
         """Return the states without the counts that nothing below asks for."""
-        unique, inverse = np.unique(states, return_inverse=True)
-        kept = np.array([self._forget(state, needed) for state in unique.tolist()], np.int64)
-        return kept[inverse]
+        table = self._tables.get(needed)
+        if table is None or len(table) < len(self._rows):
+            known = np.full(2 * len(self._rows), -1, np.int64)
+            known[: 0 if table is None else len(table)] = table if table is not None else -1
+            table = self._tables[needed] = known
+        for state in np.unique(states[table[states] < 0]).tolist():
+            table[state] = self._forget(state, needed)
+        return table[states]
 
     def _forget(self, state: int, needed: frozenset[Kind]) -> int:
-        key = (state, needed)
-        if key not in self._kept:
-            tile, open_, whole = self._rows[state][:3]
-            stats = [
-                stat if kind in needed else (0, 0, 0)
-                for kind, stat in zip(self.kinds, self._stats(state), strict=True)
-            ]
-            self._kept[key] = self._intern(tile, bool(open_), whole, stats)
-        return self._kept[key]
+        tile, open_, whole = self._rows[state][:3]
+        stats = [
+            stat if kind in needed else (0, 0, 0)
+            for kind, stat in zip(self.kinds, self._stats(state), strict=True)
+        ]
+        return self._intern(tile, bool(open_), whole, stats)
 
     def below(self, state: int, tail: Tail, lane: Lane | None, lanes: int) -> tuple[Ints, Ints]:
         """Return the states that one slot can leave, with the lanes it takes (1 if temporal).

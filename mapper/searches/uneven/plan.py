@@ -46,6 +46,15 @@ class Plan:
     floors: tuple[Floor, ...]
     steps: tuple[Kind, ...] | None
 
+    def dropped(self, index: int) -> list[int]:
+        """Return the variables of which a kind of count is no longer needed once slot `index`, or
+        the Compute, has been paid."""
+        if index + 1 >= len(self.needed):
+            return []
+        return [
+            v for v, kinds in enumerate(self.needed[index]) if kinds != self.needed[index + 1][v]
+        ]
+
 
 def make_plan(
     frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...], timed: bool

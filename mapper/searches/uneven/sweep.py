@@ -82,6 +82,7 @@ class Sweep:
     def run(self, plan: Plan, outlook: Outlook, energy: float, pruning: Pruning) -> list[Labels]:
         """Return the labels above each slot and, last, at the Compute; `energy` of all operations.
 
+        Where none is left, the walk ends with an empty set.
         OutOfBudget when the deadline passes or the labels do not fit.
         """
         step = _Step(self, plan, outlook, pruning)
@@ -89,10 +90,16 @@ class Sweep:
         fields[0, 0] = energy
         for field in self._fields.gates.values():
             fields[0, field] = 1.0
-        states = np.array([[chains.start for chains in self._chains]], np.int64)
+        starts = [
+            chains.forget(np.array([chains.start]), needed)
+            for chains, needed in zip(self._chains, plan.needed[0], strict=True)
+        ]
+        states = np.stack(starts, axis=1)
         labels = Labels(states, fields, np.zeros(1, np.int64))
         path = [self._paid(step, 0, labels)]
         for index in range(len(plan.slots)):
+            if not len(path[-1]):
+                break
             labels = self._below(step, index, path[-1])
             path.append(self._paid(step, index + 1, labels))
         return path
@@ -118,6 +125,9 @@ class Sweep:
     def _paid(self, step: _Step, index: int, labels: Labels) -> Labels:
         """Pay the bills above a slot and drop what the pins there refuse."""
         pins, bills = step.plan.pins[index], step.plan.bills[index]
+        dropped = step.plan.dropped(index)
+        if not (pins or bills or dropped):
+            return labels
         for pin in pins:
             labels = labels.take(self._allowed(pin, labels))
         fields = labels.fields.copy()
@@ -126,9 +136,8 @@ class Sweep:
             for field, rate in bill.adds:
                 fields[:, field] += rate * count
         states = labels.states.copy()
-        for v, chains in enumerate(self._chains):
-            if len(labels):
-                states[:, v] = chains.forget(states[:, v], step.plan.needed[index][v])
+        for v in dropped:
+            states[:, v] = self._chains[v].forget(states[:, v], step.plan.needed[index + 1][v])
         paid = Labels(states, fields, labels.origin)
         return step.better(paid, step.outlook.paid[index], index)
 
