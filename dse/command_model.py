@@ -84,6 +84,8 @@ def search_options() -> Callable[[F], F]:
         click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only."),
         click.option("--no-fusion", "fusion", is_flag=True, flag_value=False, default=True,
                      help="Map every Einsum alone, shared tensors in the outermost memory."),
+        click.option("--uneven", default="", metavar="NAMES", callback=_metrics,
+                     help="Rank variables that may have a smaller last tile: m,k or all."),
         click.option("--budget", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
                      help="Stop then, with the best mapping so far and a proven bound."),
         conventions_option(),

@@ -19,7 +19,7 @@ from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.mapspace.skeleton import Frame, Loops, Slot
 from tilewright.mapper.searches.errors import UnsupportedFeature
 
-MAX_STATES = 1_000_000  # (slot, tile shape) pairs that counting may visit
+MAX_WORK = 3_000_000  # steps from one tile shape to the next that counting may look at
 
 Step = tuple[int, bool]  # tile of one variable, and whether an uneven loop may still come
 State = tuple[Step, ...]
@@ -72,6 +72,7 @@ class UnevenPoints(Points):
     def __init__(self, frame: Frame, template: Template, slots: Sequence[Slot]) -> None:
         super().__init__(frame, template, slots)
         self._ways: dict[tuple[int, State], int] = {}
+        self._work = 0
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
@@ -122,13 +123,14 @@ class UnevenPoints(Points):
             return int(all(tile == 1 for tile, _ in state))
         key = (index, state)
         if key not in self._ways:
-            if len(self._ways) > MAX_STATES:
+            options = self._options(index, state)
+            self._work += len(options)
+            if self._work > MAX_WORK:
                 raise TilewrightError(
                     f"the uneven mapspace of {self.frame.einsum.name} has too many tile shapes to"
                     " count",
-                    instead="fewer uneven rank variables; the exact search does not count them",
+                    instead="fewer uneven rank variables; the exact search does not count",
                 )
-            options = self._options(index, state)
             self._ways[key] = sum(self._count(index + 1, option) for option in options)
         return self._ways[key]
 
@@ -136,7 +138,7 @@ class UnevenPoints(Points):
         """Return the states that slot `index` can leave; none if its pins refuse the tile."""
         slot = self.slots[index]
         named = dict(zip(self._names, _tile(state), strict=True))
-        if not all(holds(comparison, named) for comparison in self._pins[index]):
+        if not all(holds(comparison, named) for comparison in self.pins[index]):
             return []
         if isinstance(slot, Loops):
             found = self._looped(slot, state)

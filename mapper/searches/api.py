@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
@@ -19,7 +19,7 @@ from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.options import Request, SearchOptions, request_of
 from tilewright.mapper.searches.product import least_product
 from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
-from tilewright.mapper.searches.scope import scope_alone, scope_unfused
+from tilewright.mapper.searches.scope import scope_alone, scope_both, scope_unfused
 from tilewright.mapper.searches.solver import Solved, Solver
 from tilewright.mapper.workload import Workload
 
@@ -51,6 +51,11 @@ def _answer(request: Request) -> SearchResult:
     if request.options.objective not in OBJECTIVES or request.options.front:
         from tilewright.mapper.fronts.api import check_metrics
 
+        if request.options.uneven:
+            raise UnsupportedFeature(
+                "fronts and formulas over uneven tiles",
+                instead="an objective energy, latency or edp without front, or even tiles",
+            )
         check_metrics(request, chosen)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
@@ -59,6 +64,8 @@ def _answer(request: Request) -> SearchResult:
     if request.options.objective not in OBJECTIVES or request.options.front:
         note = "searched without fusion: fronts and formulas are not searched over fused mappings"
         return replace(_apart(request, chosen), notes=(note,))
+    if request.options.uneven:
+        return _fused_or_uneven(request, chosen)
     try:
         return solve_fused(request)
     except UnsupportedFeature as error:
@@ -66,6 +73,19 @@ def _answer(request: Request) -> SearchResult:
     except InfeasibleMapping as error:  # one by one: names the constraint, or relaxes min_usage
         note = f"no fused mapping fits: {error}"
     return replace(_apart(request, chosen), notes=(note,))
+
+
+def _fused_or_uneven(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
+    """Return the better of the fused mappings with even tiles and the unfused uneven ones."""
+    from tilewright.mapper.cascade.api import solve_fused
+
+    alone = _apart(request, einsums)
+    even = replace(request, options=replace(request.options, uneven=()))
+    try:
+        fused = solve_fused(even)
+    except (UnsupportedFeature, InfeasibleMapping) as error:
+        return replace(alone, notes=(f"searched without fusion: {error}",))
+    return better_of(fused, alone)
 
 
 def _apart(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
@@ -134,3 +154,15 @@ def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:
         if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
             raise InternalError(f"the Einsums' {name} add up to {mine!r}, the model says {its!r}")
     return ScoredMapping(mapping, score)
+
+
+def better_of(fused: SearchResult, alone: SearchResult) -> SearchResult:
+    """Return the better of two results, with what both together prove."""
+    best = min((fused, alone), key=lambda result: result.certificate.value)
+    lower = min(fused.certificate.lower_bound, alone.certificate.lower_bound)
+    proven = fused.certificate.kind == "optimal" and alone.certificate.kind == "optimal"
+    kind: Literal["optimal", "bounded"] = "optimal" if proven else "bounded"
+    scope = scope_both(fused.certificate.scope, alone.certificate.scope)
+    certificate = replace(best.certificate, kind=kind, lower_bound=lower, scope=scope)
+    statistics = fused.statistics.plus(alone.statistics)
+    return replace(best, certificate=certificate, statistics=statistics)

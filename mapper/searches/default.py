@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import CopySearch
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -23,6 +24,13 @@ class DefaultSearch:
         try:
             return ExactSearch().find(space, goal, budget)
         except UnsupportedFeature:
-            if space.size.points > SMALL:
+            if not _is_small(space):
                 raise
             return ExhaustiveSearch().find(space, goal, budget)
+
+
+def _is_small(space: Mapspace) -> bool:
+    try:
+        return space.size.points <= SMALL
+    except TilewrightError:  # too large to be counted
+        return False

@@ -28,6 +28,7 @@ def signature(space: Mapspace) -> Hashable:
     variables = {v: i for i, v in enumerate(space.einsum.bounds)}
     return (
         space.conventions,
+        _chosen(space.uneven, variables),
         _einsum(space.einsum, variables),
         tuple(_component(c, tensors, variables) for c in space.frame.components),
         tuple(_template(t, tensors, variables) for t in space.templates),

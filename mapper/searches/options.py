@@ -13,8 +13,12 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.load import load_arch
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
+from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.searches.result import Progress, SpaceSearch
 from tilewright.mapper.workload import Workload, load_workload
+
+ALL = ("all",)
+_LISTS = ("front", "uneven")
 
 
 class SearchOptions(TypedDict, total=False):
@@ -25,6 +29,7 @@ class SearchOptions(TypedDict, total=False):
     einsum: str | None
     fusion: bool
     conventions: str
+    uneven: Sequence[str]
     budget: float | None
     method: SpaceSearch | None
     progress: Callable[[Progress], None] | None
@@ -39,7 +44,8 @@ class Options:
     metrics whose whole Pareto set comes back: energy, latency, edp, usage.MEMORY, or usage for all
     finite memories; none: the best mapping alone. `einsum`: search this one only. `fusion`: let
     Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
-    accelforge. `budget`: seconds; when they are used up, the best mapping so far comes back with a
+    accelforge. `uneven`: rank variables that may have one loop whose last tile is smaller, or "all"
+    of them. `budget`: seconds; when they are used up, the best mapping so far comes back with a
     proven bound. `method`: search every Einsum alone with this instead of DefaultSearch.
     `progress`: is called with the best value and the bound so far.
     """
@@ -49,6 +55,7 @@ class Options:
     einsum: str | None = None
     fusion: bool = True
     conventions: str = "default"
+    uneven: tuple[str, ...] = ()
     budget: float | None = None
     method: SpaceSearch | None = None
     progress: Callable[[Progress], None] | None = None
@@ -63,6 +70,13 @@ class Request:
     options: Options
     deadline: float = inf
 
+    def uneven(self, einsum: Einsum) -> frozenset[str]:
+        """Return the rank variables of an Einsum that may be uneven; a copy has none."""
+        asked, own = self.options.uneven, frozenset(einsum.bounds)
+        if einsum.is_copy:
+            return frozenset()
+        return own if asked == ALL else own & frozenset(asked)
+
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, not below 0; None: there is none."""
@@ -75,9 +89,11 @@ def request_of(
     """Load what is a path or text and check the options; the budget runs from now on."""
     began = time.monotonic()
     options = options_of(given)
+    work = workload if isinstance(workload, Workload) else load_workload(workload)
+    _check_uneven(options, work)
     return Request(
         arch if isinstance(arch, Arch) else load_arch(arch),
-        workload if isinstance(workload, Workload) else load_workload(workload),
+        work,
         options,
         inf if options.budget is None else began + options.budget,
     )
@@ -93,10 +109,26 @@ def options_of(given: Mapping[str, object]) -> Options:
                 value=given[name],
                 instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
             )
-    chosen = {name: tuple(v) if name == "front" else v for name, v in given.items()}  # type: ignore[arg-type]
+    chosen = {name: _names(v) if name in _LISTS else v for name, v in given.items()}
     options = Options(**chosen)  # type: ignore[arg-type]
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
             "the budget is a number of seconds", value=options.budget, instead="budget=10"
         )
     return options
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """Return a list of names; a single text is one name."""
+    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+
+
+def _check_uneven(options: Options, workload: Workload) -> None:
+    known = sorted({v for einsum in workload.einsums for v in einsum.bounds})
+    for name in options.uneven if options.uneven != ALL else ():
+        if name not in known:
+            raise TilewrightError(
+                "no Einsum has such a rank variable to be uneven",
+                value=name,
+                instead=f'"all", or some of: {", ".join(known)}',
+            )

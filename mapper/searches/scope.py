@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from tilewright.arch.components import Memory
 from tilewright.mapper.mapspace.space import Mapspace
 
+_NOT_FUSED = "; fused mappings are not in it"
+
 
 def scope_alone(space: Mapspace) -> str:
     """Describe the mappings of one Einsum that were searched."""
-    scope = f"mappings of {space.einsum.name} with even tiles{_left_out(space)}"
+    scope = f"mappings of {space.einsum.name} {_tiles([space])}{_left_out(space)}"
     if space.backed:
         names = ", ".join(sorted(space.backed))
         scope += f" that keep {names} in {_outermost(space)}, unfused with other Einsums"
@@ -21,8 +23,23 @@ def scope_unfused(spaces: Sequence[Mapspace]) -> str:
     """Describe the unfused mappings of a workload that were searched; one space per Einsum."""
     slides = "".join(dict.fromkeys(_left_out(space) for space in spaces))
     return (
-        f"unfused mappings with even tiles{slides}: every tensor that Einsums share is kept whole"
-        f" in the outermost memory, {_outermost(spaces[0])}; fused mappings are not in it"
+        f"unfused mappings {_tiles(spaces)}{slides}: every tensor that Einsums share is kept whole"
+        f" in the outermost memory, {_outermost(spaces[0])}{_NOT_FUSED}"
+    )
+
+
+def scope_both(fused: str, alone: str) -> str:
+    """Describe fused and unfused mappings that were searched apart from each other."""
+    return f"{fused}; together with {alone.removesuffix(_NOT_FUSED)}"
+
+
+def _tiles(spaces: Sequence[Mapspace]) -> str:
+    """Say which tiles the searched mappings have."""
+    names = sorted(set().union(*(space.uneven for space in spaces)))
+    if not names:
+        return "with even tiles"
+    return (
+        f"with at most one uneven loop per variable ({', '.join(names)}) and even tiles otherwise"
     )
 
 

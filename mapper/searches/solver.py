@@ -67,7 +67,8 @@ class Solver:
             flats = flatten(self.arch, self.workload.scope(einsum))
             if not flats:
                 raise self.no_mapping(einsum, proven=True)
-            spaces = [Mapspace(einsum, flat, self.conventions, backed) for flat in flats]
+            uneven = self._request.uneven(einsum)
+            spaces = [Mapspace(einsum, flat, self.conventions, backed, uneven) for flat in flats]
             alone = len(self.workload.einsums) == 1
             self._spaces[einsum.name] = [
                 (None if alone else signature(space), space) for space in spaces
