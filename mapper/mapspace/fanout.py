@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as op
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from math import prod
 
@@ -142,12 +143,20 @@ def apply_min_usage(
             floors[index] = floor
             if _alive(dims, einsum, room, floors, uneven) is not None:
                 break
+    if uneven:
+        return tuple(_above_floor(one, floor) for one, floor in zip(dims, floors, strict=True))
     alive = _alive(dims, einsum, room, floors, uneven)
     assert alive is not None
     return tuple(
         replace(fan, choices=tuple(c for c in fan.choices if c in kept))
         for fan, kept in zip(plain, alive, strict=True)
     )
+
+
+def _above_floor(one: Dim, floor: float) -> Fan:
+    """Return the dimension with the choices of at least a usage."""
+    kept = [c for c in one.fan.choices if usage(one.dim, prod(c)) >= floor - _ROUNDING]
+    return replace(one.fan, choices=tuple(kept))
 
 
 def _floors(one: Dim) -> list[float]:
@@ -166,7 +175,11 @@ def _alive(
     floors: Sequence[float],
     uneven: frozenset[str],
 ) -> list[set[tuple[int, ...]]] | None:
-    """Return the choices of each dimension that the inner ones leave; None if one has none."""
+    """Return the choices of each dimension that the inner ones leave; None if one has none.
+
+    With uneven variables, of which there are many choices, only one lane stands for a dimension
+    that need not reach any usage: more lanes need larger tiles, so that no other choice fits then.
+    """
     reached: set[tuple[int, ...]] = {(1,) * len(einsum.bounds)}
     alive: list[set[tuple[int, ...]]] = []
     depth = max((one.level for one in dims), default=0) + 1
@@ -176,8 +189,7 @@ def _alive(
         depth = min(depth, one.level)
         steps = [
             (lanes, after)
-            for lanes in one.fan.choices
-            if usage(one.dim, prod(lanes)) >= floors[index] - _ROUNDING
+            for lanes in _asked(one, floors[index], uneven)
             for spent in reached
             for after in _spend(one.fan, lanes, spent, (einsum, uneven))
         ]
@@ -186,6 +198,13 @@ def _alive(
     if not _fitting(einsum, room, reached, range(depth)):
         return None
     return alive[::-1]
+
+
+def _asked(one: Dim, floor: float, uneven: frozenset[str]) -> Sequence[tuple[int, ...]]:
+    single = (1,) * len(one.fan.variables)
+    if uneven and floor <= 0 and single in one.fan.choices:
+        return (single,)
+    return _above_floor(one, floor).choices
 
 
 def _fitting(
@@ -211,6 +230,7 @@ def _spend(
     yield from product(*options)
 
 
+@cache
 def _extents(used: int, lanes: int, bound: int, uneven: bool) -> list[int]:
     """Return the extents of one variable that `lanes` tiles of extent `used` can make up."""
     after = used * lanes

@@ -23,6 +23,7 @@ from tilewright.mapper.searches.uneven.bills import Floor
 from tilewright.mapper.searches.uneven.counts import groups_of, least_moved
 
 MOST_POINTS = 300_000
+MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,20 @@ def make_axis(bound: int, uneven: bool, merge: int) -> Axis:
     return Axis(tiles[first], tiles[ends], counts[ends].astype(np.float64), of_tile)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The outlook at one slot of some templates: see Outlook."""
+
+    number: int
+    above: Floats
+    paid: Floats
+    within: tuple[Floats, ...]
+
+
+Due = tuple[str, float, float, float]  # tensor, rate, lanes, first: see Floor
+Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place below, slot, floors
+
+
 class Grid:
     """All combinations of classes; arrays have one axis per rank variable."""
 
@@ -65,6 +80,13 @@ class Grid:
                 break
             merge *= 2
         self._moved: dict[str, Floats] = {}
+        self.known: dict[Key, Place] = {}
+        self._places = 0
+
+    def counted(self) -> int:
+        """Return a number for one more place."""
+        self._places += 1
+        return self._places
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
@@ -130,15 +152,27 @@ class Grid:
         if most == 1:
             return rest
         axis = self.axes[number]
-        shifted = np.moveaxis(rest, number, 0)
-        out = np.full(shifted.shape, inf)
         low = np.searchsorted(most * axis.largest, axis.smallest)
         limit = axis.largest if least == 1 else (axis.largest - 1) // (least - 1)
         high = np.searchsorted(axis.smallest, limit, side="right")
-        for place, (first, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-            if first < min(end, place + 1):
-                out[place] = shifted[first : min(end, place + 1)].min(axis=0)
-        return np.moveaxis(out, 0, number)
+        high = np.minimum(high, np.arange(len(high)) + 1)
+        return np.moveaxis(_range_min(np.moveaxis(rest, number, 0), low, high), 0, number)
+
+
+def _range_min(values: Floats, low: Ints, high: Ints) -> Floats:
+    """Return, per place, the least of values[low:high] along the first axis; inf if it is empty.
+
+    From the least values of 1, 2, 4, … neighbours: two of these cover any range.
+    """
+    out = np.full(values.shape, inf)
+    spans = np.maximum(high - low, 0)
+    size, least = 1, values
+    while (spans >= size).any():
+        here = np.flatnonzero((spans >= size) & (spans < 2 * size))
+        out[here] = np.minimum(least[low[here]], least[high[here] - size])
+        least = np.minimum(least[:-size], least[size:])
+        size *= 2
+    return out
 
 
 def _rounded(fan: Fan) -> Sequence[tuple[tuple[int, int], ...]]:
@@ -167,32 +201,51 @@ class Outlook:
 
 
 def look_ahead(grid: Grid, slots: Sequence[Slot], floors: Sequence[Floor]) -> Outlook:
-    """Walk a template from the Compute up."""
-    rest: Floats = np.full(grid.shape, inf)
-    rest[(0,) * len(grid.shape)] = 0.0
-    paid = [rest]
-    above = [_charged(grid, rest, [f for f in floors if f.slot == len(slots)])]
-    within: list[tuple[Floats, ...]] = []
+    """Walk a template from the Compute up; what templates share at the bottom is done once."""
+    places = [_at_compute(grid, [f for f in floors if f.slot == len(slots)])]
     for index in range(len(slots) - 1, -1, -1):
-        steps = [above[-1]]
-        slot = slots[index]
-        if isinstance(slot, Loops) and not slot.single:
-            for variable in reversed(slot.variables):
-                steps.append(grid.looped(steps[-1], variable))
-        elif isinstance(slot, Loops):
-            steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
-        elif isinstance(slot, Fan):
-            steps.append(grid.dealt(steps[-1], slot))
-        elif isinstance(slot, Reserve):
-            steps.append(steps[-1] + grid.too_large(slot))
-        within.append(tuple(reversed(steps)))
-        paid.append(steps[-1])
-        above.append(_charged(grid, steps[-1], [f for f in floors if f.slot == index]))
-    return Outlook(tuple(reversed(above)), tuple(reversed(paid)), tuple(reversed(within)))
+        due = tuple((f.tensor, f.rate, f.lanes, f.first) for f in floors if f.slot == index)
+        places.append(_above_slot(grid, places[-1], slots[index], due))
+    places.reverse()
+    return Outlook(
+        tuple(place.above for place in places),
+        tuple(place.paid for place in places),
+        tuple(place.within for place in places[:-1]),
+    )
 
 
-def _charged(grid: Grid, rest: Floats, floors: Sequence[Floor]) -> Floats:
-    for floor in floors:
-        moved = grid.least_moved(floor.tensor) / floor.lanes
-        rest = rest + floor.rate * np.maximum(moved - floor.first, 0.0)
+def _at_compute(grid: Grid, floors: Sequence[Floor]) -> Place:
+    due = tuple((f.tensor, f.rate, f.lanes, f.first) for f in floors)
+    key: Key = (None, None, due)
+    if key not in grid.known:
+        paid: Floats = np.full(grid.shape, inf)
+        paid[(0,) * len(grid.shape)] = 0.0
+        grid.known[key] = Place(grid.counted(), _charged(grid, paid, due), paid, ())
+    return grid.known[key]
+
+
+def _above_slot(grid: Grid, below: Place, slot: Slot, due: tuple[Due, ...]) -> Place:
+    key: Key = (below.number, slot, due)
+    if key in grid.known:
+        return grid.known[key]
+    steps = [below.above]
+    if isinstance(slot, Loops) and not slot.single:
+        for variable in reversed(slot.variables):
+            steps.append(grid.looped(steps[-1], variable))
+    elif isinstance(slot, Loops):
+        steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
+    elif isinstance(slot, Fan):
+        steps.append(grid.dealt(steps[-1], slot))
+    elif isinstance(slot, Reserve):
+        steps.append(steps[-1] + grid.too_large(slot))
+    above = _charged(grid, steps[-1], due)
+    place = Place(grid.counted(), above, steps[-1], tuple(reversed(steps)))
+    if len(grid.known) * above.size < MOST_KEPT:
+        grid.known[key] = place
+    return place
+
+
+def _charged(grid: Grid, rest: Floats, due: tuple[Due, ...]) -> Floats:
+    for tensor, rate, lanes, first in due:
+        rest = rest + rate * np.maximum(grid.least_moved(tensor) / lanes - first, 0.0)
     return rest

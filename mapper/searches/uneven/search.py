@@ -34,7 +34,6 @@ TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 0.1, 1.0, inf)
 BEAM = 300
 MAX_COMBINATIONS = 5_000
-KEPT_OUTLOOKS = 30_000_000  # numbers: 240 MB
 
 
 @dataclass(slots=True)
@@ -125,7 +124,6 @@ class _Run:
         )
         self._goal = goal
         self._grid = Grid(space.frame)
-        self._outlooks: dict[int, Outlook] = {}
         self._least: list[tuple[float, float, int]] = []  # value, energy, number of the plan
         self.states = prod(self._grid.shape)
         self.best = Incumbent()
@@ -190,14 +188,8 @@ class _Run:
         self._least = sorted(ranked)
 
     def _outlook(self, number: int) -> Outlook:
-        if number in self._outlooks:
-            return self._outlooks[number]
         plan = self._mode(False).plans[number]
-        found = look_ahead(self._grid, plan.slots, plan.floors)
-        size = sum(array.size for arrays in found.within for array in arrays)
-        if (len(self._outlooks) + 1) * size <= KEPT_OUTLOOKS:
-            self._outlooks[number] = found
-        return found
+        return look_ahead(self._grid, plan.slots, plan.floors)
 
     def _floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
         """Bound an objective from bounds of energy and steps."""
