@@ -38,9 +38,8 @@ def _tiles(spaces: Sequence[Mapspace]) -> str:
     names = sorted(set().union(*(space.uneven for space in spaces)))
     if not names:
         return "with even tiles"
-    return (
-        f"with at most one uneven loop per variable ({', '.join(names)}) and even tiles otherwise"
-    )
+    listed = ", ".join(names)
+    return f"with at most one uneven loop per variable ({listed}) and even tiles otherwise"
 
 
 def _left_out(space: Mapspace) -> str:
