@@ -88,7 +88,8 @@ class _LazyAttributes(dict[str, object]):
 
     def __getitem__(self, name: str) -> object:
         where = self._resolver.where("extra_attributes_for_component_model", name)
-        return evaluate_deep(super().__getitem__(name), self._resolver.names, where)
+        value = evaluate_deep(super().__getitem__(name), self._resolver.names, where)
+        return float(value) if isinstance(value, Fraction) else value
 
 
 def _scalar_fields(spec: ComponentSpec) -> dict[str, object]:
@@ -155,7 +156,10 @@ class _ActionBuilder:
         slower = self._scale("latency_scale")
         rate = faster / slower if slower else math.inf
         throughput = throughput * rate if throughput else 0.0
-        latency = latency / rate if rate and latency else 0.0
+        if action.latency is not None and action.throughput is not None:
+            latency *= slower  # a time of its own, as of a hop: more throughput makes none shorter
+        else:
+            latency = latency / rate if rate and latency else 0.0
         bits = self._bits_per_action()
         resolved = Action(
             name=action.name,
@@ -165,7 +169,8 @@ class _ActionBuilder:
             bits_per_action=bits,
         )
         seen_bits = int(bits) if bits.denominator == 1 else bits
-        costs = ActionCosts(action.name, energy, throughput, latency, seen_bits)
+        scales = [self._own_scale(name) for name in ("energy_scale", "throughput_scale")]
+        costs = ActionCosts(action.name, energy, throughput, latency, seen_bits, *scales)
         return resolved, costs
 
     def _scale(self, field: str) -> float:
@@ -173,9 +178,11 @@ class _ActionBuilder:
         product = 1.0
         if getattr(self.spec, field) != 1:
             product *= self.resolver.number(getattr(self.spec, field), field)
-        if getattr(self.action, field) != 1:
-            product *= self.resolver.number(getattr(self.action, field), *self.at, field)
-        return product
+        return product * self._own_scale(field)
+
+    def _own_scale(self, field: str) -> float:
+        written = getattr(self.action, field)
+        return 1.0 if written == 1 else self.resolver.number(written, *self.at, field)
 
     def _energy(self, estimate: Estimates) -> float:
         if self.action.energy is not None:

@@ -42,6 +42,10 @@ from tilewright.arch.spec import (
 from tilewright.arch.widths import bits_per_value, directions
 
 _NOT_NAMES = frozenset({"name", "spatial", "enabled", "total_latency", "component_class"})
+_SCALES = (
+    *("area_scale", "leak_power_scale", "energy_scale"),
+    *("throughput_scale", "latency_scale", "actions_scale"),
+)
 _ONE = Fraction(1)
 
 
@@ -162,8 +166,10 @@ def _costs(resolver: Resolver, spec: ComponentSpec) -> dict[str, Any]:
     """Area, leakage, actions and latency rule, with all scales applied (accelforge.md §2.5-2.6)."""
     parallel = resolver.number(spec.n_parallel_instances, "n_parallel_instances")
     estimate = Estimates(resolver, spec)
+    scales = {name: resolver.number(getattr(spec, name), name) for name in _SCALES}
     area = _given(resolver, spec.area, "area", estimate)
     leak = _given(resolver, spec.leak_power, "leak_power", estimate)
+    leak *= scales["leak_power_scale"] * parallel
     resolved = build_actions(resolver, spec, estimate, parallel)
     actions_scale = _ONE
     if spec.actions_scale != 1:
@@ -171,10 +177,17 @@ def _costs(resolver: Resolver, spec: ComponentSpec) -> dict[str, Any]:
     text = spec.total_latency
     if text is None:
         text = NETWORK_LATENCY if isinstance(spec, NetworkSpec) else DEFAULT_LATENCY
-    rule = _latency(resolver, str(text), tuple(costs for _, costs in resolved))
+    seen: dict[str, object] = {
+        **scales,
+        "n_parallel_instances": parallel,
+        "area": area,
+        "leak_power": leak,
+    }
+    seen |= {"name": spec.name, "enabled": True}  # what is disabled takes no time
+    rule = _latency(resolver.nested(seen), str(text), tuple(costs for _, costs in resolved))
     return {
-        "area": area * resolver.number(spec.area_scale, "area_scale") * parallel,
-        "leak_power": leak * resolver.number(spec.leak_power_scale, "leak_power_scale") * parallel,
+        "area": area * scales["area_scale"] * parallel,
+        "leak_power": leak,
         "actions": tuple(action for action, _ in resolved),
         "actions_scale": actions_scale,
         "latency": rule,

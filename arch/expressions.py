@@ -250,13 +250,29 @@ class _Compiler:
         )
 
     def _call(self, node: ast.Call, depth: int) -> Code:
-        if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS:
+        if not isinstance(node.func, ast.Name) or node.func.id not in (*FUNCTIONS, "map"):
             raise self._unknown_function(node)
         if node.keywords or any(isinstance(value, ast.Starred) for value in node.args):
             raise self._refuse(node, "functions take plain arguments")
+        if node.func.id == "map":
+            return self._map(node, depth)
         function = FUNCTIONS[node.func.id]
         arguments = [self.compile(value, depth) for value in node.args]
         return lambda frame: function(frame.steps, *[value(frame) for value in arguments])
+
+    def _map(self, node: ast.Call, depth: int) -> Code:
+        """Compile `map(function, list)`; functions are no values anywhere else."""
+        match node.args:
+            case [ast.Name(id=name), values] if name in FUNCTIONS:
+                function, source = FUNCTIONS[name], self.compile(values, depth)
+            case _:
+                raise self._refuse(node, "map(abs, list): the name of a function, and a list")
+
+        def run(frame: _Frame) -> object:
+            found = [function(frame.steps, value) for value in frame.steps.iterate(source(frame))]
+            return frame.steps.charge(tuple(found))
+
+        return run
 
     def _unknown_function(self, node: ast.Call) -> ExpressionError:
         name = node.func.id if isinstance(node.func, ast.Name) else ""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tilewright.arch.operators import (
+    MAX_BITS,
     MAX_ITEMS,
     MAX_TEXT,
     Algebra,
@@ -20,11 +21,13 @@ from tilewright.arch.operators import (
     items_of,
 )
 
+_SMALL_DIVISOR = 1_000_000
 CONSTANTS: dict[str, object] = {
     "inf": math.inf,
     "nan": math.nan,
     "pi": math.pi,
     "e": math.e,
+    "tau": math.tau,
     "true": True,
     "false": False,
 }
@@ -187,36 +190,61 @@ def _enumerated(steps: Steps, values: Any) -> tuple[tuple[int, Any], ...]:
     return tuple(enumerate(steps.iterate(values)))
 
 
+def _counted(function: Callable[..., int], bits: Callable[..., float]) -> Callable[..., Any]:
+    """Wrap a function whose whole result has about `bits` bits, so that none is too long."""
+
+    def apply(_: Steps, *values: Any) -> int:
+        whole = [finite_int(value, f"an argument of {function.__name__}()") for value in values]
+        if max(map(abs, whole), default=0) > MAX_BITS or bits(*whole) > MAX_BITS:
+            raise EvaluationError(f"{function.__name__}() of numbers that large")
+        return function(*whole)
+
+    return apply
+
+
+def _isqrt(_: Steps, value: Any) -> int:
+    return math.isqrt(finite_int(value, "the argument of isqrt()"))
+
+
+def _fsum(steps: Steps, values: Any) -> float:
+    return math.fsum(_checked(value, "fsum") for value in steps.iterate(values))
+
+
+def _dist(steps: Steps, one: Any, other: Any) -> float:
+    ends = [[_checked(value, "dist") for value in steps.iterate(end)] for end in (one, other)]
+    return math.dist(*ends)
+
+
+_OF_NUMBERS = (  # functions of Python's math module that take numbers and give a number
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos"),
+    *("cosh", "degrees", "erf", "erfc", "exp", "expm1", "fabs", "floor", "fmod", "gamma", "gcd"),
+    *("hypot", "isclose", "isfinite", "isinf", "isnan", "lcm", "lgamma", "log", "log10", "log1p"),
+    *("log2", "radians", "remainder", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _numeric(getattr(math, name)) for name in _OF_NUMBERS},
     "abs": _numeric(abs),
     "all": _all,
     "any": _any,
     "bool": lambda _, value: bool(value),
-    "ceil": _numeric(math.ceil),
+    "comb": _counted(math.comb, lambda n, *_: n),
+    "dist": _dist,
     "enumerate": _enumerated,
-    "exp": _numeric(math.exp),
+    "factorial": _counted(math.factorial, lambda n: n * math.log2(max(n, 1))),
     "float": _float,
-    "floor": _numeric(math.floor),
-    "gcd": _numeric(math.gcd),
+    "fsum": _fsum,
     "int": _int,
-    "isfinite": _numeric(math.isfinite),
-    "isinf": _numeric(math.isinf),
-    "isnan": _numeric(math.isnan),
-    "lcm": _numeric(math.lcm),
+    "isqrt": _isqrt,
     "len": _length,
     "list": _listed,
-    "log": _numeric(math.log),
-    "log10": _numeric(math.log10),
-    "log1p": _numeric(math.log1p),
-    "log2": _numeric(math.log2),
     "max": _extreme("max", _larger),
     "min": _extreme("min", _smaller),
+    "perm": _counted(math.perm, lambda n, k=None: (n if k is None else k) * math.log2(max(n, 1))),
     "pow": _power,
     "prod": _product,
     "range": _range,
     "round": _round,
     "sorted": _sorted,
-    "sqrt": _numeric(math.sqrt),
     "str": _text,
     "sum": _sum,
     "tuple": _listed,
@@ -224,7 +252,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def exact(value: Any) -> Fraction:
-    """Return a finite number as an exact fraction: 0.1 in a file means one tenth."""
-    if isinstance(value, float):
-        return Fraction(repr(value))
-    return Fraction(value)
+    """Return a finite number as the fraction that it stands for.
+
+    0.1 in a file means one tenth and `1 / 3` one third: a float stands for the short decimal number
+    that it prints as, else for the fraction of a small divisor whose nearest float it is.
+    """
+    if not isinstance(value, float):
+        return Fraction(value)
+    decimal = Fraction(repr(value))
+    if decimal.denominator <= _SMALL_DIVISOR:
+        return decimal
+    simple = Fraction(value).limit_denominator(_SMALL_DIVISOR)
+    return simple if float(simple) == value else decimal

@@ -102,6 +102,8 @@ class ActionCosts:
     throughput: float
     latency: float
     bits_per_action: object = 1
+    energy_scale: float = 1.0
+    throughput_scale: float = 1.0
 
 
 def compile_latency(
@@ -148,6 +150,7 @@ class ActionView(Algebra):
 
     fields: ClassVar[frozenset[str]] = frozenset(
         {"name", "n_calls", "throughput", "latency", "energy", "bits_per_action"}
+        | {"energy_scale", "throughput_scale"}
     )
     described_as: ClassVar[str] = "an action"
 
@@ -170,6 +173,14 @@ class ActionView(Algebra):
     @property
     def bits_per_action(self) -> object:
         return self.costs.bits_per_action
+
+    @property
+    def energy_scale(self) -> float:
+        return self.costs.energy_scale
+
+    @property
+    def throughput_scale(self) -> float:
+        return self.costs.throughput_scale
 
 
 @dataclass(frozen=True, slots=True)

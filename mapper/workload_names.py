@@ -11,6 +11,7 @@ from typing import Literal
 from tilewright.arch.components import Scope
 from tilewright.arch.errors import ExpressionError, SpecError, Where
 from tilewright.arch.expressions import evaluate
+from tilewright.arch.functions import exact
 from tilewright.arch.scope import EinsumNames, Layer
 from tilewright.arch.sets import rank_variable_set, tensor_set
 from tilewright.arch.source import DocPath, Document
@@ -271,4 +272,4 @@ def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction
         raise SpecError("bits_per_value must be a number", where=where, value=value)
     if not 0 < result < float("inf"):
         raise SpecError("bits_per_value must be above 0 and finite", where=where, value=value)
-    return Fraction(result)
+    return exact(result)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.errors import ExpressionError
 from tilewright.arch.expressions import evaluate
+from tilewright.arch.flattening import flatten
 from tilewright.arch.latency import (
     ActionCosts,
     ExpressionLatency,
@@ -18,6 +19,7 @@ from tilewright.arch.latency import (
     compile_latency,
     latency_names,
 )
+from tilewright.arch.load import load_arch
 from tilewright.arch.scope import Layer
 
 ACTIONS = (ActionCosts("read", 1, 4.0, 0.25), ActionCosts("write", 1, 2.0, 0.5))
@@ -161,3 +163,56 @@ def test_compiled_equals_evaluated(text: str, reads: int, writes: int) -> None:
 
 def test_a_piece_is_a_sum() -> None:
     assert LatencyPiece((("a", 2.0), ("b", 3.0)), 1.0)({"a": 10, "b": 1}) == 24
+
+
+MACHINE = """
+arch:
+  nodes:
+  - !Memory
+    name: M
+    size: 8
+    area: 3
+    area_scale: 2
+    leak_power: 5
+    leak_power_scale: 2
+    n_parallel_instances: 3
+    total_latency: RULE
+    actions:
+    - {name: read, energy: 1, throughput: 4, throughput_scale: 2}
+    - {name: write, energy: 1, throughput: 4}
+  - !Network
+    name: N
+    area: 0
+    leak_power: 0
+    n_parallel_instances: 3
+    total_latency: actions['hop'].latency
+    actions: [{name: hop, energy: 1, throughput: 4, throughput_scale: 2, latency: 5}]
+  - !Compute
+    name: C
+    area: 0
+    leak_power: 0
+    actions: [{name: compute, energy: 1, latency: 2, latency_scale: 3}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [  # each as accelforge 1.0.467 gives it
+        ("n_parallel_instances", 3),
+        ("area", 3),
+        ("leak_power", 30),
+        ("energy_scale + actions_scale + area_scale", 4),
+        ("actions['read'].throughput_scale * actions['read'].throughput", 2 * 24),
+        ("1 if name == 'M' and enabled else 2", 1),
+    ],
+)
+def test_rules_see_the_attributes_of_their_component(text: str, seconds: float) -> None:
+    flat = flatten(load_arch(MACHINE.replace("RULE", text)))[0]
+    assert flat.component("M").latency({}) == seconds
+
+
+def test_the_time_of_a_hop_is_its_own() -> None:
+    """A latency beside a throughput is not made shorter by more throughput; alone it is one."""
+    flat = flatten(load_arch(MACHINE.replace("RULE", "0")))[0]
+    assert flat.component("N").latency({"hop": 7.0}) == 5
+    assert flat.component("C").latency({"compute": 1.0}) == 6
