@@ -14,14 +14,15 @@ from tilewright.simulator.engine.features import load_features
 from tilewright.simulator.errors import DeadlockError, MachineError
 from tilewright.simulator.fusing import Ids, fused, unfuse
 from tilewright.simulator.memory import BufferMap, MemoryInput, stream_bits
-from tilewright.simulator.network import EDGE_OUT, compile_network
+from tilewright.simulator.network import EDGE_OUT
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.resources import check_resources
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.run_errors import run_error
-from tilewright.simulator.store import compile_store
+from tilewright.simulator.store import ProgramStore
 from tilewright.simulator.tables import compile_codes
+from tilewright.simulator.topology import network_of
 from tilewright.simulator.trace import RunResult
 from tilewright.simulator.validate import check_program
 
@@ -42,12 +43,19 @@ class Machine:
         self.program = program
         self.profile = profile
         tables, self._layouts = compile_codes(program.codes, profile)
-        self._network = compile_network(program, self._layouts, profile)
-        self._store, self._parts = compile_store(program, self._layouts, tables, self._network)
-        base = self._parts.element.view(self._store)[:, at.E_MEMORY]
-        self._buffers = BufferMap(program, base)
+        self._network = network_of(program, self._layouts, profile)
+        self._compiled = ProgramStore(program, self._layouts, tables, self._network)
+        self._parts = self._compiled.parts
         self._fuse = fuse
         self._fused: tuple[at.Table, Ids] | None = None
+
+    @property
+    def _store(self) -> at.Table:
+        return self._compiled.store
+
+    @property
+    def _buffers(self) -> BufferMap:
+        return BufferMap(self.program, self._parts.element.view(self._store)[:, at.E_MEMORY])
 
     def run(
         self,

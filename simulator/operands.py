@@ -28,6 +28,7 @@ from tilewright.simulator.dsd import (
     Register,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.memo import Memo
 from tilewright.simulator.operations import (
     ADD_CARRY,
     DROP,
@@ -37,6 +38,8 @@ from tilewright.simulator.operations import (
     variant,
 )
 from tilewright.simulator.program import DsdOperation, ElementCode, Map
+
+_RESOLVED = Memo(64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,16 @@ class ResolvedOperation:
 def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
     """Look everything up that an operation names, and check form, dtypes and extents.
 
-    Raises ProgramError.
+    Raises ProgramError. Checks and compilers ask for the same operations of the same code one
+    after the other, so the last codes' answers are kept.
     """
+    known: tuple[DsdOperation, ResolvedOperation] = _RESOLVED.of(
+        code, (task, id(op)), lambda: (op, _resolve(code, task, op))
+    )
+    return known[1] if known[0] is op else _resolve(code, task, op)
+
+
+def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
     where = describe(code, task, op)
     operation = OPERATIONS.get(op.operation)
     if operation is None:

@@ -14,6 +14,7 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.tables import CodeLayout, CodeTables
 
 Addresses = npt.NDArray[np.int64]
+Amounts = dict[int, Addresses]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,51 @@ class Parts:
         return self.register.end
 
 
-def compile_store(
-    program: Program, layouts: tuple[CodeLayout, ...], tables: CodeTables, network: Network
-) -> tuple[at.Table, Parts]:
-    """Return the store at cycle 0 and its parts."""
-    codes = program.placement.ravel()
+class ProgramStore:
+    """The store of a program at cycle 0: its code at once, all the rest when it is asked for."""
+
+    def __init__(
+        self,
+        program: Program,
+        layouts: tuple[CodeLayout, ...],
+        tables: CodeTables,
+        network: Network,
+    ) -> None:
+        self._given = layouts, tables, network
+        self._elements = program.placement.ravel()
+        self._amounts = _amounts(self._elements, layouts)
+        self._complete = False
+        self.parts = _parts(self._amounts, tables, network, self._elements.size)
+        self.code = np.zeros(self.parts.end, dtype=np.int64)
+        """The store with the header and the code only."""
+        self.code[: at.S_WIDTH] = tables.header
+        _place_codes(self.code, self.parts, tables)
+
+    @property
+    def store(self) -> at.Table:
+        """The store with elements and network."""
+        if not self._complete:
+            self._place()
+            self._complete = True
+        return self.code
+
+    def _place(self) -> None:
+        store, parts = self.code, self.parts
+        layouts, tables, network = self._given
+        store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
+        store[at.S_ELEMENTS] = parts.element.start
+        store[at.S_BATCH] = parts.batch.start
+        store[at.S_EVENT] = parts.end
+        store[at.S_MARGIN] = parts.most_events
+        _place_network(store, parts, network)
+        _place_elements(store, parts, layouts, self._elements, self._amounts)
+        place_special(store, parts, layouts, tables)
+        queues = parts.fifo.address(network.queue.astype(np.int64))
+        parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
+
+
+def _amounts(codes: npt.NDArray[np.int32], layouts: tuple[CodeLayout, ...]) -> Amounts:
+    """Return how much each element needs of what its columns point at."""
     per_element = {
         at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
         at.E_VARIABLES: [len(layout.variables) for layout in layouts],
@@ -110,29 +151,12 @@ def compile_store(
         at.E_POOLS: [len(layout.pools) for layout in layouts],
         at.E_REGISTERS: [len(layout.registers) for layout in layouts],
     }
-    amounts = {
+    return {
         column: np.array(values, dtype=np.int64)[codes] for column, values in per_element.items()
     }
-    parts = _parts(amounts, tables, network, codes.size)
-    store = np.zeros(parts.end, dtype=np.int64)
-    store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
-    store[: at.S_WIDTH] = tables.header
-    store[at.S_ELEMENTS] = parts.element.start
-    store[at.S_BATCH] = parts.batch.start
-    store[at.S_EVENT] = parts.end
-    store[at.S_MARGIN] = parts.most_events
-    _place_codes(store, parts, tables)
-    _place_network(store, parts, network)
-    _place_elements(store, parts, layouts, codes, amounts)
-    place_special(store, parts, layouts, tables)
-    queues = parts.fifo.address(network.queue.astype(np.int64))
-    parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
-    return store, parts
 
 
-def _parts(
-    amounts: dict[int, Addresses], tables: CodeTables, network: Network, elements: int
-) -> Parts:
+def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int) -> Parts:
     threads = int(amounts[at.E_THREADS].sum())
     sizes = (
         (network.fifo.shape[0], at.F_WIDTH),
@@ -254,7 +278,7 @@ def _place_elements(
     parts: Parts,
     layouts: tuple[CodeLayout, ...],
     codes: npt.NDArray[np.int32],
-    amounts: dict[int, Addresses],
+    amounts: Amounts,
 ) -> None:
     element = parts.element.view(store)
     element[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1

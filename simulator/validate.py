@@ -17,6 +17,7 @@ from tilewright.simulator.dsd import (
     Mem4d,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.memo import Memo
 from tilewright.simulator.operands import check_bounds, describe, resolve
 from tilewright.simulator.program import (
     Activate,
@@ -57,10 +58,18 @@ MAX_STREAM = 1 << 26
 """Wavelets of one edge port; the engine holds them all, 16 bytes each."""
 STRIDE_1D = (-128, 127)
 STRIDE_4D = (-32768, 32767)
+_CHECKED = Memo(4)
 
 
 def check_program(program: Program) -> None:
-    """Refuse a program whose parts do not fit together. Raises ProgramError."""
+    """Refuse a program whose parts do not fit together. Raises ProgramError.
+
+    A builder has checked its program already when a machine asks again.
+    """
+    _CHECKED.of(program, "checked", lambda: _check_program(program))
+
+
+def _check_program(program: Program) -> None:
     _unique("code", (code.name for code in program.codes))
     _unique("color", (color.name for color in program.colors))
     _unique("color id", (str(color.id) for color in program.colors))

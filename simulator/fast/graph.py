@@ -18,6 +18,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.script import AFTER, FabricOp, Script, Term
 from tilewright.simulator.fusing import climb as follow
+from tilewright.simulator.memo import Memo
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
 from tilewright.simulator.program import Program
 
@@ -48,6 +49,8 @@ THREAD, NODE, EDGE = range(3)
 P_AT, P_COUNT, P_WORDS, P_SOURCE, P_LATENCY, P_SPACE, P_CREDIT, P_CHILD, P_CHILDREN, P_WIDTH = (
     range(10)
 )
+_LINES: Final = Memo(4)
+"""By the kinds of a network's FIFOs, which all networks of one topology share."""
 ENDLESS: Final = 1 << 40
 """Space of a channel to an edge output, which takes everything."""
 
@@ -133,6 +136,14 @@ class _GraphBuilder:
 
     def _lines(self) -> Ints:
         """Find straight lines of FIFOs; fill the channel columns of `port`."""
+        kind = self.network.kind
+        self.branch = (kind == ROUTER) & (self.fifo[:, at.F_SUCCESSORS] > 1)
+        line: Ints = _LINES.of(kind, "lines", self._find_lines)
+        self.port[:, P_SOURCE : P_CREDIT + 1] = line[:, :4]
+        return line
+
+    def _find_lines(self) -> Ints:
+        """Find straight lines; they do not depend on the words at the edges."""
         kind, count = self.network.kind, self.fifo[:, at.F_SUCCESSORS]
         used = np.arange(5) < count[:, None]
         targets = self.fifo[:, at.F_NEXT : at.F_NEXT + 5][used]
@@ -142,19 +153,16 @@ class _GraphBuilder:
         self._check_depths()
         parent = np.full(self.size, -1, dtype=np.int64)
         parent[targets] = sources
-        self.branch = (kind == ROUTER) & (count > 1)
         node = self.branch | (kind == INPUT) | (kind == EDGE_OUT) | (kind == EDGE_IN)
-        sums = np.stack(
-            [self.fifo[:, at.F_LATENCY], self.fifo[:, at.F_CAP], np.ones(self.size, np.int64)]
-        )
+        edge = (kind == EDGE_OUT) | (kind == EDGE_IN)
+        space = np.where(edge, ENDLESS, self.fifo[:, at.F_CAP])
+        sums = np.stack([self.fifo[:, at.F_LATENCY], space, np.ones(self.size, np.int64)])
         up = np.where((parent >= 0) & ~node[parent], parent, -1)
         top = climb(up, sums)
         source = np.where(parent[top] >= 0, parent[top], top)
         only = np.where(count > 0, self.fifo[:, at.F_NEXT], -1)
         down = climb(np.where(node, -1, only), np.zeros((1, self.size), np.int64))
         root = climb(parent, np.zeros((1, self.size), np.int64))
-        self.port[:, P_SOURCE : P_CREDIT + 1] = np.stack([source, *sums], axis=1)
-        self.port[kind == EDGE_OUT, P_SPACE] = ENDLESS
         return np.stack([source, *sums, down, root], axis=1)
 
     def _check_depths(self) -> None:

@@ -104,7 +104,7 @@ class FastMachine:
         if self._solution is None:
             return None
         came = arrivals(self._solution)
-        end = end_cycle(self._solution, int(self.machine._store[at.K_EXECUTE]))
+        end = end_cycle(self._solution, int(self.machine._compiled.code[at.K_EXECUTE]))
         return max([end, *(int(times.max()) for times in came.values())])
 
     def run(
@@ -142,7 +142,7 @@ def run_fast(
 
 
 def _scripts(machine: Machine, *, every: bool) -> tuple[Script, ...]:
-    store, parts = machine._store, machine._parts
+    store, parts = machine._compiled.code, machine._parts
     code = Code(store, parts)
     return tuple(
         ScriptWalker(code, parts, layout, every=every).walk() for layout in machine._layouts
@@ -152,7 +152,7 @@ def _scripts(machine: Machine, *, every: bool) -> tuple[Script, ...]:
 def _solve(machine: Machine) -> Solution:
     """Find all times and check them. Raises NotCovered."""
     subset.check_program(machine.program)
-    network, store = machine._network, machine._store
+    network, store = machine._network, machine._compiled.code
     scripts = _scripts(machine, every=False)
     graph, layout = build_graph(machine.program, network, scripts)
     units = graph.unit.shape[0]
@@ -218,7 +218,7 @@ def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Time
     if not isinstance(shown, bool):
         width = machine.program.width
         chosen = np.array(sorted({row * width + column for row, column in shown}), dtype=np.int64)
-    code = Code(machine._store, machine._parts)
+    code = Code(machine._compiled.code, machine._parts)
     scripts = {
         number: ScriptWalker(code, machine._parts, machine._layouts[number], every=True).walk()
         for number in sorted(set(codes[chosen].tolist()))

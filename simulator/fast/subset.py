@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
+from functools import cache
 from typing import Any, Final
 
 from tilewright.simulator.dsd import Buffer, Element, Fabin, Fabout, Immediate, Mem1d, Mem4d, Ref
@@ -113,9 +114,16 @@ def _check_known(part: object) -> None:
 
 
 def _check(part: Any, names: frozenset[str]) -> None:
-    for field in fields(part):
-        if field.name not in names and getattr(part, field.name) != _default(field):
-            raise NotCovered(f"{type(part).__name__}.{field.name} is set")
+    kind: Any = type(part)
+    for name, default in _others(kind, names):
+        if getattr(part, name) != default:
+            raise NotCovered(f"{type(part).__name__}.{name} is set")
+
+
+@cache
+def _others(kind: Any, names: frozenset[str]) -> tuple[tuple[str, object], ...]:
+    """Return the fields that must have their defaults, with these."""
+    return tuple((field.name, _default(field)) for field in fields(kind) if field.name not in names)
 
 
 def _default(field: Field[Any]) -> object:

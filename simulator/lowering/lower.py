@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from tilewright.mapper.candidate import Candidate
 from tilewright.mapper.layout import MemoryMap
 from tilewright.simulator.builder import ProgramBuilder
@@ -21,7 +19,8 @@ class Lowered:
     """A program with the decisions of each pass, to look at."""
 
     candidate: Candidate
-    roles: tuple[tuple[Role, ...], ...]
+    roles: tuple[Role, ...]
+    """One per code; `program.placement` says which elements have it."""
     memory: MemoryMap
     program: Program
 
@@ -32,8 +31,7 @@ def lower(candidate: Candidate, reserved_bytes: int = 0) -> Lowered:
     `reserved_bytes`: what the machine keeps of each element's memory.
     """
     memory = allocate(candidate, reserved_bytes)
-    placed = roles(candidate)
-    classes = list(dict.fromkeys(role for row in placed for role in row))
+    classes, codes = roles(candidate)
     grid = candidate.grid
     builder = ProgramBuilder(candidate.einsum.name, grid.rows, grid.columns)
     route(builder, candidate)
@@ -44,7 +42,5 @@ def lower(candidate: Candidate, reserved_bytes: int = 0) -> Lowered:
             shape = (tensor.copies, tensor.tile_elements)
             code.buffer(tensor.name, DTYPE, shape, placement.base)
         schedule(code, candidate, role)
-    number = {role: at for at, role in enumerate(classes)}
-    codes = [[number[role] for role in row] for row in placed]
-    builder.placement(np.asarray(codes, dtype=np.int32))
-    return Lowered(candidate, tuple(map(tuple, placed)), memory, builder.build())
+    builder.placement(codes)
+    return Lowered(candidate, classes, memory, builder.build())

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.candidate import Candidate
-from tilewright.mapper.collectives import Axis, Chain, Phase
+import numpy as np
+import numpy.typing as npt
 
+from tilewright.mapper.candidate import Candidate
+from tilewright.mapper.collectives import Phase
+
+Numbers = npt.NDArray[np.int32]
 OUT = "out"
 
 
@@ -31,45 +35,64 @@ def link_color(number: int, link: int) -> str:
     return f"sum{number}{'ab'[link % 2]}"
 
 
-def roles(candidate: Candidate) -> list[list[Role]]:
-    """Return the role of every element, rows of columns."""
-    grid = candidate.grid
-    return [
-        [_role(candidate, column, row) for column in range(grid.columns)]
-        for row in range(grid.rows)
-    ]
-
-
-def takes_part(phase: Phase, column: int, row: int) -> bool:
-    """Tell whether the element stands in a line of this phase."""
-    return phase.line is None or phase.line == (column if phase.axis == "Y" else row)
-
-
-def place_of(axis: Axis, column: int, row: int) -> int:
-    """Return the element's position along an axis."""
-    return column if axis == "X" else row
-
-
-def _role(candidate: Candidate, column: int, row: int) -> Role:
+def roles(candidate: Candidate) -> tuple[tuple[Role, ...], Numbers]:
+    """Return the roles in the order in which rows of elements show them, and each element's."""
+    shape = candidate.grid.rows, candidate.grid.columns
     if candidate.output.resident:
-        return Role((), None)
+        return (Role((), None),), np.zeros(shape, dtype=np.int32)
+    parts = [_parts(phase, number, shape) for number, phase in enumerate(candidate.reduction)]
+    marks = np.zeros(shape, dtype=np.int64)
+    for kinds, which in parts:
+        marks = marks * len(kinds) + which
+    found, first, place = np.unique(marks, return_index=True, return_inverse=True)
+    numbers: dict[Role, int] = {}
+    number = np.zeros(found.size, dtype=np.int32)
+    for at in np.argsort(first).tolist():
+        role = _joined(int(found[at]), [kinds for kinds, _ in parts])
+        number[at] = numbers.setdefault(role, len(numbers))
+    return tuple(numbers), number[place].reshape(shape)
+
+
+Part = tuple[tuple[str, ...], str | None]
+"""What an element receives in a phase, and the color on which it sends."""
+
+
+def _parts(phase: Phase, number: int, shape: tuple[int, int]) -> tuple[list[Part], Numbers]:
+    """Return the different parts that elements have in a phase, and each element's."""
+    received: dict[int, tuple[str, ...]] = {}
+    sent: dict[int, str] = {}
+    for chain in phase.chains:
+        last = len(chain.positions) - 1
+        for at, position in enumerate(chain.positions):
+            if at > 0:
+                color = link_color(number, at - 1)
+                received[position] = (*received.get(position, ()), color)
+            if at < last:
+                sent[position] = link_color(number, at)
+    kinds: dict[Part, int] = {((), None): 0}
+    along = np.zeros(shape[0] if phase.axis == "Y" else shape[1], dtype=np.int32)
+    for position in sorted(received.keys() | sent.keys()):
+        part = received.get(position, ()), sent.get(position)
+        along[position] = kinds.setdefault(part, len(kinds))
+    which = np.zeros(shape, dtype=np.int32)
+    if phase.axis == "Y":
+        lines = slice(None) if phase.line is None else slice(phase.line, phase.line + 1)
+        which[:, lines] = along[:, None]
+    else:
+        lines = slice(None) if phase.line is None else slice(phase.line, phase.line + 1)
+        which[lines, :] = along[None, :]
+    return list(kinds), which
+
+
+def _joined(mark: int, kinds: list[list[Part]]) -> Role:
+    """Return the role whose parts in the phases a mark numbers."""
+    parts = []
+    for phase in reversed(kinds):
+        mark, at = divmod(mark, len(phase))
+        parts.append(phase[at])
     receives: list[str] = []
     send = OUT
-    for number, phase in enumerate(candidate.reduction):
-        if not takes_part(phase, column, row):
-            continue
-        position = place_of(phase.axis, column, row)
-        for chain in phase.chains:
-            received, sent = _in_chain(chain, position, number)
-            receives.extend(received)
-            send = sent or send
+    for received, sent in reversed(parts):
+        receives.extend(received)
+        send = sent or send
     return Role(tuple(receives), send)
-
-
-def _in_chain(chain: Chain, position: int, number: int) -> tuple[list[str], str | None]:
-    if position not in chain.positions:
-        return [], None
-    at = chain.positions.index(position)
-    received = [link_color(number, at - 1)] if at > 0 else []
-    last = at == len(chain.positions) - 1
-    return received, None if last else link_color(number, at)

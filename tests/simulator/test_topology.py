@@ -1,0 +1,65 @@
+"""Networks of one topology are compiled once; nothing of the program before stays in them."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from machine_programs import random_case
+from special_programs import special_case
+
+from tilewright.simulator import topology
+from tilewright.simulator.examples import chain_reduce, relay
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.memo import Memo
+from tilewright.simulator.network import Network, compile_network
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
+
+GENERIC = load_profile("generic")
+
+
+def same(found: Network, expected: Network) -> bool:
+    pairs = [(getattr(found, f.name), getattr(expected, f.name)) for f in fields(Network)]
+    return all(
+        all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        if isinstance(mine, tuple)
+        else np.array_equal(mine, theirs)
+        for mine, theirs in pairs
+    )
+
+
+def check(program: Program, changes: dict[str, object] | None = None) -> Machine:
+    profile = GENERIC.with_values(changes or {})
+    machine = Machine(program, profile)
+    assert same(machine._network, compile_network(program, machine._layouts, profile))
+    return machine
+
+
+def test_random_programs_one_after_the_other() -> None:
+    for seed in range(25):
+        case = random_case(seed)
+        check(case.program)
+        check(case.program, {"router_buffer_words": 3})
+        counts = [replace(port, count=port.count + 5) for port in case.program.edge_inputs]
+        outs = [replace(port, count=port.count + 5) for port in case.program.edge_outputs]
+        more = replace(case.program, edge_inputs=tuple(counts), edge_outputs=tuple(outs))
+        check(more)
+        check(special_case(seed).program)
+
+
+def test_other_words_same_topology(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology, "_KEPT", [])
+    kinds = [check(chain_reduce(6, words))._network.kind for words in (4, 9, 300)]
+    assert kinds[0] is kinds[1] is kinds[2]
+    assert check(chain_reduce(7, 4))._network.kind is not kinds[0]
+    for stages in range(3, 8):
+        check(relay(stages, 4))
+    assert len(topology._KEPT) == topology.MOST_KEPT
+
+
+def test_memo_knows_the_last_objects_by_identity() -> None:
+    memo, made = Memo(2), []
+    first, equal, third = [1], [1], [2]
+    for owner in (first, first, equal, third, first):
+        memo.of(owner, "key", lambda owner=owner: made.append(owner))
+    assert [id(owner) for owner in made] == [id(o) for o in (first, equal, third, first)]
