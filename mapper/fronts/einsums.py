@@ -53,17 +53,27 @@ class EinsumFronts:
         found = [self._front(key, space) for key, space in spaces]
         points = best_points([p for one in found for p in one.points], self._measures)
         proven = min(one.proven for one in found)
-        if not points:
-            raise self.solver.no_mapping(einsum, proven == inf)
+        if not points and proven == inf:
+            raise self.solver.no_mapping(einsum, proven=True)
+        if not points:  # one, late, is better than none
+            points = (self._any(einsum),)
         return EinsumFront(tuple(space for _, space in spaces), points, proven)
+
+    def _any(self, einsum: Einsum) -> Point:
+        solved = self.solver.solve(einsum, Goal("energy"))
+        score = Judge(solved.space).score(solved.best.mapping)
+        return Point(solved.best.mapping, score, self._measures.row(score))
 
     def least(self, einsum: Einsum, formula: Formula) -> SpaceLeast:
         """Return the least value of `formula`, with the least bound of all Computes."""
         found = [self._least(space, formula) for _, space in self.solver.spaces(einsum)]
         feasible = [one for one in found if one.best is not None]
         bound = min(one.lower_bound for one in found)
+        if not feasible and bound == inf:
+            raise self.solver.no_mapping(einsum, proven=True)
         if not feasible:
-            raise self.solver.no_mapping(einsum, bound == inf)
+            point = self._any(einsum)
+            return replace(found[0], best=point, value=formula.of(*point.row), lower_bound=bound)
         best = min(feasible, key=lambda one: (one.value, one.best.row if one.best else ()))
         return replace(best, lower_bound=bound)
 
