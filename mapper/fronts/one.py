@@ -22,7 +22,7 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.copies import CopySearch, copy_mappings
-from tilewright.mapper.searches.default import SMALL
+from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields, fields
@@ -101,6 +101,8 @@ def front_of_space(space: Mapspace, measures: Measures, deadline: float) -> Spac
     try:
         problem = problem_of(space, measures.memories)
     except UnsupportedFeature:
+        if not _listable(space):
+            raise
         return _enumerated(space, measures, deadline)
     target = FrontTarget(measures.counted)
     sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
@@ -133,6 +135,8 @@ def least_of_space(space: Mapspace, formula: Formula, deadline: float) -> SpaceL
     try:
         problem = problem_of(space, formula.memories)
     except UnsupportedFeature:
+        if not _listable(space):
+            raise
         return _least_listed(space, formula, deadline)
     sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
     times = float(space.einsum.n_instances)
@@ -260,7 +264,7 @@ def _enumerated(space: Mapspace, measures: Measures, deadline: float) -> SpaceFr
             points, batch = best_points([*points, *batch], measures), []
     points = best_points([*points, *batch], measures)
     if space.einsum.is_copy and whole:
-        whole = space.size.points <= SMALL or _nothing_below(space, measures, points)
+        whole = is_small(space) or _nothing_below(space, measures, points)
     statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
     return SpaceFront(points, inf if whole else 0.0, statistics)
 
@@ -274,11 +278,13 @@ def _nothing_below(space: Mapspace, measures: Measures, points: Sequence[Point])
     return bool(covered(bounds, np.array([point.row for point in points]))[0])
 
 
+def _listable(space: Mapspace) -> bool:
+    return space.einsum.is_copy or is_small(space)
+
+
 def _listed(space: Mapspace) -> Iterable[Mapping]:
-    if space.einsum.is_copy and space.size.points > SMALL:
+    if space.einsum.is_copy and not is_small(space):
         return copy_mappings(space)
-    if space.size.points > SMALL:
-        refuse_unsupported(space.frame)
     return space
 
 

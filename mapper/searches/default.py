@@ -24,12 +24,13 @@ class DefaultSearch:
         try:
             return ExactSearch().find(space, goal, budget)
         except UnsupportedFeature:
-            if not _is_small(space):
+            if not is_small(space):
                 raise
             return ExhaustiveSearch().find(space, goal, budget)
 
 
-def _is_small(space: Mapspace) -> bool:
+def is_small(space: Mapspace) -> bool:
+    """Tell whether all mappings can be scored in some ten seconds."""
     try:
         return space.size.points <= SMALL
     except TilewrightError:  # too large to be counted
