@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.arch.components import Memory
 from tilewright.mapper.explain.apart import reach_apart
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.fanout import Fan, holds
+from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, states_below
@@ -52,7 +52,7 @@ def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
     points = Points(frame, template, slots)
     if _stand_together(slots, sizes):
         return _together(points, lattice, sizes)
-    return reach_apart(points, sizes)
+    return reach_apart(points)
 
 
 def binding(frame: Frame, slots: Sequence[Slot]) -> dict[str, float]:
@@ -160,13 +160,7 @@ def _over_lanes(lattice: Lattice, fan: Fan, need: Need) -> Need:
 
 
 def _pinned(points: Points, index: int, lattice: Lattice) -> NDArray[np.bool_]:
-    names = lattice.variables
-    return np.array(
-        [
-            all(holds(pin, dict(zip(names, tile, strict=True))) for pin in points.pins[index])
-            for tile in lattice.tiles.tolist()
-        ]
-    )
+    return np.array([points.admits(index, tile) for tile in lattice.tiles.tolist()])
 
 
 def _traced(points: Points, lattice: Lattice, below: list[Need]) -> Tiles:

@@ -48,14 +48,19 @@ class Subject:
             self._all = tuple(self._collected())
         return self._all
 
-    def _collected(self) -> Iterator[Constraint]:
+    @property
+    def constraints_with_min_usage(self) -> tuple[Constraint, ...]:
+        """All constraints and min_usage, in file order."""
+        return tuple(self._collected(min_usage=True))
+
+    def _collected(self, min_usage: bool = False) -> Iterator[Constraint]:
         seen: set[str] = set()
         disabled = self._disabled()
         for flat in self.flats(frozenset()):
             for component in flat.components:
                 if component.name not in seen:
                     seen.add(component.name)
-                    yield from constraints_of(component, self.einsum, self.locate)
+                    yield from constraints_of(component, self.einsum, self.locate, min_usage)
         for name in disabled:
             text = f"{name} is disabled for {self.einsum.name}"
             where = self.locate(name, ("enabled",))
@@ -101,11 +106,12 @@ class Subject:
         A component that is enabled against its file brings no constraints of its own.
         """
         changes = edits or {}
-        lifted = {c for c in self.constraints if c not in active}
+        every = self.constraints_with_min_usage if min_usage else self.constraints
+        lifted = {c for c in every if c not in active}
         enabled = frozenset(c.component for c in lifted if c.kind == "enabled")
         backed = frozenset(c.tensor for c in active if c.kind == "unfused")
         by_component: dict[str, list[Edit]] = {}
-        for c in self.constraints:
+        for c in every:
             edit = changes.get(c, c.lift if c in lifted else None)
             if edit is not None and c.kind not in ("enabled", "unfused"):
                 by_component.setdefault(c.component, []).append(edit)

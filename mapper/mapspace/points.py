@@ -18,6 +18,7 @@ from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, value_bits
 
 Tiles = tuple[Tile, ...]
+_EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
 
 class Points:
@@ -32,6 +33,9 @@ class Points:
         self._later = self._variables_later()
         self.pins = [self._pin(slot) for slot in self.slots]
         self._weights: list[Any] | None = None
+        self.memories = tuple(
+            c.name for c in frame.components if isinstance(c, Memory) and c.size < inf
+        )
 
     def _variables_later(self) -> list[frozenset[str]]:
         later: list[frozenset[str]] = [frozenset()]
@@ -50,34 +54,38 @@ class Points:
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
-        yield from self._extend((), self._bounds, {})
+        yield from self._extend((), self._bounds, (0.0,) * len(self.memories))
 
-    def _extend(self, done: Tiles, tile: Tile, used: Mapping[str, float]) -> Iterator[Tiles]:
+    def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)
         if index == len(self.slots):
             if all(extent == 1 for extent in tile):
                 yield done
             return
-        after = self._occupied(index, tile, used)
+        after = self.bits_after(index, tile, used)
         if after is None:
             return
         for below in self.below(index, tile):
             yield from self._extend((*done, below), below, after)
 
-    def _occupied(
-        self, index: int, tile: Tile, used: Mapping[str, float]
-    ) -> Mapping[str, float] | None:
-        """Return the bits in use below a slot, None if the slot refuses the tile above it."""
+    def bits_after(
+        self, index: int, tile: Tile, used: tuple[float, ...]
+    ) -> tuple[float, ...] | None:
+        """Return the bits in use of each of `memories` below slot `index`, from those above it.
+
+        None if the slot refuses the tile above it, or its memory has no room for it.
+        """
         slot = self.slots[index]
-        named = dict(zip(self._names, tile, strict=True))
-        if not all(holds(comparison, named) for comparison in self.pins[index]):
+        if not self.admits(index, tile):
             return None
-        if not isinstance(slot, Reserve):
+        if not isinstance(slot, Reserve) or slot.component not in self.memories:
             return used
+        which = self.memories.index(slot.component)
+        named = dict(zip(self._names, tile, strict=True))
+        bits = used[which] + reserved_bits(self.frame, slot, named)
         memory = self.frame.holder(slot.component)
         assert isinstance(memory, Memory)
-        bits = used.get(memory.name, 0.0) + reserved_bits(self.frame, slot, named)
-        return None if bits > memory.size else {**used, memory.name: bits}
+        return None if bits > memory.size else (*used[:which], bits, *used[which + 1 :])
 
     def below(self, index: int, tile: Tile) -> Iterator[Tile]:
         """Yield the tiles that slot `index` can leave of the one above it."""
@@ -115,14 +123,14 @@ class Points:
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly, before capacity is looked at."""
-        counts, lattice = self._counts(), Lattice(self.frame.einsum.bounds)
+        lattice = Lattice(self.frame.einsum.bounds)
         state, tiles = lattice.size - 1, []
         for index, slot in enumerate(self.slots):
-            weights = counts[len(self.slots) - 1 - index]
+            weights = self.ways_below(index)
             options = [s for s in states_below(lattice, slot, state) if weights[s]]
-            ticket = rng.randrange(sum(weights[s] for s in options))
+            ticket = rng.randrange(sum(int(weights[s]) for s in options))
             for option in options:
-                ticket -= weights[option]
+                ticket -= int(weights[option])
                 if ticket < 0:
                     state = option
                     break
@@ -130,26 +138,40 @@ class Points:
         return tuple(tiles)
 
     def _counts(self) -> list[Any]:
-        """Ways to finish from each state, below the last slot first; exact integers."""
+        """Ways to finish from each state, below the last slot first; exact whole numbers."""
         if self._weights is None:
-            lattice = Lattice(self.frame.einsum.bounds)
-            ways = np.zeros(lattice.size, object)
-            ways[0] = 1
-            self._weights = [ways]
-            for index in range(len(self.slots) - 1, -1, -1):
-                ways = _ways_above(lattice, self.slots[index], ways)
-                for state, tile in enumerate(lattice.tiles.tolist() if self.pins[index] else ()):
-                    named = dict(zip(self._names, tile, strict=True))
-                    if not all(holds(c, named) for c in self.pins[index]):
-                        ways[state] = 0
-                self._weights.append(ways)
+            ways = self._tabulated(np.float64)
+            exact = all(float(table.max()) < _EXACT for table in ways)
+            self._weights = ways if exact else self._tabulated(object)
         return self._weights
+
+    def _tabulated(self, kind: type) -> list[Any]:
+        lattice = Lattice(self.frame.einsum.bounds)
+        ways = np.zeros(lattice.size, kind)
+        ways[0] = 1
+        tables = [ways]
+        for index in range(len(self.slots) - 1, -1, -1):
+            ways = _ways_above(lattice, self.slots[index], ways)
+            for state, tile in enumerate(lattice.tiles.tolist() if self.pins[index] else ()):
+                if not self.admits(index, tile):
+                    ways[state] = 0
+            tables.append(ways)
+        return tables
+
+    def admits(self, index: int, tile: Sequence[int]) -> bool:
+        """Tell whether the tile_shape of the holder at slot `index` lets the tile there pass."""
+        named = dict(zip(self._names, tile, strict=True))
+        return all(holds(comparison, named) for comparison in self.pins[index])
+
+    def ways_below(self, index: int) -> Any:
+        """Return, per lattice state, in how many ways the slots after `index` finish from it."""
+        return self._counts()[len(self.slots) - 1 - index]
 
 
 def _ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the number of ways to finish from each state above a slot."""
     if isinstance(slot, Fan):
-        total = np.zeros(lattice.size, object)
+        total = np.zeros(lattice.size, ways.dtype)
         for choice in slot.choices:
             reach = lattice.reach(slot.variables, choice)
             total = total + np.where(reach >= 0, ways[reach], 0)

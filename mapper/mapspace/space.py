@@ -13,6 +13,7 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.fitting import count_fitting
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import moved_tiles
 from tilewright.mapper.mapspace.placement import Template, templates
@@ -82,6 +83,20 @@ class Mapspace:
     def size(self) -> MapspaceSize:
         """The exact number of templates and points."""
         return MapspaceSize(len(self.templates), sum(points.count for points in self._points))
+
+    def fitting(self, limit: int = 1_000_000) -> int | None:
+        """Return the exact number of points whose tiles fit; None after `limit` steps of counting.
+
+        Where no memory can overflow it is `size.points`.
+        """
+        total = 0
+        for points in self._points:
+            found, steps = count_fitting(points, limit)
+            limit -= steps
+            if found is None or limit < 0:
+                return None
+            total += found
+        return total
 
     def sample(self, rng: random.Random) -> Mapping:
         """Draw a mapping uniformly from the points that fit; InfeasibleMapping if none turns up."""
