@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from tilewright.dse.command_mapspace import mapspace_command
 from tilewright.dse.command_model import evaluate_command, map_command
 from tilewright.dse.command_study import simulate_command, study_group
 from tilewright.dse.command_validate import validate_command
@@ -26,6 +27,7 @@ Start here:
   tilewright validate my_arch.yaml           check a file of yours
   tilewright map --arch A --workload W       the best mapping of a workload
   tilewright evaluate --arch A --workload W --mapping M
+  tilewright mapspace --arch A --workload W  what each constraint takes away
 
 \b
 Exit codes: 0 done, 2 bad input, 3 no feasible design, 130 interrupted (can be resumed).
@@ -41,6 +43,7 @@ def cli() -> None:
 cli.add_command(study_group)
 cli.add_command(evaluate_command)
 cli.add_command(map_command)
+cli.add_command(mapspace_command)
 cli.add_command(simulate_command)
 cli.add_command(validate_command)
 

@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., object])
 
 Names = tuple[str, ...]
 
-_ARCH = files_option("arch", "Architecture")
-_WORKLOAD = files_option("workload", "Workload")
+ARCH_OPTION = files_option("arch", "Architecture")
+WORKLOAD_OPTION = files_option("workload", "Workload")
 
 
 def conventions_option() -> Callable[[F], F]:
@@ -37,8 +37,8 @@ def conventions_option() -> Callable[[F], F]:
 
 
 @click.command("evaluate", short_help="Say what a mapping costs.")
-@_ARCH
-@_WORKLOAD
+@ARCH_OPTION
+@WORKLOAD_OPTION
 @click.option("--mapping", required=True, metavar="FILE", help="Mapping file.")
 @conventions_option()
 @settings_option()
@@ -63,7 +63,7 @@ def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.mapper.mapping_file import load_mapping
 
     variables = parse_settings(settings)
-    machine, work = _load(arch, workload, variables, (Path(mapping),))
+    machine, work = load_both(arch, workload, variables, (Path(mapping),))
     nest = load_mapping(Path(mapping), variables=variables)
     score = evaluate(machine, work, nest, conventions=conventions)
     if as_json:
@@ -88,6 +88,10 @@ def search_options() -> Callable[[F], F]:
                      help="Rank variables that may have a smaller last tile: m,k or all."),
         click.option("--budget", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
                      help="Stop then, with the best mapping so far and a proven bound."),
+        click.option("--method", default="exact", show_default=True, metavar="NAME",
+                     help="exact, exhaustive, random, annealing or optuna (Einsums alone)."),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+                     help="Where random, annealing and optuna start."),
         conventions_option(),
     )  # fmt: skip
 
@@ -105,8 +109,8 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
 
 
 @click.command("map", short_help="Find the best mapping of a workload.")
-@_ARCH
-@_WORKLOAD
+@ARCH_OPTION
+@WORKLOAD_OPTION
 @search_options()
 @click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
@@ -129,7 +133,7 @@ def map_command(
     from tilewright.dse.mapping_answer import find_mapping
     from tilewright.dse.rundir import write_atomically
 
-    machine, work = _load(arch, workload, parse_settings(given.pop("settings")))
+    machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
     if save is not None:
         check_writable(save)
     answer = find_mapping(machine, work, given)
@@ -141,7 +145,7 @@ def map_command(
         click.echo(answer.text())
 
 
-def _load(
+def load_both(
     arch: Names, workload: Names, settings: Mapping[str, Any], more: tuple[Path, ...] = ()
 ) -> tuple[Any, Any]:
     """Load both; a setting must stand in one of their files or in one of `more`."""

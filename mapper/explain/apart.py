@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.points import Points
 
@@ -15,21 +17,20 @@ def reach_apart(points: Points) -> Tiles | None:
     At each slot a (tile, bits in use) is looked at once; one with the same tile and no more bits
     in use of any memory stands for it.
     """
-    seen: dict[tuple[int, Tile], list[_Used]] = {}
-    bounds = tuple(points.frame.einsum.bounds.values())
-    stack: list[tuple[Tiles, Tile, _Used]] = [((), bounds, (0.0,) * len(points.memories))]
+    seen: dict[tuple[int, Any], list[_Used]] = {}
+    stack: list[tuple[Tiles, Any, _Used]] = [((), points.start(), (0.0,) * len(points.memories))]
     while stack:
-        done, tile, used = stack.pop()
-        index = len(done)
+        done, state, used = stack.pop()
+        index, tile = len(done), points.tile_of(state)
         if index == len(points.slots):
             if all(extent == 1 for extent in tile):
                 return done
             continue
         after = points.bits_after(index, tile, used)
-        if after is None or _dominated(seen.setdefault((index, tile), []), after):
+        if after is None or _dominated(seen.setdefault((index, state), []), after):
             continue
-        options = list(points.below(index, tile))
-        stack += [((*done, below), below, after) for below in reversed(options)]
+        options = points.successors(index, state)
+        stack += [((*done, points.tile_of(below)), below, after) for below in reversed(options)]
     return None
 
 

@@ -23,6 +23,7 @@ from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, states_below
 from tilewright.mapper.mapspace.skeleton import Frame, Loops, Reserve, Slot, skeleton, value_bits
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.mapspace.uneven_points import UnevenPoints
 
 Need = NDArray[np.float64]  # bits per state; inf: the state has no way on
 Tiles = tuple[Tile, ...]
@@ -31,7 +32,7 @@ Tiles = tuple[Tile, ...]
 def first_mapping(space: Mapspace) -> tuple[Template, Tiles] | None:
     """Return a template with the tile below each of its slots that fits; None if none does.
 
-    Exact for even tiles. Templates with few holders come first: they need the least room.
+    Exact. Templates with few holders come first: they need the least room.
     """
     lattice = Lattice(space.einsum.bounds)
     for template in sorted(space.templates, key=lambda t: len(t.holders)):
@@ -49,6 +50,8 @@ def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
     sizes = binding(frame, slots)
     if not _smallest_fit(frame, slots, sizes):
         return None
+    if frame.uneven:
+        return reach_apart(UnevenPoints(frame, template, slots))
     points = Points(frame, template, slots)
     if _stand_together(slots, sizes):
         return _together(points, lattice, sizes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.tree import Arch
@@ -12,8 +13,10 @@ from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload import Workload
 
-COUNTING = 400_000  # steps of counting what fits, per size
-LARGEST = 3e8  # states times lanes times templates of one count
+COUNTING = 100_000  # points, and steps of counting those that fit, per size
+LARGEST = 3e7  # work of counting the points, per size: less than a second
+_SLOTS = 20  # of a template, about
+_TEMPLATES = 20_000  # slots of all templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,32 @@ class MapspaceReport:
     free: Size
     effects: tuple[Effect, ...]
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as JSON data."""
+        return {
+            "einsum": self.einsum,
+            **asdict(self.size),
+            "unconstrained": asdict(self.free),
+            "constraints": [
+                {
+                    "kind": effect.constraint.kind,
+                    "field": effect.constraint.path,
+                    "tensor": effect.constraint.tensor,
+                    "text": effect.constraint.text,
+                    "where": str(effect.constraint.where or ""),
+                    "without": asdict(effect.without),
+                    "after": asdict(effect.after),
+                }
+                for effect in self.effects
+            ],
+        }
+
     def __str__(self) -> str:
-        rows = [("", "templates", "points", "that fit", "without it", "that fit")]
+        rows = [("constraint", "templates", "points", "that fit", "without it", "that fit")]
         rows.append(("no constraint", *_three(self.free), "", ""))
         for effect in self.effects:
             _, points, fitting = _three(effect.without)
-            rows.append((str(effect.constraint), *_three(effect.after), points, fitting))
+            rows.append((_named(effect.constraint), *_three(effect.after), points, fitting))
         rows.append((f"mapspace of {self.einsum}", *_three(self.size), "", ""))
         return _table(rows)
 
@@ -78,9 +101,7 @@ def mapspace_report(
         active |= {constraint}
         without = _size(subject, everything - {constraint})
         effects.append(Effect(constraint, without, _size(subject, active)))
-    return MapspaceReport(
-        einsum, _size(subject, everything), _size(subject, fixed), tuple(effects)
-    )
+    return MapspaceReport(einsum, _size(subject, everything), _size(subject, fixed), tuple(effects))
 
 
 def _size(subject: Subject, active: frozenset[Constraint]) -> Size:
@@ -93,30 +114,36 @@ def _size(subject: Subject, active: frozenset[Constraint]) -> Size:
 def size_of(spaces: Sequence[Mapspace]) -> Size:
     """Return the size of some mapspaces together."""
     templates = sum(len(space.templates) for space in spaces)
-    if sum(_work(space) for space in spaces) > LARGEST:
+    if max(templates, 1) * _SLOTS > _TEMPLATES or sum(map(_work, spaces)) > LARGEST:
         return Size(templates, None, None)
     points = sum(space.size.points for space in spaces)
+    if points > COUNTING:
+        return Size(templates, points, None)
     parts = [space.fitting(COUNTING) for space in spaces]
     known = [part for part in parts if part is not None]
     return Size(templates, points, sum(known) if len(known) == len(parts) else None)
 
 
 def _work(space: Mapspace) -> float:
+    """Estimate what counting the points takes: slots and lanes of all templates, per state."""
     states = 1.0
     for bound in space.einsum.bounds.values():
         states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)
-    lanes = max((_choices(space, i) for i in range(len(space.frame.components))), default=1.0)
-    return states * lanes * max(len(space.templates), 1)
-
-
-def _choices(space: Mapspace, index: int) -> float:
-    """Bound the lanes of one component by what its fanout and the Einsum allow."""
-    fanout = space.frame.components[index].own_fanout
-    return float(min(fanout, space.einsum.operations)) if fanout > 1 else 1.0
+    if not space.templates:
+        return 0.0
+    lanes = sum(len(fan.choices) for fan in space.frame.fans(space.templates[0]))
+    return states * len(space.templates) * (_SLOTS + lanes)
 
 
 def _three(size: Size) -> tuple[str, str, str]:
     return f"{size.templates:,}", _number(size.points), _number(size.fitting)
+
+
+def _named(constraint: Constraint) -> str:
+    where = constraint.where
+    if where is None:
+        return constraint.text
+    return f"{constraint.text} ({Path(where.file).name}:{where.line}:{where.column})"
 
 
 def _number(count: int | None) -> str:

@@ -36,10 +36,12 @@ class Subject:
     einsum: Einsum
     conventions: str = "default"
     backed: frozenset[str] = frozenset()
+    uneven: frozenset[str] = frozenset()  # rank variables
     spent: float = 0.0
     _known: dict[Active, bool] = field(default_factory=dict, repr=False)
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
     _all: tuple[Constraint, ...] | None = field(default=None, repr=False)
+    _more: tuple[Constraint, ...] | None = field(default=None, repr=False)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -51,7 +53,9 @@ class Subject:
     @property
     def constraints_with_min_usage(self) -> tuple[Constraint, ...]:
         """All constraints and min_usage, in file order."""
-        return tuple(self._collected(min_usage=True))
+        if self._more is None:
+            self._more = tuple(self._collected(min_usage=True))
+        return self._more
 
     def _collected(self, min_usage: bool = False) -> Iterator[Constraint]:
         seen: set[str] = set()
@@ -123,7 +127,7 @@ class Subject:
             compute = components[-1]
             assert isinstance(compute, Compute)
             changed = replace(flat, components=components, compute=compute)
-            spaces.append(Mapspace(self.einsum, changed, self.conventions, backed))
+            spaces.append(Mapspace(self.einsum, changed, self.conventions, backed, self.uneven))
         return spaces
 
     def _edited(
@@ -168,7 +172,8 @@ class Subject:
         except TilewrightError:  # it brings numbers that do not hold
             return False
         spaces = [
-            Mapspace(self.einsum, _no_min_usage(flat), self.conventions, backed) for flat in flats
+            Mapspace(self.einsum, _no_min_usage(flat), self.conventions, backed, self.uneven)
+            for flat in flats
         ]
         return self.fits(spaces)
 

@@ -32,6 +32,7 @@ class Points:
         self._bounds = tuple(frame.einsum.bounds.values())
         self._later = self._variables_later()
         self.pins = [self._pin(slot) for slot in self.slots]
+        self._lattice = Lattice(frame.einsum.bounds)
         self._weights: list[Any] | None = None
         self.memories = tuple(
             c.name for c in frame.components if isinstance(c, Memory) and c.size < inf
@@ -123,10 +124,10 @@ class Points:
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly, before capacity is looked at."""
-        lattice = Lattice(self.frame.einsum.bounds)
+        counts, lattice = self._counts(), self._lattice
         state, tiles = lattice.size - 1, []
         for index, slot in enumerate(self.slots):
-            weights = self.ways_below(index)
+            weights = counts[len(self.slots) - 1 - index]
             options = [s for s in states_below(lattice, slot, state) if weights[s]]
             ticket = rng.randrange(sum(int(weights[s]) for s in options))
             for option in options:
@@ -146,8 +147,8 @@ class Points:
         return self._weights
 
     def _tabulated(self, kind: type) -> list[Any]:
-        lattice = Lattice(self.frame.einsum.bounds)
-        ways = np.zeros(lattice.size, kind)
+        lattice = self._lattice
+        ways: Any = np.zeros(lattice.size, kind)
         ways[0] = 1
         tables = [ways]
         for index in range(len(self.slots) - 1, -1, -1):
@@ -163,9 +164,23 @@ class Points:
         named = dict(zip(self._names, tile, strict=True))
         return all(holds(comparison, named) for comparison in self.pins[index])
 
-    def ways_below(self, index: int) -> Any:
-        """Return, per lattice state, in how many ways the slots after `index` finish from it."""
-        return self._counts()[len(self.slots) - 1 - index]
+    def start(self) -> Any:
+        """Return the state above the first slot: the whole iteration space."""
+        return self._lattice.size - 1
+
+    def tile_of(self, state: Any) -> Tile:
+        """Return the tile of a state."""
+        return tuple(self._lattice.tiles[state].tolist())
+
+    def successors(self, index: int, state: Any) -> list[Any]:
+        """Return the states that slot `index` can leave of the one above it."""
+        found = states_below(self._lattice, self.slots[index], state)
+        return [s for s in found if self._can_finish(index, self.tile_of(s))]
+
+    def options(self, index: int, state: Any) -> list[Any]:
+        """Return those of the successors from which the other slots can be finished."""
+        ways = self._counts()[len(self.slots) - 1 - index]
+        return [s for s in states_below(self._lattice, self.slots[index], state) if ways[s]]
 
 
 def _ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:

@@ -15,16 +15,18 @@ from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fitting import count_fitting
 from tilewright.mapper.mapspace.locate import Place, locate
-from tilewright.mapper.mapspace.moves import moved_tiles
+from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
 from tilewright.mapper.mapspace.placement import Template, templates
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.skeleton import Frame, Rules, skeleton
+from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
 
 if TYPE_CHECKING:
     from tilewright.arch.flat import FlatArch
 
 _TRIES = 10_000
+_TO_OTHER_TEMPLATE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Mapspace:
         self.backed = backed
         self.conventions = conventions
         self.uneven = uneven
+        self._related: dict[int, tuple[int, ...]] = {}
         self.frame = Frame(einsum, flat.components, Rules(own, own, own), uneven)
 
     @cached_property
@@ -100,48 +103,113 @@ class Mapspace:
 
     def sample(self, rng: random.Random) -> Mapping:
         """Draw a mapping uniformly from the points that fit; InfeasibleMapping if none turns up."""
-        counts = [points.count for points in self._points]
-        if not sum(counts):
-            raise InfeasibleMapping(
-                f"the constraints leave no mapping of {self.einsum.name} at all",
-                instead="relax loop_bounds, tile_shape, keep or the fanouts",
-            )
-        for _ in range(_TRIES):
-            ticket = rng.randrange(sum(counts))
-            number = 0
-            while ticket >= counts[number]:
-                ticket -= counts[number]
-                number += 1
-            points = self._points[number]
-            tiles = points.sample(rng)
-            if overflow(self.frame, points.slots, tiles) is None:
-                return assemble(self.frame, points.slots, tiles)
-        raise InfeasibleMapping(
-            f"none of {_TRIES} random mappings of {self.einsum.name} fits its memories",
-            instead="use the dynamic search, which finds one or proves that there is none",
+        return self.mapping_at(self.draw(rng))
+
+    def suggest(self, trial: Suggests) -> Mapping:
+        """Let a trial (of Optuna, say) choose a template and its tiles; every choice is legal.
+
+        InfeasibleMapping, with numbers, if the tiles overfill a memory or there is no point at all.
+        """
+        usable = [i for i, points in enumerate(self._points) if points.count]
+        if not usable:
+            raise self._empty()
+        chosen = usable[trial.suggest_int("template", 0, len(usable) - 1)]
+        place = Place(chosen, suggested_tiles(self._points[chosen], trial, str(chosen)))
+        reason = self._overfull(place)
+        if reason is not None:
+            raise InfeasibleMapping(f"the mapping does not fit: {reason}")
+        return self.mapping_at(place)
+
+    def _empty(self) -> InfeasibleMapping:
+        return InfeasibleMapping(
+            f"the constraints leave no mapping of {self.einsum.name} at all",
+            instead="relax loop_bounds, tile_shape, keep or the fanouts",
         )
 
     def neighbours(self, mapping: Mapping) -> Iterator[Mapping]:
-        """Yield the mappings of the same template that differ by one prime moved to another slot.
+        """Yield the mappings one step away: of the same template, then one of each template near.
 
-        Of a variable that may be uneven: those that differ in the tile of one loop.
-        InfeasibleMapping if `mapping` is not in the mapspace.
+        In the same template one prime of a loop moves to another slot (of a variable that may be
+        uneven, one tile changes), or a dimension takes other lanes. A template is near if it has
+        one holder more or less, or two holders the other way round; its holders keep the tiles they
+        have as far as they can. InfeasibleMapping if `mapping` is not in the mapspace.
         """
         place = self._locate(mapping)
         if isinstance(place, str):
             raise InfeasibleMapping(
                 f"not a mapping of this mapspace: {place}", instead="a mapping that it contains"
             )
+        for near in self.near(place):
+            yield self.mapping_at(near)
+
+    def near(self, place: Place) -> Iterator[Place]:
+        """Yield the places one step away whose tiles fit, in a fixed order."""
         points = self._points[place.template]
-        for tiles in moved_tiles(self.frame, points.slots, place.tiles):
-            if overflow(self.frame, points.slots, tiles) is None:
-                yield assemble(self.frame, points.slots, tiles)
+        for tiles in moved_tiles(points, place.tiles):
+            if self._fits(found := Place(place.template, tiles)):
+                yield found
+        for number in self._relatives(place.template):
+            carried = carried_over(points, place.tiles, self._points[number])
+            if carried is not None and self._fits(found := Place(number, carried)):
+                yield found
+
+    def step(self, place: Place, rng: random.Random) -> Place | None:
+        """Return a random neighbour of a place, in one of ten cases of another template.
+
+        None if the draw leads nowhere: out of the mapspace, or over the size of a memory.
+        """
+        points = self._points[place.template]
+        number, tiles = place.template, None
+        related = self._relatives(number)
+        if related and rng.random() < _TO_OTHER_TEMPLATE:
+            number = rng.choice(related)
+            tiles = carried_over(points, place.tiles, self._points[number])
+        else:
+            tiles = random_move(points, place.tiles, rng)
+        if tiles is None or not self._fits(found := Place(number, tiles)):
+            return None
+        return found
+
+    def _relatives(self, number: int) -> tuple[int, ...]:
+        if number not in self._related:
+            mine = self.templates[number]
+            self._related[number] = tuple(
+                i for i, other in enumerate(self.templates) if are_neighbours(mine, other)
+            )
+        return self._related[number]
+
+    def _fits(self, place: Place) -> bool:
+        return self._overfull(place) is None
+
+    def mapping_at(self, place: Place) -> Mapping:
+        """Return the mapping at a place."""
+        return assemble(self.frame, self._points[place.template].slots, place.tiles)
+
+    def draw(self, rng: random.Random, tries: int = _TRIES) -> Place:
+        """Draw a place uniformly from the points that fit; InfeasibleMapping if none turns up."""
+        counts = [points.count for points in self._points]
+        if not sum(counts):
+            raise self._empty()
+        for _ in range(tries):
+            ticket = rng.randrange(sum(counts))
+            number = 0
+            while ticket >= counts[number]:
+                ticket -= counts[number]
+                number += 1
+            place = Place(number, self._points[number].sample(rng))
+            if self._fits(place):
+                return place
+        raise InfeasibleMapping(
+            f"none of {tries} random mappings of {self.einsum.name} fits its memories",
+            instead="use the dynamic search, which finds one or proves that there is none",
+        )
 
     def contains(self, mapping: Mapping) -> str | None:
         """Return None if the mapspace holds `mapping`, else the reason why it does not."""
         place = self._locate(mapping)
-        if isinstance(place, str):
-            return place
+        return place if isinstance(place, str) else self._overfull(place)
+
+    def _overfull(self, place: Place) -> str | None:
         found = overflow(self.frame, self._points[place.template].slots, place.tiles)
         if found is None:
             return None

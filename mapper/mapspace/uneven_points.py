@@ -7,13 +7,13 @@ At most one loop of a variable, temporal or spatial, is uneven; every other loop
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
+from tilewright.mapper.mapspace.fanout import Fan, divisors
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.mapspace.skeleton import Frame, Loops, Slot
@@ -76,7 +76,7 @@ class UnevenPoints(Points):
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
-        yield from self._continue((), self._start(), {})
+        yield from self._continue((), self.start(), (0.0,) * len(self.memories))
 
     @property
     def count(self) -> int:
@@ -84,13 +84,13 @@ class UnevenPoints(Points):
 
         TilewrightError if there are too many tile shapes to count them.
         """
-        return self._count(0, self._start())
+        return self._count(0, self.start())
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly, before capacity is looked at."""
-        state, tiles = self._start(), []
+        state, tiles = self.start(), []
         for index in range(len(self.slots)):
-            options = self._options(index, state)
+            options = self.successors(index, state)
             weights = [self._count(index + 1, option) for option in options]
             ticket = rng.randrange(sum(weights))
             for option, weight in zip(options, weights, strict=True):
@@ -101,20 +101,21 @@ class UnevenPoints(Points):
             tiles.append(_tile(state))
         return tuple(tiles)
 
-    def _start(self) -> State:
+    def start(self) -> State:
+        """Return the state above the first slot: the whole iteration space."""
         bounds = self.frame.einsum.bounds
         return tuple((bound, v in self.frame.uneven) for v, bound in bounds.items())
 
-    def _continue(self, done: Tiles, state: State, used: Mapping[str, float]) -> Iterator[Tiles]:
+    def _continue(self, done: Tiles, state: State, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)
         if index == len(self.slots):
             if all(tile == 1 for tile, _ in state):
                 yield done
             return
-        after = self._occupied(index, _tile(state), used)
+        after = self.bits_after(index, _tile(state), used)
         if after is None:
             return
-        for below in self._options(index, state):
+        for below in self.successors(index, state):
             yield from self._continue((*done, _tile(below)), below, after)
 
     def _count(self, index: int, state: State) -> int:
@@ -123,7 +124,7 @@ class UnevenPoints(Points):
             return int(all(tile == 1 for tile, _ in state))
         key = (index, state)
         if key not in self._ways:
-            options = self._options(index, state)
+            options = self.successors(index, state)
             self._work += len(options)
             if self._work > MAX_WORK:
                 raise TilewrightError(
@@ -134,11 +135,10 @@ class UnevenPoints(Points):
             self._ways[key] = sum(self._count(index + 1, option) for option in options)
         return self._ways[key]
 
-    def _options(self, index: int, state: State) -> list[State]:
+    def successors(self, index: int, state: State) -> list[State]:
         """Return the states that slot `index` can leave; none if its pins refuse the tile."""
         slot = self.slots[index]
-        named = dict(zip(self._names, _tile(state), strict=True))
-        if not all(holds(comparison, named) for comparison in self.pins[index]):
+        if not self.admits(index, _tile(state)):
             return []
         if isinstance(slot, Loops):
             found = self._looped(slot, state)
@@ -147,6 +147,14 @@ class UnevenPoints(Points):
         else:
             found = [state]
         return [below for below in found if self._can_finish(index, _tile(below))]
+
+    def options(self, index: int, state: State) -> list[State]:
+        """Return those of the successors from which the other slots can be finished."""
+        return [s for s in self.successors(index, state) if self._count(index + 1, s)]
+
+    def tile_of(self, state: State) -> Tile:
+        """Return the tile of a state."""
+        return _tile(state)
 
     def _looped(self, slot: Loops, state: State) -> list[State]:
         choices = [

@@ -73,14 +73,9 @@ class DynamicSearch:
     def solve(self, objective: Objective) -> Outcome:
         """Find the least value of `objective`, and among its ties the least second metric."""
         self._kind = KINDS[objective]
-        outlook = self._root.before or look_ahead(self._root, self._engine)
-        start = self._engine.initial().label.copy()
-        start[0, 0] += outlook.rest[0]
-        start[0, self._engine.fields.lanes] *= max(outlook.gain[0], 1.0)
-        lower = float(self._metrics.floor(start, self._kind)[0])
-        if not start[0, 0] < inf:
+        self._lower = self.bound(objective)
+        if self._lower == inf:
             return Outcome(None, inf, False, 0, 0)
-        self._lower = lower
         try:
             if self._deadline is not None:
                 self._beam()
@@ -93,6 +88,16 @@ class DynamicSearch:
                 self._beam()
             return self._outcome(exhausted=True)
         return self._outcome(exhausted=False)
+
+    def bound(self, objective: Objective) -> float:
+        """Return a lower bound of `objective` before any search; inf if there is no mapping."""
+        outlook = self._root.before or look_ahead(self._root, self._engine)
+        start = self._engine.initial().label.copy()
+        start[0, 0] += outlook.rest[0]
+        start[0, self._engine.fields.lanes] *= max(outlook.gain[0], 1.0)
+        if not start[0, 0] < inf:
+            return inf
+        return float(self._metrics.floor(start, KINDS[objective])[0])
 
     def _outcome(self, exhausted: bool) -> Outcome:
         return Outcome(self._found, self._lower, exhausted, self.labels, self.passes)

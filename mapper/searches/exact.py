@@ -56,6 +56,28 @@ class ExactSearch:
             outcome = replace(outcome, lower_bound=0.0, exhausted=True)
         return _result(space, goal, outcome, statistics)
 
+    def bound(self, space: Mapspace, goal: Goal) -> float:
+        """Return the bound that `find` starts from, without a search; UnsupportedFeature as there.
+
+        inf if there is no mapping.
+        """
+        refuse_unsupported(space.frame)
+        leaks = leaks_of(space.flat, space.conventions)
+        layout = fields(space.frame, any(leak.gates for leak in leaks))
+        compiled, _ = _compiled(space, layout, 0.0, None)
+        if not compiled:
+            return inf
+        engine = Engine(space.frame, layout)
+        metrics = Metrics(space.frame, layout, leaks, compulsory_latency(space), goal.price)
+        lower = DynamicSearch(engine, grow(compiled), metrics).bound(goal.objective)
+        return _of_all(space, goal, lower)
+
+
+def _of_all(space: Mapspace, goal: Goal, bound: float) -> float:
+    """Return the bound for all instances of the Einsum from that for one."""
+    times = space.einsum.n_instances
+    return bound * (times * times if goal.objective == "edp" else times)
+
 
 def _compiled(
     space: Mapspace, layout: Fields, began: float, budget: float | None
@@ -71,7 +93,7 @@ def _compiled(
 
 def _result(space: Mapspace, goal: Goal, outcome: Outcome, statistics: Statistics) -> SpaceResult:
     times = space.einsum.n_instances
-    bound = outcome.lower_bound * (times * times if goal.objective == "edp" else times)
+    bound = _of_all(space, goal, outcome.lower_bound)
     if outcome.found is None:
         return SpaceResult(None, bound, not outcome.exhausted, statistics)
     found = outcome.found

@@ -49,12 +49,12 @@ def best_of(
             candidate = judge.candidate(mapping)
         except InfeasibleMapping:
             continue
-        if best is None or _better(candidate, best, goal):
+        if best is None or better(candidate, best, goal):
             best = candidate
     return best, count, True
 
 
-def _better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
+def better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
     """Compare by the objective; among equals the other metric decides."""
     mine, its = candidate.value(goal), best.value(goal)
     if abs(mine - its) > _TIE * max(abs(mine), abs(its)):

@@ -14,6 +14,7 @@ from tilewright.arch.load import load_arch
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.searches.methods import method_called
 from tilewright.mapper.searches.result import Progress, SpaceSearch
 from tilewright.mapper.workload import Workload, load_workload
 
@@ -31,7 +32,8 @@ class SearchOptions(TypedDict, total=False):
     conventions: str
     uneven: Sequence[str]
     budget: float | None
-    method: SpaceSearch | None
+    method: SpaceSearch | str | None
+    seed: int
     progress: Callable[[Progress], None] | None
 
 
@@ -46,8 +48,10 @@ class Options:
     Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
     accelforge. `uneven`: rank variables that may have one loop whose last tile is smaller, or "all"
     of them. `budget`: seconds; when they are used up, the best mapping so far comes back with a
-    proven bound. `method`: search every Einsum alone with this instead of DefaultSearch.
-    `progress`: is called with the best value and the bound so far.
+    proven bound. `method`: search every Einsum alone with this instead of DefaultSearch; a
+    SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is the default,
+    fusion and all). `seed`: where methods that go by chance start. `progress`: is called with the
+    best value and the bound so far.
     """
 
     objective: str = "energy"
@@ -58,6 +62,7 @@ class Options:
     uneven: tuple[str, ...] = ()
     budget: float | None = None
     method: SpaceSearch | None = None
+    seed: int = 0
     progress: Callable[[Progress], None] | None = None
 
 
@@ -110,6 +115,8 @@ def options_of(given: Mapping[str, object]) -> Options:
                 instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
             )
     chosen = {name: _names(v) if name in _LISTS else v for name, v in given.items()}
+    if isinstance(given.get("method"), str):
+        chosen["method"] = method_called(str(given["method"]), int(str(given.get("seed", 0))))
     options = Options(**chosen)  # type: ignore[arg-type]
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(

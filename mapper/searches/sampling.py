@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.bound import lower_bound, roomiest
 from tilewright.mapper.searches.exhaustive import best_of
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.result import SpaceResult, Statistics
@@ -23,14 +25,23 @@ class RandomSearch:
     seed: int = 0
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
-        """Return the best of the draws; the bound is 0."""
+        """Return the best of the draws, with the lower bound that the exact search starts from."""
         began = time.monotonic()
         deadline = inf if budget is None else began + budget
-        best, count, _ = best_of(self._draws(space), space, goal, deadline)
+        best, count, ended = best_of(self._draws(space), space, goal, deadline)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
-        return SpaceResult(best, 0.0, False, statistics)
+        if best is None:
+            empty = ended and count == 0
+            return SpaceResult(None, inf if empty else 0.0, empty, statistics)
+        return SpaceResult(best, lower_bound(space, goal), False, statistics)
 
     def _draws(self, space: Mapspace) -> Iterator[Mapping]:
         rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
-        for _ in range(self.samples):
-            yield space.sample(rng)
+        roomy = roomiest(space)
+        for _ in range(self.samples if roomy is not None else 0):
+            try:
+                yield space.sample(rng)
+            except InfeasibleMapping:  # hardly any point fits
+                assert roomy is not None
+                yield space.mapping_at(roomy)
+                return

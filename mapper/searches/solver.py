@@ -87,8 +87,9 @@ class Solver:
         from tilewright.mapper.explain.infeasible import no_mapping
         from tilewright.mapper.explain.subject import Subject
 
-        backed = self._backed(einsum)
-        return no_mapping(Subject(self.arch, self.workload, einsum, self.conventions, backed))
+        backed, uneven = self._backed(einsum), self._request.uneven(einsum)
+        subject = Subject(self.arch, self.workload, einsum, self.conventions, backed, uneven)
+        return no_mapping(subject)
 
     def _find(self, key: Hashable, space: Mapspace, goal: Goal) -> SpaceResult:
         known = self._known.get((key, goal))

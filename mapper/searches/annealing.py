@@ -1,0 +1,104 @@
+"""Simulated annealing over the neighbours of a mapspace."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from math import exp, inf, log
+
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.mapspace.locate import Place
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.bound import lower_bound, roomiest
+from tilewright.mapper.searches.exhaustive import better
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+
+HOT, COLD = 0.5, 1e-3  # accept a loss of this relative size in one of e steps, at first and at last
+RESTARTS = 4
+TRIES = 200  # draws for a start
+
+
+@dataclass(frozen=True, slots=True)
+class AnnealingSearch:
+    """`samples` steps in four runs, each from a random mapping, the generator started at `seed`.
+
+    A step to a worse mapping is taken with probability exp(-loss / temperature), where loss is the
+    logarithm of the ratio of the objectives (Kirkpatrick et al., Science 220, 1983); the
+    temperature falls geometrically. Same seed, same answer, unless a budget ends it early.
+    """
+
+    samples: int = 2000
+    seed: int = 0
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best mapping met, with the lower bound of the exact search's relaxation."""
+        began = time.monotonic()
+        deadline = inf if budget is None else began + budget
+        rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
+        run = _Run(space, goal, Judge(space))
+        roomy = roomiest(space)
+        for number in range(RESTARTS if roomy is not None else 0):
+            if number == 0 or time.monotonic() <= deadline:
+                start = _start(space, rng) or roomy
+                assert start is not None
+                run.cool(start, rng, self.samples // RESTARTS, deadline)
+        statistics = Statistics(
+            templates=len(space.templates), evaluations=run.count, solved=1,
+            seconds=time.monotonic() - began,
+        )  # fmt: skip
+        if run.best is None:
+            return SpaceResult(None, inf, True, statistics)
+        return SpaceResult(run.best, lower_bound(space, goal), False, statistics)
+
+
+def _start(space: Mapspace, rng: random.Random) -> Place | None:
+    try:
+        return space.draw(rng, TRIES)
+    except InfeasibleMapping:
+        return None
+
+
+class _Run:
+    """The best mapping of all runs and the number of mappings scored."""
+
+    def __init__(self, space: Mapspace, goal: Goal, judge: Judge) -> None:
+        self._space = space
+        self._goal = goal
+        self._judge = judge
+        self.best: EinsumMapping | None = None
+        self.count = 0
+
+    def cool(self, here: Place, rng: random.Random, steps: int, deadline: float) -> None:
+        """Walk from a place while the temperature falls."""
+        value = self._scored(here)
+        for step in range(steps):
+            if time.monotonic() > deadline:
+                return
+            there = self._space.step(here, rng)
+            if there is None:
+                continue
+            new = self._scored(there)
+            temperature = HOT * (COLD / HOT) ** (step / steps)
+            if _accepted(value, new, temperature, rng):
+                here, value = there, new
+
+    def _scored(self, place: Place) -> float:
+        self.count += 1
+        try:
+            candidate = self._judge.candidate(self._space.mapping_at(place))
+        except InfeasibleMapping:
+            return inf
+        if self.best is None or better(candidate, self.best, self._goal):
+            self.best = candidate
+        return candidate.value(self._goal)
+
+
+def _accepted(old: float, new: float, temperature: float, rng: random.Random) -> bool:
+    if new <= old or old == inf:
+        return True
+    if new == inf or old <= 0:
+        return False
+    return rng.random() < exp(-log(new / old) / temperature)

@@ -1,0 +1,74 @@
+"""Optuna proposes points of a mapspace: a study over templates and tile shapes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.bound import lower_bound, roomiest
+from tilewright.mapper.searches.exhaustive import better
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+
+if TYPE_CHECKING:
+    import optuna
+
+
+@dataclass(frozen=True, slots=True)
+class OptunaSearch:
+    """`samples` trials of Optuna's TPE sampler, started at `seed`; the same answer each time.
+
+    A point that overfills a memory is a pruned trial.
+    """
+
+    samples: int = 200
+    seed: int = 0
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best of the trials, with the bound that the exact search starts from."""
+        import optuna
+
+        began = time.monotonic()
+        deadline = inf if budget is None else began + budget
+        roomy = roomiest(space)
+        if roomy is None:
+            return SpaceResult(None, inf, True, Statistics(templates=len(space.templates)))
+        before = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            sampler = optuna.samplers.TPESampler(seed=self.seed)
+            best, count = self._run(optuna.create_study(sampler=sampler), space, goal, deadline)
+        finally:
+            optuna.logging.set_verbosity(before)
+        if best is None:
+            best = Judge(space).candidate(space.mapping_at(roomy))
+        statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
+        return SpaceResult(best, lower_bound(space, goal), False, statistics)
+
+    def _run(
+        self, study: optuna.Study, space: Mapspace, goal: Goal, deadline: float
+    ) -> tuple[EinsumMapping | None, int]:
+        import optuna
+
+        judge = Judge(space)
+        best: EinsumMapping | None = None
+        count = 0
+        for _ in range(self.samples):
+            if time.monotonic() > deadline:
+                break
+            trial = study.ask()
+            count += 1
+            try:
+                candidate = judge.candidate(space.suggest(trial))
+            except InfeasibleMapping:
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                continue
+            study.tell(trial, candidate.value(goal))
+            if best is None or better(candidate, best, goal):
+                best = candidate
+        return best, count
