@@ -1,4 +1,4 @@
-"""Data tasks, control tasks and filters (csl-examples topics 03, 04, 05 and 08)."""
+"""Data tasks, control tasks, filters and @map (csl-examples topics 03, 04, 05, 08 and 10)."""
 
 from __future__ import annotations
 
@@ -134,3 +134,34 @@ def test_topic_08_range_filters_share_out_a_broadcast(profile: str) -> None:
     assert kept.tolist() == [6.5, 7.0, 7.5, 8.0, 8.5, 9.0, 9.5, 10.0, 10.5]
     assert result.trace.link_words[0, :, 4].tolist() == [0, 3, 3, 3]
     assert result.trace.link_words[0, :, 1].tolist() == [9, 9, 9, 0]
+
+
+@PROFILES
+def test_topic_10_map_over_descriptors(profile: str) -> None:
+    """Square roots on a diagonal, a transposed copy, and the sum of all elements (i32)."""
+    n = 4
+    b = ProgramBuilder("map", 1, 1)
+    code = b.code("main")
+    for name, dtype, shape in (("A", "f32", (n, n)), ("T", "f32", (n, n)), ("v", "i32", n * n)):
+        code.buffer(name, dtype, shape)
+    code.buffer("total", "i32", 1)
+    code.mem1d("diagonal", "A", n, stride=n + 1)
+    code.mem4d("rows", tensor_access=f"|i, j|{{{n}, {n}}} -> A[i, j]")
+    code.mem4d("columns", tensor_access=f"|i, j|{{{n}, {n}}} -> T[j, i]")
+    code.mem1d("v_all", "v", n * n)
+    main = code.task("main", entry=True)
+    with main.map(("x", "diagonal"), output=("x", "diagonal")):
+        main.compute("x", "sqrt", "x", dtype="f32")
+    with main.map(("x", "rows"), output=("x", "columns")):
+        main.compute("x", "mov", "x", dtype="f32")
+    with main.map(("x", "v_all")):
+        main.compute("sum", "add", "sum", "x", dtype="i32")
+    main.compute(code.element("total"), "mov", "sum", dtype="i32")
+    b.place("main", Area(0, 0))
+    a = np.arange(1, n * n + 1, dtype=np.float32).reshape(n, n) ** 2
+    v = np.arange(n * n, dtype=np.int32) - 5
+    memory = {"A": a[None, None], "v": v[None, None]}
+    result = Machine(b.build(), load_profile(profile)).run(memory=memory)
+    rooted = np.where(np.eye(n, dtype=bool), np.sqrt(a), a)
+    assert (result.memory["T"][0, 0] == rooted.T).all()
+    assert result.memory["total"].item() == v.sum()
