@@ -61,7 +61,8 @@ def legs_of(nest: Nest) -> list[Leg]:
             step = nest.path.steps[item]
             assert isinstance(step, Hold)
             below = step.component
-        between = range(view.index[source] + 1, view.index[below]) if source else ()
+        end = min(view.index[below], _lowest(nest))
+        between = range(view.index[source] + 1, end) if source else ()
         for place, network in view.networks:
             if place in between:
                 seen = view.network(network.name, nest.tensor.name)
@@ -69,6 +70,18 @@ def legs_of(nest: Nest) -> list[Leg]:
                 break
         source = below
     return legs[::-1]
+
+
+def _lowest(nest: Nest) -> int:
+    """Return where data stop falling: a copy brings nothing below the copy's innermost holder."""
+    view = nest.view
+    if not view.einsum.is_copy:
+        return len(view.flat.components)
+    copies = {name for name, tensor in view.tensors.items() if tensor.output}
+    if nest.tensor.output:  # in accelforge's reading, the source itself
+        copies.add(nest.tensor.name)
+    held = (step for step in nest.path.steps if isinstance(step, Hold) and step.tensor in copies)
+    return max((view.index[step.component] for step in held), default=0)
 
 
 def hops_of(nest: Nest, turns: Mapping[int, Count]) -> list[Hops]:
@@ -101,7 +114,9 @@ def _hops_of_leg(leg: Leg, nest: Nest, turns: Mapping[int, Count]) -> Hops:
         farthest += way
         # Links of the other dimensions are forgotten here, as accelforge 1.0.467 does: what counts
         # in the end is the dimension of the outermost loop, for one round (docs/conventions.md).
-        traffic = {loop.dim: traffic.get(loop.dim, 0) + link * volume}
+        # Nor does that tool scale the links' traffic by actions_scale.
+        link *= volume / Fraction(leg.network.component.actions_scale)
+        traffic = {loop.dim: traffic.get(loop.dim, 0) + link}
         used[key] = used.get(key, 1) * count
     return Hops(leg.network, hops, farthest, traffic)
 

@@ -74,6 +74,29 @@ def test_agrees_in_everything_listed(vector: dict[str, Any]) -> None:
         assert close(value, listed_value)
 
 
+RANDOM = json.loads((Path(__file__).parent / "data" / "random_vectors.json").read_text())["vectors"]
+
+
+@pytest.mark.parametrize("vector", RANDOM, ids=lambda v: v["id"])
+def test_random_designs_that_once_differed_agree(vector: dict[str, Any]) -> None:
+    score = score_of(vector, "accelforge")
+    expected = vector["expected"]
+    counts = {key: float(count) for key, count in score.actions.items()}
+    for listed, ours in (
+        (expected["actions"], counts),
+        (expected["energy"], score.energy_by),
+        (expected["latency"], score.latency_by),
+        (expected["memory_usage"], score.memory_usage),
+        (expected["spatial_usage"], score.spatial_usage),
+    ):
+        assert {key for key in ours.keys() - listed.keys() if ours[key]} == set()
+        assert [key for key in listed if not close(ours[key], listed[key])] == []
+    assert expected["actions"].keys() == counts.keys()
+    assert expected["latency"].keys() == score.latency_by.keys()
+    assert close(score.energy, expected["totals"]["energy"])
+    assert close(score.latency, expected["totals"]["latency"])
+
+
 @pytest.mark.parametrize("vector", GOOD, ids=lambda v: v["id"])
 def test_peak_of_live_tiles_agrees(vector: dict[str, Any]) -> None:
     expected = vector["expected"]
