@@ -167,7 +167,8 @@ class Fabin:
     """`extent` wavelets that arrive in an input queue; extent ENDLESS never ends.
 
     With `control_transform` the two top bits of a value say that it came as a control wavelet.
-    priority: of a microthread that serves it (WSE-3), one of PRIORITIES.
+    priority: of a microthread that serves it (WSE-3), one of PRIORITIES. simd: a mode of simd.py;
+    the extent counts values of 16 bits then.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Fabin:
     extent: int
     control_transform: bool = False
     priority: str = ""
+    simd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,7 @@ class Fabout:
     control_transform: bool = False
     zero: str = ""
     priority: str = ""
+    simd: str = ""
 
     @property
     def commands(self) -> bool:
@@ -204,7 +207,7 @@ class Fabout:
 
     @property
     def is_plain(self) -> bool:
-        return not (self.commands or self.wavelet_index_offset or self.zero)
+        return not (self.commands or self.wavelet_index_offset or self.zero or self.simd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,7 @@ class Fifo:
     activate_pop: str | None = None
     activate_push: str | None = None
     priority: str = ""
+    simd: str = ""
     dest: int | None = None
     """Explicit registers: dsr_dest and dsr_src1 of the same id, and an extended register."""
     src: int | None = None

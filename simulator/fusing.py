@@ -49,6 +49,8 @@ def merges(network: Network) -> Ids:
     able = (fifo[:, at.F_SUCCESSORS] == 1) & (fifo[:, at.F_SHARED] == 0) & deep
     able &= np.isin(kind, (OUTPUT, ROUTER)) & np.isin(kind[only], (ROUTER, INPUT))
     able &= deep[only] & (feeders[only] == 1)
+    paired = fifo[:, at.F_WAKE] == 2  # its ends move two words in a cycle
+    able &= ~paired & ~paired[only]
     return np.where(able, only, none)
 
 

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.dsd import Fabin, Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.simd import in_pairs
 from tilewright.simulator.steering import Steering, all_directions, control_colors, port_groups
 from tilewright.simulator.tables import CodeLayout
 
@@ -135,6 +137,7 @@ class _NetworkCompiler:
         block[:, at.F_CREDIT] = 1
         block[:, [at.F_POPPED, at.F_PUSHED, at.F_WAITER, at.F_WAY]] = -1
         block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
+        block[:, at.F_WAKE] = 0 if kind == EDGE_OUT else 1
         self.rows.append(block)
         self.kinds.append(np.full(places.size, kind, dtype=np.int64))
         self.places.append(places)
@@ -246,6 +249,7 @@ class _NetworkCompiler:
                     )
                 depth = self.profile.output_queue_words[queue.id] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
+                self.rows[-1][:, at.F_WAKE] = 2 if in_pairs(layout.code, queue.id, Fabout) else 1
                 self.rows[-1][:, at.F_COLOR] = queue.id
                 self.queue[places, slot] = numbers
                 self._feed(numbers, buffers.arrive[RAMP, places], places * LINKS + 5)
@@ -273,6 +277,7 @@ class _NetworkCompiler:
             depth = self.profile.input_queue_words[queue.id] + latency - 1
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
+            self.rows[-1][:, at.F_WAKE] = 2 if in_pairs(layout.code, queue.id, Fabin) else 1
             self.queue[reached, queue.id] = numbers
             ramps = np.full(self.elements, -1, dtype=np.int64)
             ramps[reached] = numbers

@@ -61,7 +61,7 @@ class Resolved:
         if isinstance(dsd, Fabout):
             return not dsd.is_plain or dsd.extent == ENDLESS
         if isinstance(dsd, Fabin):
-            return dsd.control_transform or dsd.extent == ENDLESS
+            return dsd.control_transform or dsd.extent == ENDLESS or bool(dsd.simd)
         if isinstance(dsd, Mem1d | Mem4d):
             return dsd.wavelet_index_offset
         return dsd is not None or self.register is not None or self.is_counter

@@ -143,6 +143,7 @@ FIFO: Final[Properties] = {
     "activate_pop": Line.name,
     "activate_push": Line.name,
     "priority": Line.name,
+    "simd": Line.name,
     "dest": Line.integer,
     "src": Line.integer,
     "xdsr": Line.integer,
@@ -152,6 +153,7 @@ _FABRIC: Final[Properties] = {
     "extent": Line.integer,
     "control_transform": flag,
     "priority": Line.name,
+    "simd": Line.name,
 }
 FABIN: Final[Properties] = {**_FABRIC}
 FABOUT: Final[Properties] = {

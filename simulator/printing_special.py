@@ -71,8 +71,8 @@ def print_properties(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
 
 
 def _priority(dsd: Dsd) -> str:
-    found = getattr(dsd, "priority", "")
-    return f" priority {print_name(found)}" if found else ""
+    given = ((name, getattr(dsd, name, "")) for name in ("priority", "simd"))
+    return "".join(f" {name} {print_name(value)}" for name, value in given if value)
 
 
 def print_ring(dsd: Circbuf | Fifo) -> str:

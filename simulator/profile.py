@@ -61,6 +61,8 @@ class Profile:
     stride_registers: int
     fifo_full_action: bool
     """Whether FIFOs have a full action, and the actions suspend and fault."""
+    fifo_simd: bool
+    """Whether FIFOs may have a SIMD mode."""
     switch_both_directions: bool
     """Whether one switch position may change rx and tx."""
     switchable_colors: tuple[int, ...]

@@ -59,6 +59,7 @@ SWITCHES: Final = (
     "explicit_microthread",
     "filter_counter_inclusive",
     "fifo_full_action",
+    "fifo_simd",
     "priority_on_descriptors",
     "switch_both_directions",
 )
@@ -73,6 +74,7 @@ OTHER: Final = (
     "explicit_microthread",
     "filter_counter_inclusive",
     "fifo_full_action",
+    "fifo_simd",
     "priority_on_descriptors",
     "switch_both_directions",
     "switchable_colors",

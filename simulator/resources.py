@@ -10,6 +10,7 @@ from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Program
 from tilewright.simulator.register_check import check_registers
 from tilewright.simulator.routes import Route
+from tilewright.simulator.simd import check_simd
 from tilewright.simulator.validate import operations
 
 
@@ -27,6 +28,7 @@ def check_resources(program: Program, profile: Profile) -> None:
     for code in program.codes:
         check_registers(code, profile)
         check_priorities(code, profile)
+        check_simd(code, profile)
         _check_memory(code, profile)
         _check_queues(code, profile)
         if len(code.tasks) > profile.local_tasks:

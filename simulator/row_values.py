@@ -12,6 +12,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import ResolvedOperation
 from tilewright.simulator.profile import Profile
+from tilewright.simulator.simd import group_cycles, mode_of
 
 
 def bits_of(value: float | int, dtype: str, where: str) -> int:
@@ -71,6 +72,9 @@ def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
     else:
         group = timing.group
         cycles = strided(resolved, profile, timing.cycles[resolved.memory_sources], group)
+    mode = mode_of(resolved)
+    if mode != at.SIMD_NONE:
+        return 1, group_cycles(mode, cycles / group, profile)
     if resolved.is_fabric:
         return 1, max(cycles / group, profile.cycles_per_wavelet)
     if any(isinstance(operand.dsd, Fifo) for operand in resolved.operands):

@@ -46,13 +46,14 @@ def _special(final: FinalState, element: int, error: int, value: int) -> str:
     if error == at.ERROR_INDEX:
         return "an operand has wavelet_index_offset, but the operation gives no index"
     register = final.layout(element).register_names[value]
-    if error == at.ERROR_NOT_LOADED:
-        return f"register {register} is not loaded"
-    if error == at.ERROR_SINGLE_STEP:
-        return f"register {register} is loaded with single_step, which is for @map only"
-    if error == at.ERROR_NO_SINGLE_STEP:
-        return f"register {register} is not loaded with single_step, which @map needs"
-    return f"register {register} is not loaded as asynchronous"
+    texts = {
+        at.ERROR_NO_FIFO: "is of FIFO type, but holds no FIFO",
+        at.ERROR_NOT_LOADED: "is not loaded",
+        at.ERROR_SINGLE_STEP: "is loaded with single_step, which is for @map only",
+        at.ERROR_NO_SINGLE_STEP: "is not loaded with single_step, which @map needs",
+        at.ERROR_NOT_ASYNC: "is not loaded as asynchronous",
+    }
+    return f"register {register} {texts[error]}"
 
 
 def _arrivals(final: FinalState, cycle: int) -> MachineError:

@@ -363,6 +363,8 @@ def flags(operand: Resolved) -> int:
         found |= at.INDEXED
     if isinstance(dsd, Fabin | Fabout) and dsd.control_transform:
         found |= at.TRANSFORMS
+    if isinstance(dsd, Fabin | Fabout) and dsd.simd:
+        found |= at.PAIRS
     if isinstance(dsd, Fabout):
         found |= at.SENDS_CONTROL if dsd.control else 0
         found |= at.ADVANCES if dsd.advance_switch else 0

@@ -29,6 +29,7 @@ from tilewright.simulator.program import (
     Unblock,
 )
 from tilewright.simulator.row_values import bits_of, load_cycles, pace, queue_slots
+from tilewright.simulator.simd import mode_of
 from tilewright.simulator.special_rows import SpecialRows, scalar_only
 
 TYPES = {
@@ -295,6 +296,7 @@ class _CodeCompiler:
         row[at.O_BANKS] = int(more * row[at.O_DENOMINATOR])
         row[at.O_REDUCTION] = int(resolved.is_reduction)
         row[at.O_NUMBER] = len(self.operations)
+        row[at.O_SIMD] = mode_of(timed)
         row[at.O_PRIORITY] = level(self.code, timed, asynchronous)
         self.special.operation(row, resolved)
         for slot in queue_slots(resolved):

@@ -35,6 +35,7 @@ from tilewright.simulator.engine.layout import (
     F_SUCCESSORS,
     F_USER,
     F_WAITER,
+    F_WAKE,
     OK,
     S_AGENTS,
     S_ERROR,
@@ -126,7 +127,7 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
     store[entry] = ready
     store[entry + 1] = payload
     store[queue + F_COUNT] = count + 1
-    if count == 0 and store[queue + F_USER] >= 0:
+    if count < store[queue + F_WAKE]:
         schedule(store, store[queue + F_USER], ready)
 
 

@@ -68,6 +68,10 @@ def _has_conflicts(store: at.Table, parts: Parts) -> bool:
     return bool(parts.operation.view(store)[:, at.O_BANKS].any())
 
 
+def _has_simd(store: at.Table, parts: Parts) -> bool:
+    return bool(parts.operation.view(store)[:, at.O_SIMD].any())
+
+
 FEATURES: Final = (
     Feature(
         "launch", {at.FEATURE_LAUNCH: "launch", at.FEATURE_SPECIAL: "serve_special"}, _has_special
@@ -77,6 +81,9 @@ FEATURES: Final = (
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
     Feature("banks", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
+    Feature(
+        "simd", {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"}, _has_simd
+    ),
     Feature("values", {at.FEATURE_VALUE: "other_value"}, _has_other_values),
 )
 

@@ -6,7 +6,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import read_word, write_word
 from tilewright.simulator.engine.fabric import schedule
 from tilewright.simulator.engine.finish import finish
-from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.indirect import What, use
 from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.special import (
@@ -30,6 +30,10 @@ def use_register(store: Table, e: int, thread: int, which: int) -> Word:
     row = store[register + at.R_ROW]
     if row == 0:
         fail(store, at.ERROR_NOT_LOADED, e, op, number)
+        return -1
+    declared = store[op + at.O_OPERANDS + which]
+    if store[declared + at.D_FLAGS] & at.FIFO_TYPED and store[row + at.D_KIND] != at.POOL:
+        fail(store, at.ERROR_NO_FIFO, e, op, number)
         return -1
     if store[register + at.R_SINGLE] != store[thread + at.T_SINGLE]:
         single = store[register + at.R_SINGLE] == 1
@@ -153,6 +157,9 @@ def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) 
     e, thread = where
     store[thread + at.T_SINGLE] = 0
     store[thread + at.T_CARRY] = 0
+    store[thread + at.T_GROUP] = 1
+    for i in range(3):
+        store[thread + at.T_HALF + i] = 0
     if not load_operand_rows(store, memory, where, op):
         return False
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
@@ -272,7 +279,11 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
         end_by_control(store, e, thread)
         finish(store, e, thread, now)
         return BUSY
-    mood = special_ready(store, e, thread, now)
+    simd = store[op + at.O_SIMD]
+    if simd:
+        mood = use(store, memory, at.FEATURE_SIMD_READY, (e, thread, now, 0))
+    else:
+        mood = special_ready(store, e, thread, now)
     if mood < 0:
         store[thread + at.T_NEXT] = now + 1
         end_early(store, memory, where, mood == -1 - at.TERMINATE)
@@ -280,8 +291,11 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
         return BUSY
     if mood != BUSY:
         return mood
-    do_special(store, memory, where, now)
     pace = store[op + at.O_CYCLES]
+    if simd:
+        pace *= use(store, memory, at.FEATURE_SIMD, (e, thread, now, 0))
+    else:
+        do_special(store, memory, where, now)
     per = store[op + at.O_DENOMINATOR]
     if per != 1:
         pace += store[thread + at.T_FRACTION]

@@ -42,7 +42,8 @@ F_NEXT: Final = 16  # successors, five columns
 F_LINK: Final = 21  # link of each successor, five columns
 F_WAY: Final = 26  # way of a router buffer that chooses among its successors, or -1
 F_CREDIT: Final = 27  # cycles from a pop until its slot can be used again
-F_WIDTH: Final = 28
+F_WAKE: Final = 28  # a push wakes the user when fewer entries than this were there
+F_WIDTH: Final = 29
 SHARES, STEERED = 1, 2
 NEVER_USED: Final = -(1 << 40)
 """A slot's time before its first entry."""
@@ -158,7 +159,10 @@ T_SINGLE: Final = 38  # 1 for @map
 T_LENGTHS: Final = 39  # elements left of each operand of @map
 T_CARRY: Final = 42  # of `addc16`, 0 at the start of an operation
 T_PRIORITY: Final = 43
-T_WIDTH: Final = 44
+T_GROUP: Final = 44  # elements that go at once
+T_HALF: Final = 45  # three columns: 1 while half a wavelet of the operand is held
+T_HELD: Final = 48  # three columns: the half
+T_WIDTH: Final = 51
 
 LEVELS: Final = 7
 FREE, RUNNING, COMPLETING, MAPPING = range(4)
@@ -195,7 +199,10 @@ O_MAP: Final = 28  # counters of the result and the two arguments of @map
 O_MAP_BITS: Final = 31  # their bits, negative with a sign
 O_ZERO: Final = 34  # the source that is cleared at the end, 0 for none
 O_BANKS: Final = 35  # more cycles per group whose reads meet on a bank, by O_DENOMINATOR
-O_WIDTH: Final = 36
+O_SIMD: Final = 36  # SIMD_...
+O_WIDTH: Final = 37
+SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)
+"""SIMD modes; of those before SIMD_EITHER the number is that of the elements that go at once."""
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
 ENDLESS: Final = 0x7FFF
 """Extent of an operation that does not end by itself."""
@@ -237,8 +244,10 @@ MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
     INDEXED,
     TRANSFORMS,
     FIFO_TYPED,
-) = (1 << bit for bit in range(5))
-"""Flags of an operand. FIFO_TYPED: a register that may hold a FIFO that gets full or empty."""
+    PAIRS,
+) = (1 << bit for bit in range(6))
+"""Flags of an operand. PAIRS: its wavelets carry two values. FIFO_TYPED: a register that holds a
+FIFO, which may get full or empty."""
 
 # A FIFO in the memory of an element.
 (
@@ -356,8 +365,10 @@ S_FEATURES: Final = 64
     FEATURE_SETTLE_WAY,
     FEATURE_VALUE,
     FEATURE_BANKS,
+    FEATURE_SIMD_READY,
+    FEATURE_SIMD,
     FEATURES,
-) = range(11)
+) = range(13)
 WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 
@@ -378,7 +389,8 @@ WHEEL_AT: Final = 96
     ERROR_NO_SINGLE_STEP,
     ERROR_FIFO_REGISTER,
     ERROR_FEATURE,
-) = range(16)
+    ERROR_NO_FIFO,
+) = range(17)
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -43,10 +43,14 @@ def pool_pop(store: Table, memory: Memory, where: tuple[int, int]) -> Word:
 
 
 @inner_kernel
-def pool_stops(store: Table, pool: int, reads: int, asynchronous: int) -> Word:
-    """Note a full or empty event; return the action: SUSPEND, TERMINATE, FAULT, or TEST."""
+def pool_stops(store: Table, where: tuple[int, int], needed: int, asynchronous: int) -> Word:
+    """Note a full or empty event for so many elements: where = (FIFO, 0 for a push).
+
+    Returns the action: SUSPEND, TERMINATE, FAULT, or TEST.
+    """
+    pool, reads = where
     action = store[pool + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]
-    store[pool + (at.Q_EMPTY if reads else at.Q_FULL)] = 1
+    store[pool + (at.Q_EMPTY if reads else at.Q_FULL)] = needed
     if action == at.TEST_OR_SUSPEND and asynchronous:
         return at.SUSPEND
     return action

@@ -191,9 +191,10 @@ def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> 
     e, thread, which = where
     pool = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
     count = store[pool + at.Q_COUNT]
-    if which > 0 and count > 0:
+    needed = store[thread + at.T_GROUP]
+    if which > 0 and count >= needed:
         return BUSY
-    if which == 0 and count < store[pool + at.Q_CAP]:
+    if which == 0 and count + needed <= store[pool + at.Q_CAP]:
         return BUSY
     op = store[thread + at.T_OP]
     declared = store[op + at.O_OPERANDS + which]
@@ -201,7 +202,7 @@ def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> 
     if not typed and not asynchronous:
         fail(store, at.ERROR_FIFO_REGISTER, e, op, which)
         return -1 - at.FAULT
-    action = pool_stops(store, pool, which, asynchronous)
+    action = pool_stops(store, (pool, which), needed, asynchronous)
     if action == at.SUSPEND:
         return WAIT_INPUT if which else WAIT_OUTPUT
     if action == at.FAULT:
