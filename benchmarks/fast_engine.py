@@ -49,39 +49,43 @@ REFERENCE_UP_TO = 64
 """Edge of the largest grid that the reference engine runs too."""
 
 
-def gemv_like(size: int, words: int, work: int) -> Program:
+def gemv_like(height: int, width: int, words: int, work: int) -> Program:
     """Multicast `words` down each column, do `work` multiply-adds, sum over rows and columns."""
-    b = ProgramBuilder("gemv_like", size, size)
+    b = ProgramBuilder("gemv_like", height, width)
     x = b.color("x")
     row, column = (b.color("row0"), b.color("row1")), (b.color("col0"), b.color("col1"))
     out = b.color("out")
-    b.route(x, Area(0, 0, size - 1, size), rx="N", tx="SR")
-    b.route(x, Area(size - 1, 0, 1, size), rx="N", tx="R")
-    b.edge_input(EdgeInput("x", "N", 0, size, x, "f32", words))
-    for c in range(size - 1):
-        b.route(row[c % 2], Area(0, c, size, 1), rx="R", tx="E")
-        b.route(row[c % 2], Area(0, c + 1, size, 1), rx="W", tx="R")
-    for r in range(size - 1):
-        b.route(column[r % 2], Area(r, size - 1), rx="R", tx="S")
-        b.route(column[r % 2], Area(r + 1, size - 1), rx="N", tx="R")
-    b.route(out, Area(size - 1, size - 1), rx="R", tx="S")
-    b.edge_output(EdgeOutput("y", "S", size - 1, 1, out, "f32", words))
+    b.route(x, Area(0, 0, height - 1, width), rx="N", tx="SR")
+    b.route(x, Area(height - 1, 0, 1, width), rx="N", tx="R")
+    b.edge_input(EdgeInput("x", "N", 0, width, x, "f32", words))
+    for c in range(width - 1):
+        b.route(row[c % 2], Area(0, c, height, 1), rx="R", tx="E")
+        b.route(row[c % 2], Area(0, c + 1, height, 1), rx="W", tx="R")
+    for r in range(height - 1):
+        b.route(column[r % 2], Area(r, width - 1), rx="R", tx="S")
+        b.route(column[r % 2], Area(r + 1, width - 1), rx="N", tx="R")
+    b.route(out, Area(height - 1, width - 1), rx="R", tx="S")
+    b.edge_output(EdgeOutput("y", "S", width - 1, 1, out, "f32", words))
     for name, parity in (("first", 0), ("odd", 1), ("even", 0)):
         receive = None if name == "first" else row[1 - parity]
         code = b.code(name)
         _send(code, _element(code, x, receive, words, work), row[parity], words, receive)
-    for c in range(size - 1):
-        b.place(("even", "odd")[c % 2] if c else "first", Area(0, c, size, 1))
-    for r in range(size):
-        code = b.code(f"last{r}")
-        task = _element(code, x, row[(size - 2) % 2], words, work)
+    for c in range(width - 1):
+        b.place(("even", "odd")[c % 2] if c else "first", Area(0, c, height, 1))
+    for name, r in {"top": 0, "last_odd": 1, "last_even": 2, "bottom": height - 1}.items():
+        if name.startswith("last") and r >= height - 1:
+            continue
+        code = b.code(name)
+        task = _element(code, x, row[(width - 2) % 2], words, work)
         task.op("fadds", "all_sum", "all_sum", "row_in")
         receive = column[(r - 1) % 2] if r else None
         if receive is not None:
             code.input_queue(3, receive)
             code.fabin("column_in", 3, words)
-        _send(code, task, out if r == size - 1 else column[r % 2], words, receive, "column_in")
-        b.place(f"last{r}", Area(r, size - 1))
+        _send(code, task, out if name == "bottom" else column[r % 2], words, receive, "column_in")
+    for r in range(height):
+        name = ("last_even", "last_odd")[r % 2] if 0 < r < height - 1 else ("bottom", "top")[r == 0]
+        b.place(name, Area(r, width - 1))
     return b.build()
 
 
@@ -225,7 +229,7 @@ if __name__ == "__main__":
     for size in [int(n) for n in sys.argv[1:]] or [8, 64, 256]:
         measure(
             f"GEMV-like {size} x {size}, 256",
-            lambda n=size: gemv_like(n, 256, 4),
+            lambda n=size: gemv_like(n, n, 256, 4),
             reference=size <= REFERENCE_UP_TO,
             runs=3 if size <= REFERENCE_UP_TO else 1,
         )

@@ -23,16 +23,11 @@ def climb(pointer: Ids, sums: Ids) -> Ids | None:
 
     Returns None for a loop.
     """
-    pointer, ends = pointer.copy(), np.arange(pointer.size, dtype=np.int64)
-    for _ in range(48):
-        live = np.flatnonzero(pointer >= 0)
-        if live.size == 0:
-            return ends
-        over = pointer[live]
-        sums[:, live] += sums[:, over]
-        ends[live] = ends[over]
-        pointer[live] = pointer[over]
-    return None
+    from tilewright.simulator.engine.lines import follow
+
+    ends = np.full(pointer.size, -1, dtype=np.int64)
+    stack = np.empty(pointer.size, dtype=np.int64)
+    return ends if follow(pointer, sums, ends, stack) else None
 
 
 def merges(network: Network) -> Ids:

@@ -102,6 +102,20 @@ class _NetworkCompiler:
             layout.code.name: np.flatnonzero(codes == number).astype(np.int64)
             for number, layout in enumerate(layouts)
         }
+        # by columns: those that nobody writes here take no memory
+        self.table = np.zeros((self._most_fifos(), at.F_WIDTH), dtype=np.int64, order="F")
+
+    def _most_fifos(self) -> int:
+        """Return an upper bound of the FIFOs; rows that stay unused cost no memory."""
+        program = self.program
+        count = sum(p.positions for p in program.edge_inputs)
+        count += sum(p.positions for p in program.edge_outputs)
+        for route in program.routes:
+            count += route.area.height * route.area.width * (len(port_groups(route)) or 1)
+        for layout in self.layouts:
+            queues = len(layout.code.input_queues) + len(layout.code.output_queues)
+            count += self.places_of[layout.code.name].size * queues
+        return count
 
     def compile(self) -> Network:
         outputs = [self._edge_output(port) for port in self.program.edge_outputs]
@@ -109,7 +123,7 @@ class _NetworkCompiler:
         for color in self.program.colors:
             self._color(color.name, color.id, outputs, inputs)
         self._check_queues_routed()
-        fifo = np.concatenate(self.rows) if self.rows else np.zeros((0, at.F_WIDTH), np.int64)
+        fifo = self.table[: self.count]
         self._connect(fifo)
         fifo[:, at.F_RING] = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
         for fifos, ways in self.steering.steered:
@@ -130,12 +144,12 @@ class _NetworkCompiler:
 
     def _add(self, kind: int, places: Ids, capacity: Ids | int, latency: int) -> Ids:
         """Append one FIFO per place; return their numbers."""
-        block = np.zeros((places.size, at.F_WIDTH), dtype=np.int64)
+        block = self.table[self.count : self.count + places.size]
         numbers = np.arange(self.count, self.count + places.size, dtype=np.int64)
         block[:, at.F_CAP] = capacity
         block[:, at.F_LATENCY] = latency
         block[:, at.F_CREDIT] = 1
-        block[:, [at.F_POPPED, at.F_PUSHED, at.F_WAITER, at.F_WAY]] = -1
+        block[:, at.F_WAY] = -1
         block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
         block[:, at.F_WAKE] = 0 if kind == EDGE_OUT else 1
         self.rows.append(block)
@@ -228,9 +242,6 @@ class _NetworkCompiler:
             rx[rows, columns], tx[rows, columns] = all_directions(route)
         return rx, tx
 
-    def _elements_of(self, layout: CodeLayout) -> Ids:
-        return self.places_of[layout.code.name]
-
     def _output_queues(self, name: str, buffers: _Buffers, rx: npt.NDArray[np.uint8]) -> None:
         latency = self.profile.dispatch_to_link_cycles - self.profile.hop_cycles
         if latency < 1:
@@ -240,7 +251,7 @@ class _NetworkCompiler:
                 slot = at.OUTPUT_SLOT + queue.id
                 if queue.color != name or slot not in layout.queues:
                     continue
-                places = self._elements_of(layout)
+                places = self.places_of[layout.code.name]
                 bad = places[rx[places] >> RAMP & 1 == 0]
                 if bad.size:
                     raise ProgramError(
@@ -258,7 +269,7 @@ class _NetworkCompiler:
         latency = self.profile.arrival_to_execute_cycles
         delivered = (tx >> RAMP & 1).astype(bool)
         for layout in self.layouts:
-            places = self._elements_of(layout)
+            places = self.places_of[layout.code.name]
             queue = next((q for q in layout.code.input_queues if q.color == name), None)
             reached = places[delivered[places]]
             if queue is None:
@@ -376,7 +387,7 @@ class _NetworkCompiler:
 
     def _check_queues_routed(self) -> None:
         for layout in self.layouts:
-            places = self._elements_of(layout)
+            places = self.places_of[layout.code.name]
             for slot in layout.queues:
                 if places.size and (self.queue[places, slot] < 0).any():
                     raise ProgramError(

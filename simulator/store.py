@@ -250,7 +250,8 @@ def place_special(
 def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     fifo = parts.fifo.view(store)
     fifo[:] = network.fifo
-    fifo[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1
+    unset = [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS, at.F_POPPED, at.F_PUSHED, at.F_WAITER]
+    fifo[:, unset] = -1
     fifo[:, at.F_RING] = parts.ring.address(fifo[:, at.F_RING])
     succeeding = slice(at.F_NEXT, at.F_NEXT + 5)
     fifo[:, succeeding] = parts.fifo.address(fifo[:, succeeding])

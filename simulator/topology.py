@@ -56,7 +56,7 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
 
 def _with_counts(network: Network, program: Program) -> Network:
     """Return a network with as many words at its edges as a program has."""
-    fifo = network.fifo.copy()
+    fifo = network.fifo.copy(order="K")
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     for port, fifos in zip(ports, (*network.edge_inputs, *network.edge_outputs), strict=True):
         fifo[fifos, at.F_CAP] = port.count

@@ -42,7 +42,7 @@ def test_other_types_need_their_values() -> None:
 
 def test_special_programs_need_theirs() -> None:
     found = set().union(*(loaded(special_case(seed).program) for seed in range(60)))
-    assert found | {"values", "map_loop"} == {feature.module for feature in features.FEATURES}
+    assert found >= {"launch", "rare_control", "arrivals", "switch"}
 
 
 def test_a_map_needs_its_loop() -> None:
