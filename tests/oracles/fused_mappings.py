@@ -131,8 +131,16 @@ def nodes_of(
     return [*nodes, Compute(einsum.name, MAC)]
 
 
+Scored = Callable[[Einsum, FlatArch, tuple[Node, ...]], tuple[float, float]]
+
+
 def owns(
-    arch: Arch, workload: Workload, einsum: Einsum, chip: frozenset[str], conventions: str
+    arch: Arch,
+    workload: Workload,
+    einsum: Einsum,
+    chip: frozenset[str],
+    conventions: str,
+    scored: Scored | None = None,
 ) -> list[Own]:
     """Score every list alone; of those that look the same from outside, keep the Pareto points."""
     (flat,) = flatten(arch, workload.scope(einsum))
@@ -157,9 +165,10 @@ def owns(
             for i, n in enumerate(nodes)
             if is_chip(n, chip)
         }
-        own = Own(
-            einsum.name, einsum.tensors, tuple(nodes), fused, depths, score.energy, score.latency
-        )
+        energy, latency = score.energy, score.latency
+        if scored is not None:
+            energy, latency = scored(einsum, flat, (*outer, *nodes))
+        own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, energy, latency)
         seen = (own.loops, tuple(sorted(depths.items())), outside(own, tally(path, view, rules)))
         known = best.setdefault(seen, [])
         if not any(k.energy <= own.energy and k.latency <= own.latency for k in known):
@@ -333,7 +342,7 @@ VALUES: dict[str, Callable[[float, float], float]] = {
 
 
 def fused_mappings(
-    arch: Arch, workload: Workload, conventions: str, limit: int
+    arch: Arch, workload: Workload, conventions: str, limit: int, scored: Scored | None = None
 ) -> list[tuple[tuple[Own, ...], list[int]]] | None:
     """Return every choice of lists with the loops it shares; None if there are too many."""
     candidates = on_chip_candidates(workload)
@@ -341,7 +350,7 @@ def fused_mappings(
     for count in range(len(candidates) + 1):
         for subset in combinations(candidates, count):
             chip = frozenset(subset)
-            choices = [owns(arch, workload, e, chip, conventions) for e in workload.einsums]
+            choices = [owns(arch, workload, e, chip, conventions, scored) for e in workload.einsums]
             for chosen in combinations_of(choices):
                 depths = {t: d for own in chosen for t, d in own.chip.items()}
                 shared = [
@@ -356,10 +365,18 @@ def fused_mappings(
 
 
 def best_fused(
-    arch: Arch, workload: Workload, objective: str, conventions: str, limit: int = 200_000
+    arch: Arch,
+    workload: Workload,
+    objective: str,
+    conventions: str,
+    limit: int = 200_000,
+    scored: Scored | None = None,
 ) -> tuple[float, Mapping | None] | None:
-    """Return the least value over all fused and unfused mappings; None if there are too many."""
-    found = fused_mappings(arch, workload, conventions, limit)
+    """Return the least value over all fused and unfused mappings; None if there are too many.
+
+    `scored` gives joule and second of one Einsum on its own path, instead of the model.
+    """
+    found = fused_mappings(arch, workload, conventions, limit, scored)
     if found is None:
         return None
 
