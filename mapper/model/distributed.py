@@ -34,7 +34,7 @@ def active_places(
     return {
         component.name: _active(component, view, used, rule)
         for component in view.flat.components
-        if component.physical_spatial
+        if any(dim.fanout > 1 for dim in component.physical_spatial)
     }
 
 
@@ -45,12 +45,11 @@ def _active(
     grid = next((other for other in below if other.spatial), None)
     active = Fraction(1)
     for dim in component.physical_spatial:
-        if dim.fanout == 1:  # not distributed along this dimension
-            continue
         for other in grid.spatial if grid is not None else ():
             if other.name == dim.name and grid is not None:
                 served = Fraction(other.fanout, dim.fanout)
-                active *= rule(used[grid.name, dim.name] / served)
+                lanes = used.get((grid.name, dim.name))  # None: no loop runs over them
+                active *= 1 if lanes is None else rule(lanes / served)
     return lowest_terms(active)
 
 

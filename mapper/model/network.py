@@ -155,7 +155,8 @@ def _mesh_unicast(turns: Count, stride: Count, spread: int | None) -> Cost:
     served = min(max(Fraction(spread) / stride, Fraction(1)), Fraction(turns))
     places = max(Fraction(turns * stride) / spread, Fraction(1))
     hops = places * served * (served - 1) / 2 * stride
-    return lowest_terms(hops), min((served - 1) * stride, Fraction(spread)), served - 1
+    way = (served - 1) * stride or spread  # that tool's smallest number leaves out zeros
+    return lowest_terms(hops), min(way, Fraction(spread)), served - 1
 
 
 def _switch_multicast(turns: Count, _stride: Count) -> Cost:

@@ -67,7 +67,9 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
             hops += conventions.hops(nest)
     operations = 0 if is_copy else view.einsum.operations
     steps = 0 if is_copy else conventions.steps(loops, view)
-    places = active_places(view, used, conventions.places)
+    looped = {(loop.spatial, loop.dim) for loop in loops.values()}
+    over = {dim: count for dim, count in used.items() if dim in looped}
+    places = active_places(view, over, conventions.places)
     return Tally(
         shorter,
         view,
