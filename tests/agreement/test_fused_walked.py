@@ -1,4 +1,4 @@
-"""The search of whole workloads against every fused mapping, each Einsum scored by the slow walk."""
+"""The search of workloads against every fused mapping, each Einsum scored by the slow walk."""
 
 from __future__ import annotations
 
