@@ -63,7 +63,8 @@ def _line(row: Row, found: Mapping[str, Any]) -> str:
     gap = "" if ours["kind"] == "optimal" else f" (gap {ours['gap']:.2%})"
     cells = [
         row.name, row.objective, f"{ours['warm']:.3f}", _their_seconds(theirs),
-        _ratio_text(found), f"{ours['value']:.8g}{gap}", f"{theirs['value']:.8g}" if "value" in theirs else "–",
+        _ratio_text(found), f"{ours['value']:.8g}{gap}",
+        f"{theirs['value']:.8g}" if "value" in theirs else "–",
         f"{ours['rss'] / 1e6:.0f}", ours["when"],
     ]  # fmt: skip
     return "| " + " | ".join(cells) + " |"

@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Unpack
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
-from tilewright.mapper.cascade.fold import START, Graph, graph_of, steps_of
-from tilewright.mapper.cascade.labels import Folded, Label, LabelPass, Value
+from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.cascade.deepening import Cascade, Deepening, Found, Solo
+from tilewright.mapper.cascade.fold import Graph
+from tilewright.mapper.cascade.labels import Label, Value
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
-from tilewright.mapper.cascade.maker import TableMaker
+from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.room import Room, room_of
-from tilewright.mapper.cascade.table import Table
-from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
@@ -54,35 +53,30 @@ def fused_search(
 def solve_fused(request: Request) -> SearchResult:
     """Do what `request` asks for; see fused_search."""
     began = time.monotonic()
-    workload, conventions = request.workload, request.options.conventions
-    boundaries = boundaries_of(workload)
-    goal = _objective(request.options.objective)
-    plan = _plan(request.arch, workload)
-    maker = TableMaker(boundaries, conventions, plan.room.capacity, goal != "energy")
-    lone = LoneSolver(request, plan.room)
+    plan = _plan(request)
+    search = Deepening(plan.cascade, Budget(request.deadline), request.watch("fused"))
     with no_collection():
-        tables: list[tuple[Table | LoneTable, ...]] = [
-            (lone.table(einsum, goal),)
-            if einsum.is_copy
-            else tuple(maker.table(einsum, flat, number) for number, flat in enumerate(flats))
-            for einsum, flats in plan.runs
-        ]
-        graph = graph_of(steps_of(boundaries, tables))
-        folded = LabelPass(graph, plan.room.capacity, VALUES[goal], request.deadline).solve()
-    best = _best(folded, plan.room)
-    mapping = mapping_of(graph, best, boundaries, plan.room)
-    score = evaluate(request.arch, workload, mapping, conventions)
-    _confirm(goal, best, score)
-    statistics = replace(
-        maker.statistics,
-        labels=maker.statistics.labels + folded.labels,
-        evaluations=1,
-        seconds=time.monotonic() - began,
-        keys=graph.keys,
-    )
-    certificate = _certificate(goal, score, graph, scope_of(boundaries, plan.room, conventions))
-    found = ScoredMapping(mapping, score)
-    return SearchResult(found, (found,), certificate, statistics, on_chip_in(graph, best))
+        found = search.solve()
+    best, graph = _best(found, plan.room)
+    room, boundaries = plan.room, plan.cascade.boundaries
+    mapping = mapping_of(graph, best, boundaries, room)
+    score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+    _confirm(plan.cascade.objective, best, score)
+    scored = ScoredMapping(mapping, score)
+    statistics = replace(search.statistics, seconds=time.monotonic() - began)
+    scope = scope_of(boundaries, room, request.options.conventions)
+    certificate = _certificate(plan.cascade, score, found, scope)
+    return SearchResult(scored, (scored,), certificate, statistics, on_chip_in(graph, best))
+
+
+class NothingYet(TilewrightError):  # noqa: N818 - a state of the search, not a fault
+    """The budget ended the search before it had a mapping."""
+
+    def __init__(self, lower_bound: float) -> None:
+        super().__init__(
+            "the budget was used up before a mapping was found", instead="a larger budget"
+        )
+        self.lower_bound = lower_bound
 
 
 @contextmanager
@@ -99,14 +93,17 @@ def no_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The Einsums with the ways to their computes, and the memories that all of them see."""
+    """What is searched, and the memories that all Einsums see."""
 
-    runs: tuple[tuple[Einsum, tuple[FlatArch, ...]], ...]
+    cascade: Cascade
     room: Room
 
 
-def _plan(arch: Arch, workload: Workload) -> _Plan:
-    runs = tuple((e, tuple(flatten(arch, workload.scope(e)))) for e in workload.einsums)
+def _plan(request: Request) -> _Plan:
+    workload, conventions = request.workload, request.options.conventions
+    objective = _objective(request.options.objective)
+    boundaries = boundaries_of(workload)
+    runs = [(e, tuple(flatten(request.arch, workload.scope(e)))) for e in workload.einsums]
     for einsum, flats in runs:
         if not flats:
             raise TilewrightError(
@@ -114,7 +111,18 @@ def _plan(arch: Arch, workload: Workload) -> _Plan:
                 instead="look at the `enabled` of its Computes",
             )
     room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
-    return _Plan(runs, room)
+    lone = LoneSolver(request, room)
+    einsums: list[Solo] = [
+        lone.table(einsum, objective)
+        if einsum.is_copy
+        else tuple(
+            run_of(boundaries, conventions, flat, (einsum, number))
+            for number, flat in enumerate(flats)
+        )
+        for einsum, flats in runs
+    ]
+    value = VALUES[objective]
+    return _Plan(Cascade(boundaries, tuple(einsums), room.capacity, objective, value), room)
 
 
 def _objective(name: str) -> Objective:
@@ -125,14 +133,11 @@ def _objective(name: str) -> Objective:
     raise TilewrightError("unknown objective", value=name, instead=f"one of: {names}")
 
 
-def _best(folded: Folded, room: Room) -> Label:
-    if folded.best is not None:
-        return folded.best
-    if folded.exhausted:
-        raise TilewrightError(
-            "the budget was used up before a mapping was found",
-            instead="a larger budget, or search without fusion",
-        )
+def _best(found: Found, room: Room) -> tuple[Label, Graph]:
+    if found.label is not None and found.graph is not None:
+        return found.label, found.graph
+    if found.exhausted:
+        raise NothingYet(found.lower)
     raise InfeasibleMapping(
         f"no mapping of the workload fits {room.inner or room.outer} and the memories below",
         instead="search the Einsums one by one: that names the constraint which fails",
@@ -147,18 +152,16 @@ def _confirm(goal: Objective, best: Label, score: Score) -> None:
             raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
 
 
-def _certificate(objective: Objective, score: Score, graph: Graph, scope: str) -> Certificate:
-    """Say how good the answer is: what copies could still save is the only gap."""
-    value = VALUES[objective](score.energy, score.latency)
-    slack = [t.slack for step in graph.steps for t in step.tables if isinstance(t, LoneTable)]
-    energy = score.energy - sum(one[0] for one in slack)
-    latency = score.latency - sum(one[1] for one in slack)
-    if objective != "edp":
-        lower = VALUES[objective](energy, latency)
-    elif not slack:
-        lower = value
-    else:
-        least = graph.rest[0][START]
-        lower = (least[0] - score.energy + energy) * (least[1] - score.latency + latency)
-    optimal = value <= lower * (1 + TOLERANCE)
+def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> Certificate:
+    """Say how good the answer is; what copies could still save is a gap of its own."""
+    objective = cascade.objective
+    value = cascade.value(score.energy, score.latency)
+    slack = [solo.slack for solo in cascade.einsums if isinstance(solo, LoneTable)]
+    energy, latency = (sum(one[i] for one in slack) for i in (0, 1))
+    lower = found.lower
+    if objective == "edp" and slack:
+        lower = min(lower, (found.least[0] - energy) * (found.least[1] - latency))
+    elif slack:
+        lower -= energy if objective == "energy" else latency
+    optimal = not found.exhausted and value <= lower * (1 + TOLERANCE)
     return Certificate("optimal" if optimal else "bounded", objective, value, lower, scope)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.table import Loop, Row, Table
 
@@ -198,16 +199,18 @@ class Graph:
         return sum(len(edges) + sum(map(len, edges.values())) for edges in self.edges)
 
 
-def graph_of(steps: tuple[Step, ...]) -> Graph:
+def graph_of(steps: tuple[Step, ...], budget: Budget) -> Graph:
     """Walk the keys forwards, then the costs backwards."""
     reach: list[dict[Key, tuple[float, float]]] = [{START: (0.0, 0.0)}]
     edges: list[dict[Key, list[Edge]]] = []
     costs = tuple({id(row): row.least for row in step.rows} for step in steps)
     for step, least in zip(steps, costs, strict=True):
+        budget.check()
         index = RowIndex(step)
         following: dict[Key, tuple[float, float]] = {}
         edges.append({})
         for key, paid in reach[-1].items():
+            budget.check()
             edges[-1][key] = found = list(index.edges(key))
             for row, target in found:
                 cost = least[id(row)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.fold import START, Edge, Graph, Key, Step
 from tilewright.mapper.cascade.table import Point, Row
 
@@ -55,39 +55,38 @@ class Folded:
     labels: int
 
 
-class OutOfTime(Exception):  # noqa: N818 - control flow inside this file
-    """The budget is used up."""
-
-
 class LabelPass:
     """Searches a graph for the least `value` of (energy, latency)."""
 
-    def __init__(self, graph: Graph, capacity: float, value: Value, deadline: float = inf) -> None:
+    def __init__(self, graph: Graph, capacity: float, value: Value, budget: Budget) -> None:
         self._graph = graph
         self._capacity = capacity
         self._value = value
-        self._deadline = deadline
+        self._budget = budget
         self._limit = inf
         self.labels = 0
 
-    def solve(self) -> Folded:
-        """Raise the limit until the best solution lies below it: then none is better."""
+    def solve(self, most: float = inf) -> Folded:
+        """Raise the limit until the best solution lies below it: then none is better.
+
+        Without a solution of value `most` or less, that is the lower bound.
+        """
         start = self._graph.rest[0].get(START, (inf, inf))
         lower = self._value(*start)
-        if not lower < inf:
-            return Folded(None, inf, False, 0)
+        if not lower <= most:
+            return Folded(None, most, False, 0)
         for slack in DEEPENING:
-            self._limit = lower * (1 + slack) * (1 + NOISE) if lower > 0 else inf
+            self._limit = min(most, lower * (1 + slack) * (1 + NOISE) if lower > 0 else inf)
             try:
                 best = self._round()
-            except OutOfTime:
+            except OutOfBudget:
                 return Folded(None, lower, True, self.labels)
             if best is not None:
                 return Folded(best, self._value(best.energy, best.latency), False, self.labels)
             lower = max(lower, self._limit)
-            if self._limit == inf:
+            if self._limit >= most:
                 break
-        return Folded(None, inf, False, self.labels)
+        return Folded(None, most, False, self.labels)
 
     def _round(self) -> Label | None:
         """Return the best label not above the limit."""
@@ -97,7 +96,8 @@ class LabelPass:
             for key, labels in front.items():
                 self._extend((number, step), key, labels, following)
             front = {key: reduced(found) for key, found in following.items()}
-            self.labels += sum(map(len, front.values()))
+            self.labels += (kept := sum(map(len, front.values())))
+            self._budget.check(kept)
             if not front:
                 return None
         finished = [label for labels in front.values() for label in labels]
@@ -113,8 +113,7 @@ class LabelPass:
         labels: Sequence[Label],
         following: dict[Key, list[Label]],
     ) -> None:
-        if time.monotonic() > self._deadline:
-            raise OutOfTime
+        self._budget.check()
         number, step = place
         rest, least = self._graph.rest[number + 1], self._graph.least[number]
         live = step.live_bits(key)

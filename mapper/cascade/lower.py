@@ -15,13 +15,15 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.arch.components import Comparison, Memory
+from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, skeleton
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
-from tilewright.mapper.searches.kernels import ENERGY, Floats
+from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
+from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.program import (
     MAX_VARIANTS,
     Charge,
@@ -199,24 +201,38 @@ class Solved:
 class LowerSearch:
     """Runs the programs of many parts, sharing what they have in common."""
 
-    def __init__(self, engine: Engine, nd: int) -> None:
+    def __init__(self, engine: Engine, nd: int, parts: Sequence[Part], budget: Budget) -> None:
         self._engine = engine
         self._nd = nd
-        self._bound = np.array([ENERGY, inf, 0.0, 0.0, 0.0, 0.0, float(engine.fields.lanes)])
-        self._parts: dict[int, Part] = {}
+        self._budget = budget
+        self._bound = np.zeros(0)
+        self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
+        self._kept = 0
+        self._root = grow(part.program for part in parts)
+        self._look_ahead(self._root)
         self.labels = 0
 
-    def solve(self, parts: Sequence[Part]) -> list[Solved]:
-        """Return the labels of every part."""
-        root = grow(part.program for part in parts)
-        self._parts = {id(part.program): part for part in parts}
-        self._look_ahead(root)
-        self._visit(root, self._engine.initial(), ())
+    def solve(self, bound: Floats) -> list[Solved]:
+        """Return the labels of every part that can lead below `bound` (see kernels.py)."""
+        self._bound = bound
+        self._solved, self._kept = [], 0
+        self._visit(self._root, self._engine.initial(), ())
         return self._solved
+
+    def start(self, metrics: Metrics) -> tuple[float, float]:
+        """Return a lower bound of the energy and of the latency of one instance."""
+        before = self._root.before
+        assert before is not None
+        label = self._engine.initial().label.copy()
+        label[0, 0] += before.rest[0]
+        label[0, self._engine.fields.lanes] *= max(float(before.gain[0]), 1.0)
+        energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
+        return energy, latency
 
     def _look_ahead(self, node: Node) -> Outlook:
         """Fill in where labels can still arrive: only fused loops stand above."""
+        self._budget.check()
         views = [self._look_ahead(child) for child in node.children.values()]
         views += [self._final(self._parts[id(end)]) for end in node.ends]
         node.after = merged(views)
@@ -226,12 +242,20 @@ class LowerSearch:
         return node.before
 
     def _final(self, part: Part) -> Outlook:
+        """Return where labels may arrive, and the least that the region above costs them."""
         lattice = self._engine.lattice
         whole = lattice.tiles == np.array(lattice.bounds)
         free = {v for v, _ in part.legal}
         fixed = [v for v in range(len(lattice.bounds)) if v not in free]
         arrived: Floats = whole[:, fixed].all(axis=1)
-        return Outlook(np.where(arrived, 0.0, inf), np.where(arrived, 1.0, 0.0))
+        priced = zip(part.layout.region, part.above, strict=True)
+        adds = [add for holder, some in priced if not holder.backing for add in some]
+        least = sum(self._least(add) for add in adds if add.field == 0)
+        return Outlook(np.where(arrived, least, inf), np.where(arrived, 1.0, 0.0))
+
+    def _least(self, add: Add) -> float:
+        counts = self._engine.count(add.tensor, add.kind)
+        return add.factor * float(counts.min() if add.factor > 0 else counts.max())
 
     def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:
         path = (*path, table)
@@ -243,6 +267,8 @@ class LowerSearch:
             views = (child.before, child.after, self._bound)
             following = self._engine.apply(child.operation, table, self._nd, views)
             self.labels += following.label.shape[0]
+            self._kept += following.label.shape[0]
+            self._budget.check(self._kept)
             if following.label.shape[0]:
                 self._visit(child, following, path)
 

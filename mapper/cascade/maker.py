@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.budget import Allowance, Budget
 from tilewright.mapper.cascade.layout import banned_above, layouts, memories_of
 from tilewright.mapper.cascade.lower import LowerSearch, Part, parts
 from tilewright.mapper.cascade.rows import RowMaker, Rules, gaps_of
@@ -16,57 +17,168 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.identical import signature
-from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.kernels import ENERGY, LATENCY
+from tilewright.mapper.searches.metrics import Metrics, Objective
 from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
+
+DEEPENING = (1e-9, 0.003, 0.02, 0.1, 0.5, inf)
+NOISE = 1e-9  # relative: sums of the same terms in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One Einsum on the way to one of its computes: the `number`-th.
+
+    `key`: equal for runs that pose the same problem under other names.
+    """
+
+    space: Mapspace
+    number: int
+    boundary: tuple[str, ...]
+    key: Hashable
+
+    @property
+    def einsum(self) -> Einsum:
+        """The Einsum."""
+        return self.space.einsum
+
+
+def run_of(
+    boundaries: Boundaries, conventions: str, flat: FlatArch, place: tuple[Einsum, int]
+) -> Run:
+    """Prepare a run of `place` = (Einsum, number of the compute)."""
+    einsum, number = place
+    backed = frozenset(einsum.tensors) & boundaries.backed
+    space = Mapspace(einsum, flat, conventions, backed)
+    refuse_unsupported(space.frame)
+    roles = _roles(boundaries, einsum)
+    return Run(space, number, boundaries.of(einsum), (signature(space), einsum.n_instances, roles))
+
+
+def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
+    """Return what the boundaries say about the Einsum, in numbers."""
+    carried, contested = boundaries.carried, boundaries.contested
+    return tuple(
+        (
+            tensor in contested,
+            tuple(v in carried[tensor] for v in einsum.bounds) if tensor in carried else None,
+        )
+        for tensor in einsum.tensors
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which mappings a maker looks at.
+
+    `fused`: Einsums may share loops; `capacity`: bits of the second memory; `timed`: latency
+    counts.
+    """
+
+    fused: bool
+    capacity: float
+    timed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What does not depend on how much a row may cost.
+
+    `start`: bounds of the energy and the latency of one instance.
+    """
+
+    engine: Engine
+    metrics: Metrics
+    rules: Rules
+    lower: LowerSearch
+    parts: int
+    start: tuple[float, float]
+
+
+def _deepened(bound: float) -> list[float]:
+    """Return limits from a lower bound on."""
+    return [bound * (1 + slack) if slack < inf and bound > 0 else inf for slack in DEEPENING]
 
 
 class TableMaker:
     """Makes the tables of a workload; Einsums that differ in names only are solved once."""
 
-    def __init__(self, boundaries: Boundaries, conventions: str, capacity: float, timed: bool):
+    def __init__(self, boundaries: Boundaries, scope: Scope, budget: Budget):
         self._boundaries = boundaries
-        self._conventions = conventions
-        self._capacity = capacity
-        self._timed = timed
-        self._known: dict[Hashable, Solution] = {}
+        self._scope = scope
+        self._budget = budget
+        self._prepared: dict[Hashable, Prepared] = {}
+        self._known: dict[Hashable, tuple[tuple[Allowance, bool], Solution]] = {}
         self.statistics = Statistics()
 
-    def table(self, einsum: Einsum, flat: FlatArch, number: int = 0) -> Table:
-        """Return the table of `einsum` on `flat`; UnsupportedFeature for what it cannot model."""
-        backed = frozenset(einsum.tensors) & self._boundaries.backed
-        space = Mapspace(einsum, flat, self._conventions, backed)
-        refuse_unsupported(space.frame)
-        boundary = self._boundaries.of(einsum)
-        key = (signature(space), einsum.n_instances, self._roles(einsum))
-        if key not in self._known:
-            self._known[key] = self._solve(space, frozenset(boundary))
-            self.statistics = self.statistics.plus(self._known[key].statistics)
-        table = named(self._known[key], space, boundary, self._capacity)
+    def floor(self, run: Run, objective: Objective) -> tuple[float, float]:
+        """Return the least energy and a bound of the latency of `run`; for the objective latency
+        the other way round. Both inf: nothing fits."""
+        ready = self._ready(run)
+        times = run.einsum.n_instances
+        energy, latency = (bound * times for bound in ready.start)
+        if objective == "latency":
+            for most in _deepened(latency):
+                blocks = self._solution(run, Allowance(inf, most), fused=True).blocks.values()
+                if least := [float(b.values[:, 1].min()) for b in blocks if len(b.states)]:
+                    return energy, min(least)
+            return inf, inf
+        for most in _deepened(energy):
+            blocks = self._solution(run, Allowance(most, inf), fused=True).blocks.values()
+            if least := [float(b.values[:, 0].min()) for b in blocks if len(b.states)]:
+                return min(least), latency
+        return inf, inf
+
+    def table(self, run: Run, allowance: Allowance, fused: bool) -> Table:
+        """Return the rows of `run` that cost no more than `allowance`; `fused`: also with loops.
+
+        UnsupportedFeature for what it cannot model; OutOfBudget.
+        """
+        solution = self._solution(run, allowance, fused)
+        table = named(solution, run.space, run.boundary, self._scope.capacity)
         return (
-            replace(table, rows=tuple(replace(row, table=number) for row in table.rows))
-            if number
+            replace(table, rows=tuple(replace(row, table=run.number) for row in table.rows))
+            if run.number
             else table
         )
 
-    def _roles(self, einsum: Einsum) -> Hashable:
-        """Return what the boundaries say about the Einsum, in numbers."""
-        carried, contested = self._boundaries.carried, self._boundaries.contested
-        return tuple(
-            (
-                tensor in contested,
-                tuple(v in carried[tensor] for v in einsum.bounds) if tensor in carried else None,
-            )
-            for tensor in einsum.tensors
-        )
+    def _solution(self, run: Run, allowance: Allowance, fused: bool) -> Solution:
+        known = self._known.get(run.key)
+        if known is None or known[0] != (allowance, fused):
+            known = self._known[run.key] = (allowance, fused), self._solve(run, allowance, fused)
+        return known[1]
 
-    def _solve(self, space: Mapspace, chip: frozenset[str]) -> Solution:
+    def _ready(self, run: Run) -> Prepared:
+        if run.key not in self._prepared:
+            made = self._prepared[run.key] = self._prepare(run)
+            counts = Statistics(made.parts, made.engine.lattice.size, solved=1)
+            self.statistics = self.statistics.plus(counts)
+        return self._prepared[run.key]
+
+    def _solve(self, run: Run, allowance: Allowance, fused: bool) -> Solution:
+        ready = self._ready(run)
+        share = (1 + NOISE) / run.einsum.n_instances
+        most = Allowance(allowance.energy * share, allowance.latency * share)
+        bound = ready.metrics.bound(ENERGY, most.energy, inf)
+        if most.latency < inf:
+            bound = ready.metrics.bound(LATENCY, most.latency, most.energy)
+        before = ready.lower.labels
+        solved = ready.lower.solve(bound)
+        counts = Statistics(labels=ready.lower.labels - before)
+        self.statistics = self.statistics.plus(counts)
+        maker = RowMaker(ready.engine, ready.metrics, replace(ready.rules, fused=fused), most)
+        blocks = maker.make(solved)
+        return Solution(run.space, ready.engine, blocks, tuple(maker.sources))
+
+    def _prepare(self, run: Run) -> Prepared:
+        space, capacity = run.space, self._scope.capacity
         leaks = leaks_of(space.flat, space.conventions)
-        timed = self._timed or bool(leaks)
+        timed = self._scope.timed or bool(leaks)
         layout_of_label = fields(space.frame, any(leak.gates for leak in leaks))
         inner = memories_of(space.flat)[1]
-        if self._capacity == inf and inner is not None:
+        if capacity == inf and inner is not None:
             room = {m: f for m, f in layout_of_label.room.items() if m != inner.name}
             layout_of_label = replace(layout_of_label, room=room)
         engine = Engine(space.frame, layout_of_label)
@@ -74,24 +186,22 @@ class TableMaker:
             self._boundaries.carried,
             self._boundaries.contested,
             inner.name if inner else None,
-            self._capacity,
+            capacity,
             timed,
+            self._scope.fused,
         )
-        compiled = self._parts(space, chip, engine, rules)
+        compiled = self._parts(run, engine, rules)
         nd = layout_of_label.width if timed else layout_of_label.n_energy
-        lower = LowerSearch(engine, nd)
-        solved = lower.solve(compiled)
-        maker = RowMaker(engine, Metrics(space.frame, layout_of_label, leaks), rules)
-        blocks = maker.make(solved)
-        counts = Statistics(len(compiled), engine.lattice.size, lower.labels, 0, 1)
-        return Solution(space, engine, blocks, tuple(maker.sources), counts)
+        lower = LowerSearch(engine, nd, compiled, self._budget)
+        metrics = Metrics(space.frame, layout_of_label, leaks)
+        return Prepared(engine, metrics, rules, lower, len(compiled), lower.start(metrics))
 
-    def _parts(
-        self, space: Mapspace, chip: frozenset[str], engine: Engine, rules: Rules
-    ) -> list[Part]:
-        names = tuple(space.einsum.bounds)
+    def _parts(self, run: Run, engine: Engine, rules: Rules) -> list[Part]:
+        space = run.space
+        names = tuple(space.einsum.bounds) if self._scope.fused else ()
         found: list[Part] = []
-        for layout in layouts(space, chip):
+        for layout in layouts(space, frozenset(run.boundary)):
+            self._budget.check()
             banned = banned_above(space, layout)
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]
             legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)

@@ -15,6 +15,7 @@ from math import inf
 
 import numpy as np
 
+from tilewright.mapper.cascade.budget import Allowance
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.cascade.lower import Solved
 from tilewright.mapper.cascade.pareto import pareto
@@ -61,19 +62,24 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides about loops above tensors on chip (see Boundaries), and the room there is."""
+    """What decides about loops above tensors on chip (see Boundaries), and the room there is.
+
+    `timed`: latency counts; `fused`: loops may stand there at all.
+    """
 
     carried: Mapping[str, frozenset[str]]
     contested: frozenset[str]
     memory: str | None
     capacity: float
     timed: bool
+    fused: bool
 
 
 class RowMaker:
     """Makes the rows of one Einsum from the labels below its fused loops."""
 
-    def __init__(self, engine: Engine, metrics: Metrics, rules: Rules) -> None:
+    def __init__(self, engine: Engine, metrics: Metrics, rules: Rules, most: Allowance) -> None:
+        self._most = most
         self._engine = engine
         self._metrics = metrics
         self._rules = rules
@@ -97,14 +103,16 @@ class RowMaker:
         cut = self._cut[states]
         region, legal = solved.part.layout.region, dict(solved.part.legal)
         idle = idle_below(self._engine.frame.einsum, region)
-        for pattern in np.unique(cut).tolist():
+        patterns = np.unique(cut).tolist() if self._rules.fused else [0]
+        for pattern in patterns:
             variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
             chosen = np.flatnonzero(cut == pattern)
             for places in product(*(legal.get(v, ()) for v in variables)):
                 gaps = tuple(zip(variables, places, strict=True))
                 if ways := tuple(orders(gaps, idle)):
                     block = self._priced(Source(solved, gaps), chosen, states[chosen])
-                    self._file(region, gaps, ways, block)
+                    if len(block.states):
+                        self._file(region, gaps, ways, block)
 
     def _file(
         self, region: Sequence[Holder], gaps: Gaps, ways: Sequence[tuple[int, ...]], block: Block
@@ -134,7 +142,12 @@ class RowMaker:
         if field is not None:
             reserved[:, -1] += labels[:, field]
         values = self._values(labels, np.cumsum(reserved, axis=1))
-        fits = values[:, -1] <= self._rules.capacity
+        times = self._engine.frame.einsum.n_instances
+        fits = (
+            (values[:, -1] <= self._rules.capacity)
+            & (values[:, 0] <= self._most.energy * times)
+            & (values[:, 1] <= self._most.latency * times)
+        )
         origin = np.stack([np.full(len(chosen), len(self.sources)), chosen], axis=1)
         self.sources.append(source)
         return Block(states[fits], values[fits], origin[fits])

@@ -12,7 +12,6 @@ from tilewright.mapper.cascade.rows import Block, Shape, Source, without
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.kernels import Floats, Ints
-from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
 
 Loop = tuple[str, int]  # rank variable, tile shape
@@ -52,7 +51,6 @@ class Solution:
     engine: Engine
     blocks: Mapping[Shape, Block]
     sources: tuple[Source, ...]
-    statistics: Statistics
 
 
 @dataclass(frozen=True)

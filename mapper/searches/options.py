@@ -82,6 +82,16 @@ class Request:
             return frozenset()
         return own if asked == ALL else own & frozenset(asked)
 
+    def watch(self, doing: str) -> Callable[[float, float], None]:
+        """Return what reports the best value and the bound so far of a part of the search."""
+        progress = self.options.progress
+
+        def report(value: float, lower_bound: float) -> None:
+            if progress is not None:
+                progress(Progress(doing, value, lower_bound))
+
+        return report
+
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, not below 0; None: there is none."""
