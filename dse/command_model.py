@@ -132,11 +132,13 @@ def map_command(
     """
     from tilewright.dse.mapping_answer import find_mapping
     from tilewright.dse.rundir import write_atomically
+    from tilewright.dse.search_progress import SearchDisplay
 
     machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
     if save is not None:
         check_writable(save)
-    answer = find_mapping(machine, work, given)
+    with SearchDisplay(given["objective"]) as display:
+        answer = find_mapping(machine, work, {**given, "progress": display})
     if save is not None:
         write_atomically(save, answer.mapping_file())
     if as_json:

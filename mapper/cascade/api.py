@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening import flatten
@@ -17,7 +17,6 @@ from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.deepening import Cascade, Deepening, Found, Solo
-from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.labels import Label, Value
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
@@ -54,29 +53,43 @@ def solve_fused(request: Request) -> SearchResult:
     """Do what `request` asks for; see fused_search."""
     began = time.monotonic()
     plan = _plan(request)
-    search = Deepening(plan.cascade, Budget(request.deadline), request.watch("fused"))
+    room, boundaries = plan.room, plan.cascade.boundaries
+    scope = scope_of(boundaries, room, request.options.conventions)
+    search = Deepening(plan.cascade, Budget(request.deadline), request.watch("fused mappings"))
     with no_collection():
         found = search.solve()
-    best, graph = _best(found, plan.room)
-    room, boundaries = plan.room, plan.cascade.boundaries
+    if found.label is None or found.graph is None:
+        raise _nothing(plan, found, scope)
+    best, graph = found.label, found.graph
     mapping = mapping_of(graph, best, boundaries, room)
     score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
     _confirm(plan.cascade.objective, best, score)
     scored = ScoredMapping(mapping, score)
     statistics = replace(search.statistics, seconds=time.monotonic() - began)
-    scope = scope_of(boundaries, room, request.options.conventions)
     certificate = _certificate(plan.cascade, score, found, scope)
     return SearchResult(scored, (scored,), certificate, statistics, on_chip_in(graph, best))
 
 
-class NothingYet(TilewrightError):  # noqa: N818 - a state of the search, not a fault
-    """The budget ended the search before it had a mapping."""
+def _nothing(plan: _Plan, found: Found, scope: str) -> TilewrightError:
+    """Return why there is no mapping."""
+    if found.exhausted:
+        return NothingYet(_lower_bound(plan.cascade, found), scope)
+    return InfeasibleMapping(
+        f"no mapping of the workload fits {plan.room.inner or plan.room.outer} and the memories"
+        " below",
+        instead="search the Einsums one by one: that names the constraint which fails",
+    )
 
-    def __init__(self, lower_bound: float) -> None:
+
+class NothingYet(TilewrightError):  # noqa: N818 - a state of the search, not a fault
+    """The budget ended the search before its first mapping; `lower_bound` holds in `scope`."""
+
+    def __init__(self, lower_bound: float, scope: str) -> None:
         super().__init__(
             "the budget was used up before a mapping was found", instead="a larger budget"
         )
         self.lower_bound = lower_bound
+        self.scope = scope
 
 
 @contextmanager
@@ -133,17 +146,6 @@ def _objective(name: str) -> Objective:
     raise TilewrightError("unknown objective", value=name, instead=f"one of: {names}")
 
 
-def _best(found: Found, room: Room) -> tuple[Label, Graph]:
-    if found.label is not None and found.graph is not None:
-        return found.label, found.graph
-    if found.exhausted:
-        raise NothingYet(found.lower)
-    raise InfeasibleMapping(
-        f"no mapping of the workload fits {room.inner or room.outer} and the memories below",
-        instead="search the Einsums one by one: that names the constraint which fails",
-    )
-
-
 def _confirm(goal: Objective, best: Label, score: Score) -> None:
     """Check the search's numbers against the model's; without need the search has no latency."""
     pairs = [("energy", best.energy, score.energy), ("latency", best.latency, score.latency)]
@@ -153,15 +155,21 @@ def _confirm(goal: Objective, best: Label, score: Score) -> None:
 
 
 def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> Certificate:
-    """Say how good the answer is; what copies could still save is a gap of its own."""
-    objective = cascade.objective
     value = cascade.value(score.energy, score.latency)
+    lower = _lower_bound(cascade, found)
+    optimal = value <= lower * (1 + TOLERANCE)
+    kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
+    return Certificate(kind, cascade.objective, value, lower, scope)
+
+
+def _lower_bound(cascade: Cascade, found: Found) -> float:
+    """Return the search's bound less what copies, taken as given there, could still save."""
     slack = [solo.slack for solo in cascade.einsums if isinstance(solo, LoneTable)]
     energy, latency = (sum(one[i] for one in slack) for i in (0, 1))
-    lower = found.lower
-    if objective == "edp" and slack:
-        lower = min(lower, (found.least[0] - energy) * (found.least[1] - latency))
-    elif slack:
-        lower -= energy if objective == "energy" else latency
-    optimal = not found.exhausted and value <= lower * (1 + TOLERANCE)
-    return Certificate("optimal" if optimal else "bounded", objective, value, lower, scope)
+    if cascade.objective == "energy":
+        return found.lower - energy
+    if cascade.objective == "latency":
+        return found.lower - latency
+    if not slack:
+        return found.lower
+    return min(found.lower, (found.least[0] - energy) * (found.least[1] - latency))

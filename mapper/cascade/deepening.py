@@ -94,7 +94,7 @@ class Deepening:
 
     def _search(self) -> None:
         floors = self._floors()
-        self._least = (sum(one[0] for one in floors), sum(one[1] for one in floors))
+        self._least = _total(floors)
         least = self._lower = self._cascade.value(*self._least)
         if not least < inf:
             return
@@ -122,7 +122,12 @@ class Deepening:
             if isinstance(solo, LoneTable):
                 found.append(solo.rows[0].least)
                 continue
-            least = [self._maker.floor(run, objective) for run in solo]
+            try:
+                least = [self._maker.floor(run, objective) for run in solo]
+            except OutOfBudget:
+                rest = self._cascade.einsums[len(found) :]
+                self._lower = self._cascade.value(*_total([*found, *map(_work, rest)]))
+                raise
             found.append((min(e for e, _ in least), min(t for _, t in least)))
         return found
 
@@ -157,7 +162,7 @@ class Deepening:
 
     def _allowances(self, floors: Sequence[tuple[float, float]], limit: float) -> list[Allowance]:
         """Return what each Einsum may cost when all others cost their least."""
-        energy, latency = (sum(floor[i] for floor in floors) for i in (0, 1))
+        energy, latency = _total(floors)
         most = {
             "energy": (limit, inf),
             "latency": (inf, limit),
@@ -166,6 +171,17 @@ class Deepening:
         return [
             Allowance(most[0] - (energy - own[0]), most[1] - (latency - own[1])) for own in floors
         ]
+
+
+def _total(floors: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return sum(one[0] for one in floors), sum(one[1] for one in floors)
+
+
+def _work(solo: Solo) -> tuple[float, float]:
+    """Return what computing alone costs: a bound that needs no search."""
+    if isinstance(solo, LoneTable):
+        return solo.rows[0].least
+    return min(run.work[0] for run in solo), min(run.work[1] for run in solo)
 
 
 def _share(product: float, other: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.boundary import Boundaries
@@ -43,6 +43,23 @@ class Run:
     def einsum(self) -> Einsum:
         """The Einsum."""
         return self.space.einsum
+
+    @property
+    def work(self) -> tuple[float, float]:
+        """Joule and second that computing alone takes at least, all instances."""
+        compute, operations = self.space.flat.compute, self.einsum.operations
+        each = sum(action.energy for action in compute.actions if action.name == "compute")
+        lanes = prod(component.own_fanout for component in self.space.flat.components)
+        rule, times = compute.latency, self.einsum.n_instances
+        seconds = 0.0
+        if rule is not None:
+            calls = {action.name: 0.0 for action in compute.actions}
+            scale = float(compute.actions_scale)
+            most, least = (
+                rule({**calls, "compute": n * scale}) for n in (operations, operations / lanes)
+            )
+            seconds = min(most, least)
+        return float(each * operations * compute.actions_scale) * times, seconds * times
 
 
 def run_of(

@@ -23,6 +23,7 @@ from tilewright.mapper.searches.scope import scope_alone, scope_both, scope_unfu
 from tilewright.mapper.searches.solver import Solved, Solver
 from tilewright.mapper.workload import Workload
 
+FUSED_SHARE = 0.7  # of the budget; the rest finds a mapping without fusion if there is none yet
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
 
@@ -59,7 +60,7 @@ def _answer(request: Request) -> SearchResult:
         check_metrics(request, chosen)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
-    from tilewright.mapper.cascade.api import solve_fused
+    from tilewright.mapper.cascade.api import NothingYet, solve_fused
 
     if request.options.objective not in OBJECTIVES or request.options.front:
         note = "searched without fusion: fronts and formulas are not searched over fused mappings"
@@ -67,7 +68,9 @@ def _answer(request: Request) -> SearchResult:
     if request.options.uneven:
         return _fused_or_uneven(request, chosen)
     try:
-        return solve_fused(request)
+        return solve_fused(request.hurried(FUSED_SHARE))
+    except NothingYet as error:
+        return _bounded_by(error.lower_bound, error.scope, _apart(request, chosen))
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
     except InfeasibleMapping as error:  # one by one: names the constraint, or relaxes min_usage
@@ -98,6 +101,16 @@ def _apart(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
     solver, goal = Solver(request), Goal(objective)
     result = _one(solver, einsums[0], goal) if len(einsums) == 1 else _many(solver, goal)
     return _with_front(request, result, einsums)
+
+
+def _bounded_by(lower: float, scope: str, result: SearchResult) -> SearchResult:
+    """Compare a mapping without fusion with the bound of a larger scope."""
+    value = result.certificate.value
+    optimal = value <= lower * (1 + TOLERANCE)
+    kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
+    proof = replace(result.certificate, kind=kind, lower_bound=lower, scope=scope)
+    note = "the budget ended the fused search before its first mapping: this one is unfused"
+    return replace(result, certificate=proof, notes=(note,))
 
 
 def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:

@@ -35,8 +35,8 @@ class CopySearch:
                     f"{space.einsum.name} is a copy that repeats or slides over {access.tensor}",
                     instead="from Python: search(..., method=RandomSearch(samples=…, seed=…))",
                 )
-        deadline = float("inf") if budget is None else began + budget
-        best, count, _ = best_of(copy_mappings(space), space, goal, deadline)
+        del budget  # two points of each template take no time
+        best, count, _ = best_of(copy_mappings(space), space, goal, float("inf"))
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         if best is None:
             return SpaceResult(None, 0.0, False, statistics)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
 from typing import TypedDict
@@ -91,6 +91,13 @@ class Request:
                 progress(Progress(doing, value, lower_bound))
 
         return report
+
+    def hurried(self, share: float) -> Request:
+        """Return the same request with a part of the seconds that are left."""
+        left = self.seconds_left
+        if left is None:
+            return self
+        return replace(self, deadline=time.monotonic() + share * left)
 
     @property
     def seconds_left(self) -> float | None:

@@ -55,7 +55,9 @@ class Solver:
         space, best = min(
             feasible, key=lambda pair: (pair[1].value(goal), pair[1].value(goal.second))
         )
-        return Solved(space, best, min(result.lower_bound for _, result in results), proven)
+        lower = min(result.lower_bound for _, result in results)
+        self._request.watch(einsum.name)(best.value(goal), lower)
+        return Solved(space, best, lower, proven)
 
     def spaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
         """Return the mapspace of each Compute that can do `einsum`, with a key.

@@ -1,0 +1,36 @@
+"""The line that shows how a search goes."""
+
+from __future__ import annotations
+
+import io
+import sys
+from math import inf
+
+import pytest
+
+from tilewright.dse import search_progress
+from tilewright.dse.search_progress import SearchDisplay
+from tilewright.mapper.searches.result import Progress
+
+
+def test_line_shows_both_sides_closing() -> None:
+    display = SearchDisplay("energy")
+    assert display.line(Progress("fused mappings", inf, 0.0)) == "fused mappings"
+    line = display.line(Progress("fused mappings", 2.2e-6, 2e-6))
+    assert "best 2.2" in line
+    assert "at least 2" in line
+    assert "gap 10 %" in line
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_only_a_terminal_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_progress, "PATIENCE", 0.0)
+    for stream, shown in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with SearchDisplay("energy") as display:
+            display(Progress("T1", 2e-6, 1e-6))
+        assert ("best" in stream.getvalue()) == shown

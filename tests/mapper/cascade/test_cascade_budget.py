@@ -1,0 +1,56 @@
+"""A search of a workload that is stopped gives a mapping and a bound that holds."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+
+import pytest
+from fused_cases import chain, two_memories
+
+from tilewright.mapper import evaluate, search
+from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.searches.result import Progress
+
+CHAIN = chain(8, (2, 8, 2, 8))
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_no_time_gives_a_mapping_and_a_bound(objective: str) -> None:
+    arch = two_memories(72)
+    best = search(arch, CHAIN, objective=objective)
+    hasty = search(arch, CHAIN, objective=objective, budget=0.0)
+    assert best.certificate.kind == "optimal"
+    proof = hasty.certificate
+    assert proof.kind == ("bounded" if proof.gap else "optimal")
+    assert proof.lower_bound <= best.certificate.value <= proof.value
+    assert proof.scope == best.certificate.scope
+    assert evaluate(arch, CHAIN, hasty.best.mapping) == hasty.best.score
+    assert 0 <= proof.gap < inf
+
+
+def test_memory_ends_the_search_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    arch = two_memories(72)
+    best = search(arch, CHAIN).certificate.value
+    gaps = []
+    for labels in (10, 100, 1000):
+        small = partial(Budget, labels=labels)
+        monkeypatch.setattr("tilewright.mapper.cascade.api.Budget", small)
+        proof = search(arch, CHAIN).certificate
+        assert proof.lower_bound <= best <= proof.value
+        gaps.append(proof.gap)
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[0] > 0
+
+
+def test_progress_closes_in_on_the_optimum() -> None:
+    seen: list[Progress] = []
+    result = search(two_memories(72), CHAIN, progress=seen.append)
+    assert seen
+    values = [one.value for one in seen]
+    bounds = [one.lower_bound for one in seen]
+    assert values == sorted(values, reverse=True)
+    assert bounds == sorted(bounds)
+    optimum = result.certificate.value
+    assert all(bound <= optimum * (1 + 1e-9) for bound in bounds)
+    assert all(value >= optimum * (1 - 1e-9) for value in values)
