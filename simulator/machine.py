@@ -129,7 +129,7 @@ class Machine:
             bits = stream_bits(edges.pop(port.name), port.dtype, shape, port.name)
             entries = fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
             store[entries] = port.start + port.interval * np.arange(port.count)
-            store[entries + 1] = bits
+            store[entries + 1] = bits | at.IS_CONTROL if port.control else bits
             fifo[fifos, at.F_COUNT] = port.count
         if edges:
             known = ", ".join(port.name for port in self.program.edge_inputs)

@@ -128,4 +128,8 @@ def parse_edge_output(line: Line) -> EdgeOutput:
     return EdgeOutput(**_port(line))
 
 
-EDGE: Final[dict[str, Callable[[Line], Any]]] = {"interval": Line.integer, "start": Line.integer}
+EDGE: Final[dict[str, Callable[[Line], Any]]] = {
+    "interval": Line.integer,
+    "start": Line.integer,
+    "control": flag,
+}

@@ -232,4 +232,5 @@ def _edge(kind: str, port: EdgeInput | EdgeOutput) -> str:
     )
     if isinstance(port, EdgeInput):
         text += f" interval {port.interval} start {port.start}"
+        text += " control" if port.control else ""
     return text

@@ -9,6 +9,7 @@ from tilewright.simulator.priorities import check_priorities
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Program
 from tilewright.simulator.register_check import check_registers
+from tilewright.simulator.register_count import check_register_count
 from tilewright.simulator.routes import Route
 from tilewright.simulator.simd import check_simd
 from tilewright.simulator.validate import operations
@@ -49,6 +50,7 @@ def check_resources(program: Program, profile: Profile) -> None:
                         instead=f"at most {profile.fabric_inputs_per_operation}",
                     )
                 _check_registers(resolved.operands, profile, describe(code, task.name, op))
+        check_register_count(code, profile)
 
 
 def _check_switch(program: Program, route: Route, profile: Profile) -> None:

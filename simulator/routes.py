@@ -131,7 +131,8 @@ class EdgeInput:
 
     A position is a column on the sides N and S, a row on W and E. Wavelet i of a stream waits
     outside from cycle `start + i * interval` on and enters when the router takes it.
-    Run-time data: an array (positions, count) of `dtype`.
+    Run-time data: an array (positions, count) of `dtype`. `control`: they are control wavelets
+    (wavelets.control_wavelet gives their values, dtype u32).
     """
 
     name: str
@@ -143,6 +144,7 @@ class EdgeInput:
     count: int
     interval: int = 1
     start: int = 0
+    control: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
 
 
 def control_colors(program: Program) -> set[str]:
-    """Return the colors on which a code may send control wavelets or advance its switch."""
-    found = set()
+    """Return the colors on which control wavelets may come, or a code may advance its switch."""
+    found = {port.color for port in program.edge_inputs if port.control}
     for code in program.codes:
         color = {queue.id: queue.color for queue in code.output_queues}
         for dsd in code.dsds:

@@ -11,6 +11,7 @@ from tilewright.simulator.errors import MachineError, ProgramError
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.program import Program
+from tilewright.simulator.register_count import register_needs
 from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
 
 WSE3 = load_profile("wse3-sdk-sim")
@@ -302,3 +303,42 @@ def test_fifo_in_registers_of_its_own() -> None:
     assert str(caught.value).endswith(
         "@mov16 (again): a register that is not of FIFO type holds a FIFO that is full or empty"
     )
+
+
+def crowded(named: int, fifos: int, streams: int) -> ProgramBuilder:
+    """One element with named registers, FIFOs, and microthreads that send."""
+    b = ProgramBuilder("crowded", 1, 1)
+    code = b.code("main")
+    code.buffer("v", "f32", 4)
+    code.mem1d("all", "v", 4)
+    for i in range(named):
+        code.load(Register("dest", i), "all")
+    for i in range(fifos):
+        code.buffer(f"store{i}", "f32", 4)
+        code.fifo(f"fifo{i}", f"store{i}")
+    main = code.task("main", entry=True)
+    for i in range(streams):
+        color = b.color(f"c{i}")
+        code.output_queue(i, color)
+        code.fabout(f"out{i}", i, 4)
+        b.route(color, Area(0, 0), rx="R", tx="E")
+        b.edge_output(EdgeOutput(f"y{i}", "E", 0, 1, color, "f32", 4))
+        main.start("fmovs", f"out{i}", "all")
+    main.op("fmovs", "all", 1.0)
+    b.place("main", Area(0, 0))
+    return b
+
+
+def test_registers_that_a_compiler_would_allocate_are_counted() -> None:
+    """16 of file dest: named ones, FIFOs, one per microthread, one for the main thread."""
+    Machine(crowded(9, 2, 4).build(), WSE3)
+    with pytest.raises(ProgramError) as caught:
+        Machine(crowded(9, 2, 5).build(), WSE3)
+    assert str(caught.value).splitlines()[0] == (
+        "code main: needs 17 registers of file dest (9 named, 2 of FIFOs, 6 of operations), an "
+        "element of wse3-sdk-sim has 16"
+    )
+    needs = {need.kind: need.total for need in register_needs(crowded(9, 2, 4).build().codes[0])}
+    assert needs == {"dest": 16, "src0": 0, "src1": 6, "extended": 2, "stride": 0}
+    with pytest.raises(ProgramError, match=r"9 FIFOs need as many dest, src1 and extended"):
+        Machine(crowded(0, 9, 1).build(), WSE3)

@@ -11,7 +11,7 @@ from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.errors import DeadlockError
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.routes import Area, CounterFilter, EdgeOutput, Position, Switch
+from tilewright.simulator.routes import Area, CounterFilter, EdgeInput, EdgeOutput, Position, Switch
 from tilewright.simulator.wavelets import control_wavelet
 
 WSE3 = load_profile("wse3-sdk-sim")
@@ -291,3 +291,27 @@ def test_filter_control_lets_one_control_wavelet_pass() -> None:
     chosen = CounterFilter(5, 3, count_data=False, count_control=True, filter_control=True)
     b.route("x", Area(0, 1), rx="W", tx="R", filter=chosen)
     assert Machine(b.build(), WSE3).run().memory["got"][0, 1, 0] == 2
+
+
+def test_control_wavelets_from_the_edge_move_switches() -> None:
+    """The edge sends a command, then data: they leave by the next position."""
+    b = ProgramBuilder("edge", 1, 1)
+    b.color("x")
+    b.code("idle").task("main")
+    b.place("idle", Area(0, 0))
+    b.route("x", Area(0, 0), rx="W", tx="E", switch=Switch((Position(tx=("S",)),)))
+    b.edge_output(EdgeOutput("east", "E", 0, 1, "x", "u32", 1))
+    b.edge_output(EdgeOutput("south", "S", 0, 1, "x", "u32", 3))
+    b.edge_input(EdgeInput("commands", "W", 0, 1, "x", "u32", 1, control=True))
+    program = b.build()
+    command = np.array([[control_wavelet("switch_adv")]], dtype=np.uint32)
+    with pytest.raises(DeadlockError, match="south, position 0, has 0 of 3 words"):
+        Machine(program, WSE3).run(edges={"commands": command})
+    b._routes[:] = []
+    b.route("x", Area(0, 0), rx="NW", tx="E", switch=Switch((Position(tx=("S",)),)))
+    b.edge_input(EdgeInput("data", "N", 0, 1, "x", "u32", 3, start=5))
+    result = Machine(b.build(), WSE3).run(
+        edges={"commands": command, "data": np.array([[7, 8, 9]], dtype=np.uint32)}
+    )
+    assert result.edges["east"].values.tolist() == command.tolist()
+    assert result.edges["south"].values.tolist() == [[7, 8, 9]]

@@ -1,0 +1,130 @@
+"""How many data-structure registers a code needs, those included that a compiler would allocate.
+
+Named registers and FIFOs keep theirs for the whole program. The operations of a microthread share
+registers, and so do those of the main thread: they load what they need before every operation.
+A lone source is in file src1, of two sources the first is in src0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.simulator.dsd import Circbuf, Fabin, Fabout, Fifo, Mem4d
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.operands import Resolved, ResolvedOperation, resolve, resolve_map
+from tilewright.simulator.profile import Profile
+from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
+from tilewright.simulator.register_check import used_registers
+from tilewright.simulator.validate import instructions
+from tilewright.simulator.validate_special import registers_needed
+
+FILES: Final = ("dest", "src0", "src1")
+KINDS: Final = (*FILES, "extended", "stride")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterNeed:
+    """Registers of one kind: named by the program, of FIFOs, and of operations per thread."""
+
+    kind: str
+    named: int
+    fifos: int
+    operations: int
+
+    @property
+    def total(self) -> int:
+        return self.named + self.fifos + self.operations
+
+
+def register_needs(code: ElementCode) -> tuple[RegisterNeed, ...]:
+    """Return what a code needs of each kind: dest, src0, src1, extended, stride."""
+    named = _named(code)
+    fifos = sum(isinstance(d, Fifo) and d.dest is None for d in code.dsds)
+    most: dict[tuple[int, str], int] = {}
+    for resolved in _operations(code):
+        for kind, count in _operation(resolved).items():
+            key = (_thread(resolved), kind)
+            most[key] = max(most.get(key, 0), count)
+    return tuple(
+        RegisterNeed(
+            kind,
+            len(named[kind]),
+            fifos if kind in ("dest", "src1", "extended") else 0,
+            sum(count for (_, found), count in most.items() if found == kind),
+        )
+        for kind in KINDS
+    )
+
+
+def check_register_count(code: ElementCode, profile: Profile) -> None:
+    """Refuse a code that needs more registers than an element has. Raises ProgramError."""
+    for need in register_needs(code):
+        limit = {"extended": profile.xdsr_registers, "stride": profile.stride_registers}.get(
+            need.kind, profile.dsr_registers
+        )
+        if need.total > limit:
+            what = (
+                f"registers of file {need.kind}" if need.kind in FILES else f"{need.kind} registers"
+            )
+            raise ProgramError(
+                f"code {code.name}: needs {need.total} {what} ({need.named} named, {need.fifos} of "
+                f"FIFOs, {need.operations} of operations), "
+                f"an element of {profile.name} has {limit}",
+                value=need.total,
+                instead="fewer named registers, FIFOs or microthreads",
+            )
+
+
+def _named(code: ElementCode) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {kind: set() for kind in KINDS}
+    for register in used_registers(code):
+        found[register.file].add(register.id)
+    loads = [i for task in code.tasks for i in instructions(task.body)]
+    for load in (*code.loads, *loads):
+        if isinstance(load, LoadRegister):
+            found["extended"] |= set() if load.xdsr is None else {load.xdsr}
+            found["stride"] |= set(load.strides)
+    found["extended"] |= {d.xdsr for d in code.dsds if isinstance(d, Fifo) and d.xdsr is not None}
+    return found
+
+
+def _operations(code: ElementCode) -> Iterator[ResolvedOperation]:
+    for task in code.tasks:
+        for instruction in instructions(task.body):
+            if isinstance(instruction, DsdOperation):
+                yield resolve(code, task.name, instruction)
+            elif isinstance(instruction, Map):
+                yield resolve_map(code, task.name, instruction)
+
+
+def _thread(resolved: ResolvedOperation) -> int:
+    """Return the microthread of an operation, -1 for the main thread."""
+    source = resolved.source
+    if not source.asynchronous:
+        return -1
+    queues = [o.dsd.queue for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout)]
+    return source.microthread if source.microthread is not None else (*queues, -1)[0]
+
+
+def _operation(resolved: ResolvedOperation) -> dict[str, int]:
+    """Return the registers that an operation's descriptors are loaded into, by kind."""
+    sources = [source for source in resolved.sources if source.letter == "D"]
+    placed = [("dest", resolved.dest)]
+    placed += zip(FILES[-len(sources) :] if sources else (), sources, strict=True)
+    found: dict[str, int] = {}
+    for file, operand in placed:
+        if operand.dsd is None or isinstance(operand.dsd, Fifo):
+            continue
+        for kind, count in _descriptor(file, operand):
+            found[kind] = found.get(kind, 0) + count
+    return found
+
+
+def _descriptor(file: str, operand: Resolved) -> Iterator[tuple[str, int]]:
+    yield file, 1
+    if isinstance(operand.dsd, Mem4d | Circbuf):
+        yield "extended", 1
+    if isinstance(operand.dsd, Mem4d):
+        yield "stride", registers_needed(operand.dsd)
