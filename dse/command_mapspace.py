@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.dse.command_model import (
     ARCH_OPTION,
     WORKLOAD_OPTION,
@@ -57,3 +60,19 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
         emit({"conventions": conventions, "einsums": [report.to_dict() for report in reports]})
     else:
         click.echo("\n\n".join(str(report) for report in reports))
+
+
+def answer_why_not(subjects: tuple[Any, Any], asked: str, options: Any, as_json: bool) -> None:
+    """Print why the best mapping does not keep a tensor in a memory; `asked`: TENSOR@MEMORY."""
+    from tilewright.mapper.explain.kept import why_not_kept
+
+    tensor, at, memory = asked.partition("@")
+    if not at or not tensor or not memory:
+        raise TilewrightError(
+            "--why-not takes TENSOR@MEMORY", value=asked, instead="--why-not weight@Buffer"
+        )
+    answer = why_not_kept(*subjects, tensor, memory, **options)
+    if as_json:
+        emit(answer.to_dict())
+    else:
+        click.echo(str(answer))

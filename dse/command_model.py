@@ -114,10 +114,17 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
 @search_options()
 @click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
+@click.option("--why-not", default=None, metavar="TENSOR@MEMORY",
+              help="Say why the best mapping does not keep a tensor there.")  # fmt: skip
 @settings_option()
 @json_option()
 def map_command(
-    arch: Names, workload: Names, save: Path | None, as_json: bool, **given: Any
+    arch: Names,
+    workload: Names,
+    save: Path | None,
+    why_not: str | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Find the best mapping of a workload on an architecture, with a certificate.
 
@@ -137,6 +144,11 @@ def map_command(
     machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
     if save is not None:
         check_writable(save)
+    if why_not is not None:
+        from tilewright.dse.command_mapspace import answer_why_not
+
+        answer_why_not((machine, work), why_not, given, as_json)
+        return
     with SearchDisplay(given["objective"]) as display:
         answer = find_mapping(machine, work, {**given, "progress": display})
     if save is not None:

@@ -98,3 +98,12 @@ def test_unknown_method_is_bad_input(files: tuple[str, ...]) -> None:
     result = run("map", *files, "--method", "anealing")
     assert result.exit_code == 2
     assert "annealing" in result.output
+
+
+def test_why_not(files: tuple[str, ...]) -> None:
+    result = run("map", *files, "--einsum", "Y", "--why-not", "A@REG")
+    assert result.exit_code == 0, result.output
+    assert "A in REG" in result.output
+    answer = json.loads(run("map", *files, "--einsum", "Y", "--why-not", "A@REG", "--json").output)
+    assert answer["kept"] or answer["value_if_kept"] >= answer["value"] * (1 - 1e-9)
+    assert run("map", *files, "--why-not", "A").exit_code == 2

@@ -1,0 +1,179 @@
+"""Why a tensor is not kept in a memory: what keeping it there costs, or what forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec import HolderSpec, TensorsSpec
+from tilewright.arch.tree import Arch, Node
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage
+from tilewright.mapper.mapping import Node as Step
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.options import SearchOptions
+from tilewright.mapper.searches.result import SearchResult
+from tilewright.mapper.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """The best mapping as things are (`free`), and the best one that keeps the tensor (`forced`).
+
+    `kept`: the free one keeps it already. `forbidden`: rules of the file that exclude it; `forced`
+    is then what could be had without them. `conflict`: why no mapping at all can keep it.
+    """
+
+    tensor: str
+    memory: str
+    objective: str
+    free: SearchResult
+    forced: SearchResult | None
+    kept: bool
+    forbidden: tuple[Constraint, ...] = ()
+    conflict: InfeasibleMapping | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """Relative increase of the objective when the tensor is kept there; None: it cannot be."""
+        if self.forced is None:
+            return None
+        free = self.free.certificate.value
+        return self.forced.certificate.value / free - 1 if free else 0.0
+
+    def __str__(self) -> str:
+        here = f"{self.tensor} in {self.memory}"
+        if self.kept:
+            return f"the best mapping keeps {here}"
+        lines = [f"{c.text} ({c.where or c.path})" for c in self.forbidden]
+        if self.forced is None:
+            return "\n".join([*lines, f"no mapping can keep {here}: {self.conflict}"])
+        free, forced = self.free.best.score, self.forced.best.score
+        if self.forbidden:
+            lines = [f"a rule forbids {here}: {'; '.join(lines)}", "without it:"]
+        lines.append(
+            f"keeping {here} changes {self.objective} from {self.free.certificate.value:.6g} to"
+            f" {self.forced.certificate.value:.6g} ({100 * (self.cost or 0.0):+.3g} %)"
+        )
+        lines.append(
+            f"energy {free.energy:.6g} J -> {forced.energy:.6g} J,"
+            f" latency {free.latency:.6g} s -> {forced.latency:.6g} s"
+        )
+        ends = {self.free.certificate.kind, self.forced.certificate.kind}
+        if ends != {"optimal"}:
+            lines.append("not proven optimal: both are the best mappings found")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the answer as JSON data."""
+        forced = self.forced
+        return {
+            "tensor": self.tensor,
+            "memory": self.memory,
+            "objective": self.objective,
+            "kept": self.kept,
+            "value": self.free.certificate.value,
+            "value_if_kept": None if forced is None else forced.certificate.value,
+            "cost": self.cost,
+            "forbidden_by": [str(c) for c in self.forbidden],
+            "conflict": None if self.conflict is None else str(self.conflict),
+            "text": str(self),
+        }
+
+
+def why_not_kept(
+    arch: Arch, workload: Workload, tensor: str, memory: str, **options: Unpack[SearchOptions]
+) -> NotKept:
+    """Say why the best mapping does not keep `tensor` in `memory`.
+
+    It is searched twice with `options` (those of `search`), as things are and with the tensor in
+    the memory's `keep`; every Einsum that touches it keeps it there then. SpecError for a memory or
+    a tensor that does not exist; InfeasibleMapping if nothing fits in the first place.
+    """
+    node = _holder(arch, memory)
+    chosen = options.get("einsum")
+    einsums = [workload.einsum(chosen)] if chosen else list(workload.einsums)
+    users = [einsum for einsum in einsums if tensor in einsum.tensors]
+    if not users:
+        raise TilewrightError(
+            "no Einsum touches this tensor", value=tensor,
+            instead=did_you_mean(tensor, workload.tensors) or None,
+        )  # fmt: skip
+    objective = options.get("objective", "energy")
+    free = search(arch, workload, **options)
+    if _keeps(free.best.mapping, tensor, memory, users):
+        return NotKept(tensor, memory, objective, free, free, True)
+    forbidden = tuple(_forbidding(arch, workload, users, (tensor, memory)))
+    try:
+        forced = search(_forced(arch, node, tensor), workload, **options)
+    except InfeasibleMapping as error:
+        return NotKept(tensor, memory, objective, free, None, False, forbidden, error)
+    return NotKept(tensor, memory, objective, free, forced, False, forbidden)
+
+
+def _holder(arch: Arch, memory: str) -> Node:
+    node = arch.node(memory)
+    if not isinstance(node.spec, HolderSpec):
+        raise SpecError(f"{memory} holds no tensors", where=arch.where(node))
+    return node
+
+
+def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
+    """Return the architecture whose `node` must keep one tensor more, and may keep what it may."""
+    assert isinstance(node.spec, HolderSpec)
+    rules: TensorsSpec = node.spec.tensors
+    may = "All" if rules.keep is None else "Nothing"
+    if rules.may_keep is not None:
+        may = _text(rules.may_keep)
+    keep = tensor if rules.keep is None else f"{_text(rules.keep)} | {tensor}"
+    return arch.with_values(
+        {f"{node.name}.tensors.keep": keep, f"{node.name}.tensors.may_keep": f"{may} | {tensor}"}
+    )
+
+
+def _text(written: object) -> str:
+    """Write a set of the file as one expression."""
+    if isinstance(written, tuple):
+        return " | ".join(f"({part})" for part in written) or "Nothing"
+    return f"({written})"
+
+
+def _forbidding(
+    arch: Arch, workload: Workload, users: Sequence[Einsum], place: tuple[str, str]
+) -> list[Constraint]:
+    """Return the rules that keep the tensor out, each once."""
+    tensor, memory = place
+    found: dict[str, Constraint] = {}
+    for einsum in users:
+        for c in Subject(arch, workload, einsum).constraints:
+            if (c.kind, c.component, c.tensor) == ("may_keep", memory, tensor):
+                found.setdefault(c.text, c)
+            if (c.kind, c.component) == ("enabled", memory):
+                found.setdefault(c.text, c)
+    return list(found.values())
+
+
+def _keeps(mapping: Mapping, tensor: str, memory: str, users: Sequence[Einsum]) -> bool:
+    """Tell whether every Einsum that touches the tensor passes a holder of it in the memory."""
+    names = {einsum.name for einsum in users}
+    return _holding(mapping.nodes, tensor, memory) >= names
+
+
+def _holding(nodes: Sequence[Step], tensor: str, memory: str, held: bool = False) -> set[str]:
+    """Return the Einsums below a holder of the tensor in the memory."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, Storage) and node.component == memory and tensor in node.tensors:
+            held = True
+        elif isinstance(node, Sequential):
+            for branch in node.branches:
+                found |= _holding(branch, tensor, memory, held)
+        elif held and isinstance(node, Compute):
+            found.add(node.einsum)
+    return found
