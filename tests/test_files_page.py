@@ -72,3 +72,10 @@ def test_no_field_is_left_out(model: type[SpecModel]) -> None:
 @pytest.mark.parametrize("tag", [*arch_file.LEAVES, *arch_file.BRANCHES, *mapping_file._TAGS])
 def test_no_node_is_left_out(tag: str) -> None:
     assert f"`!{tag}`" in PAGE
+
+
+def test_the_python_of_the_page_runs() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "files.md", "exec"), {})
