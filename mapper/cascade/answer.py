@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.cascade.boundary import Boundaries, is_simple
+from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.labels import Label
 from tilewright.mapper.cascade.lone import LoneTable
@@ -46,7 +46,7 @@ def on_chip_in(graph: Graph, best: Label) -> tuple[str, ...]:
     return tuple(names)
 
 
-def scope_of(boundaries: Boundaries, room: Room, conventions: str) -> str:
+def scope_of(boundaries: Boundaries, room: Room) -> str:
     """Say over which mappings the answer is optimal."""
     workload = boundaries.workload
     chip = [t for t in workload.tensors if t in boundaries.chip]
@@ -65,12 +65,4 @@ def scope_of(boundaries: Boundaries, room: Room, conventions: str) -> str:
     copies = [e.name for e in workload.einsums if e.is_copy]
     if copies:
         text += f"; copies ({', '.join(copies)}) are mapped alone"
-    sliding = [e.name for e in workload.einsums if not is_simple(e)]
-    if sliding and conventions != "accelforge":
-        text += f"; in {', '.join(sliding)} no two tensors slide over the same loop"
-    if room.deeper and conventions != "accelforge":
-        text += (
-            "; a memory reserves the tile that its holder fills, also where the model would let it"
-            " keep less because only holders of deeper memories stand between it and its loop"
-        )
     return text

@@ -54,7 +54,7 @@ def solve_fused(request: Request) -> SearchResult:
     began = time.monotonic()
     plan = _plan(request)
     room, boundaries = plan.room, plan.cascade.boundaries
-    scope = scope_of(boundaries, room, request.options.conventions)
+    scope = scope_of(boundaries, room)
     search = Deepening(plan.cascade, Budget(request.deadline), request.watch("fused mappings"))
     with no_collection():
         found = search.solve()
@@ -129,7 +129,7 @@ def _plan(request: Request) -> _Plan:
         lone.table(einsum, objective)
         if einsum.is_copy
         else tuple(
-            run_of(boundaries, conventions, flat, (einsum, number))
+            run_of(boundaries, conventions, flat, (einsum, number), room.crowded)
             for number, flat in enumerate(flats)
         )
         for einsum, flats in runs

@@ -7,7 +7,7 @@ backed in the second memory, and the other tensors there may be held above or be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from tilewright.arch.components import Memory
@@ -65,13 +65,11 @@ def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
             rest = [h for h in template.holders if not h.backing]
             count = sum(1 for h in rest if inner and h.component == inner.name)
             for order in _mixed(on_chip, rest[:count]):
-                split = max((i for i, h in enumerate(order) if h.backing), default=-1)
+                split = len(top) + max((i for i, h in enumerate(order) if h.backing), default=-1)
+                if any(run.first <= split for run in template.runs):
+                    continue  # held above a tensor on chip, but no loop between: the same as below
                 holders = (*top, *order, *rest[count:])
-                yield Layout(
-                    Template(template.placement, holders, template.tolls),
-                    len(top),
-                    len(top) + split,
-                )
+                yield Layout(replace(template, holders=holders), len(top), split)
 
 
 def _backed_right(space: Mapspace, template: Template, chip: frozenset[str]) -> bool:

@@ -63,12 +63,16 @@ class Run:
 
 
 def run_of(
-    boundaries: Boundaries, conventions: str, flat: FlatArch, place: tuple[Einsum, int]
+    boundaries: Boundaries,
+    conventions: str,
+    flat: FlatArch,
+    place: tuple[Einsum, int],
+    crowded: frozenset[str] = frozenset(),
 ) -> Run:
-    """Prepare a run of `place` = (Einsum, number of the compute)."""
+    """Prepare a run of `place` = (Einsum, number of the compute); `crowded`: see Mapspace."""
     einsum, number = place
     backed = frozenset(einsum.tensors) & boundaries.backed
-    space = Mapspace(einsum, flat, conventions, backed)
+    space = Mapspace(einsum, flat, conventions, backed, crowded=crowded)
     refuse_unsupported(space.frame)
     roles = _roles(boundaries, einsum)
     return Run(space, number, boundaries.of(einsum), (signature(space), einsum.n_instances, roles))

@@ -16,13 +16,16 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 @dataclass(frozen=True, slots=True)
 class Room:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
-    there is none); `capacity`: its bits, inf when all tensors fit into it together; `deeper`: there
-    are memories below it."""
+    there is none); `capacity`: its bits, inf when all tensors fit into it together."""
 
     outer: str
     inner: str | None
     capacity: float
-    deeper: bool
+
+    @property
+    def crowded(self) -> frozenset[str]:
+        """The second memory, if what other Einsums leave there may be too much."""
+        return frozenset((self.inner,)) if self.inner and self.capacity < inf else frozenset()
 
 
 def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
@@ -39,12 +42,11 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
             instead="search without fusion",
         )
     if any(pair[1] is None for pair in found):
-        return Room(outer.name, None, inf, False)
+        return Room(outer.name, None, inf)
     inner = _one([pair[1] for pair in found if pair[1]], "second memory")
     needed = sum(_whole_bits(einsum, inner) for einsum, _ in runs)
-    counts = [sum(isinstance(c, Memory) for c in flat.components) for _, flat in runs]
     capacity = inf if needed <= inner.size else inner.size
-    return Room(outer.name, inner.name, capacity, max(counts) > 2)
+    return Room(outer.name, inner.name, capacity)
 
 
 def _one(memories: Sequence[Memory], what: str) -> Memory:

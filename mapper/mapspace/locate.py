@@ -25,8 +25,13 @@ Candidate = tuple[Template, tuple[Slot, ...]]
 _Step = Temporal | Spatial | tuple[str, str]  # a loop, or (tensor, component) of a storage node
 
 
-def locate(frame: Frame, candidates: Sequence[Candidate], mapping: Mapping) -> Place | str:
-    """Return the place of `mapping` among `candidates`, or the reason why it has none."""
+def locate(
+    frame: Frame, candidates: Sequence[Candidate], mapping: Mapping
+) -> tuple[Place, ...] | str:
+    """Return the places of `mapping` among `candidates`, or the reason why it has none.
+
+    It has several where runs of holders keep smaller tiles for the same loops.
+    """
     leaf = mapping.nodes[-1]
     if isinstance(leaf, Sequential):
         return "it maps several Einsums; a mapspace is of one"
@@ -37,16 +42,20 @@ def locate(frame: Frame, candidates: Sequence[Candidate], mapping: Mapping) -> P
     if any(isinstance(s, Temporal) and s.initial_tile_shape is not None for s in steps):
         return "its first tiles have a size of their own; the mapspace holds no such tiles"
     stored = [step for step in steps if isinstance(step, tuple)]
+    places: list[Place] = []
     reasons: list[str] = []
     for number, (_, slots) in enumerate(candidates):
         wanted = [(s.tensor, s.component) for s in slots if isinstance(s, (Fill, Pass))]
         if _grouped(frame, wanted) != _grouped(frame, stored):
             continue
         found = _walk(frame, slots, steps)
-        if not isinstance(found, str):
-            return Place(number, found)
-        reasons.append(found)
-    return min(reasons, default=_no_template(frame, candidates, stored))
+        if isinstance(found, str):
+            reasons.append(found)
+        else:
+            places.append(Place(number, found))
+    if places:
+        return tuple(places)
+    return min(reasons) if reasons else _no_template(frame, candidates, stored)
 
 
 def _steps(nodes: Sequence[Node]) -> list[_Step]:

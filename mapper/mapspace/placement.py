@@ -40,12 +40,26 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """Holders number `first` … `last` with no loop between them; their tiles shrink below.
+
+    Group by group, loops over which all that are left stream, then one over which the group
+    slides, then the reservations of the group. A holder in no group keeps its whole tile.
+    """
+
+    first: int
+    last: int
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A placement with an order: `holders` outermost first; `tolls` are not ordered."""
 
     placement: Placement
     holders: tuple[Holder, ...]
     tolls: tuple[Holder, ...] = ()
+    runs: tuple[Run, ...] = ()
 
 
 def placements(

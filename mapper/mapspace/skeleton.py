@@ -8,10 +8,10 @@ said there about constraints holds here where a rule of the file pins a holder).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
+from math import inf, prod
 
 from tilewright.arch.components import Component, Memory, TensorHolder
 from tilewright.mapper.einsum import Einsum, TensorAccess
@@ -20,10 +20,11 @@ from tilewright.mapper.mapspace.fanout import (
     Fan,
     Unlimited,
     apply_min_usage,
+    bounds_in_effect,
     free_variables,
     lane_choices,
 )
-from tilewright.mapper.mapspace.placement import Holder, Template
+from tilewright.mapper.mapspace.placement import Holder, Run, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Rules:
 
     tile_shape: bool = True  # honour tensors.tile_shape
     refetch_spatial: bool = True  # no_refetch_from_above covers spatial loops too
-    tensor_bounds: bool = True  # a loop bound on a set of tensors means their rank variables
+    all_bounds: bool = True  # see fanout.bounds_in_effect
+    runs: bool = True  # neighbouring holders do not stop each other's tiles from shrinking
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +129,98 @@ def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
     bans = _bans(frame, template)
     fans = frame.fans(template)
     tolls = sorted(template.tolls, key=lambda t: (frame.level(t.component), t.tensor))
+    runs = {i: run for run in template.runs for i in range(run.first, run.last + 1)}
     slots: list[Slot] = []
     last = len(frame.components) - 1
     placed = -1
     for index, holder in enumerate((*template.holders, None)):
         level = last if holder is None else frame.level(holder.component)
-        ready = _reachable(frame, template, index, tolls)
+        run = runs.get(index)
+        inside = run is not None and index > run.first
+        ready = [
+            toll
+            for toll in _reachable(frame, template, index, tolls)
+            if run is None or not _is_open(template, run, index, toll.tensor)
+        ]
         tolls = [toll for toll in tolls if toll not in ready]
         for depth in range(max(placed, level) + 1):
             name = frame.components[depth].name
-            slots += [fan for fan in fans if fan.component == name and depth > placed]
+            here = [fan for fan in fans if fan.component == name and depth > placed]
+            slots += [_without_lanes(fan) for fan in here] if inside else here
             slots += [Pass(t.tensor, name) for t in ready if t.component == name]
         placed = max(placed, level)
         if holder is not None:
             slots.append(Fill(holder.tensor, holder.component, holder.backing))
-            slots += _gap(frame, template, index, bans)
+            if run is None:
+                slots += _gap(frame, template, index, bans)
+            elif all(index not in group for group in run.groups):
+                slots.append(reserve_of(frame, holder))
+            if run is not None and index == run.last:
+                slots += _run(frame, template, run, bans)
     return tuple(slots)
+
+
+def _is_open(template: Template, run: Run, index: int, tensor: str) -> bool:
+    """Tell whether a holder of `tensor` above `index` still shrinks below the run."""
+    held = [i for i in range(run.first, run.last + 1) if template.holders[i].tensor == tensor]
+    return bool(held) and held[-1] < index
+
+
+def _without_lanes(fan: Fan) -> Fan:
+    """Holders on both sides of lanes do not stand together."""
+    return replace(fan, choices=tuple(c for c in fan.choices if prod(c) == 1))
+
+
+def _run(
+    frame: Frame, template: Template, run: Run, bans: Sequence[frozenset[str]]
+) -> Iterator[Slot]:
+    """Lay out the loops below a run of holders, with its reservations."""
+    allowed = [v for v in frame.einsum.bounds if v not in bans[run.last]]
+    pinned = any(_pinned(frame, template, i) for i in range(run.first, run.last + 1))
+    before: tuple[str, ...] = tuple(frame.einsum.bounds)  # nothing streams for the first time
+    for number, group in enumerate(run.groups):
+        later = [i for rest in run.groups[number + 1 :] for i in rest]
+        streams = streaming_variables(frame, template, (*group, *later))
+        slides = sliding_variables(frame, template, group, later)
+        passing = [v for v in streams if v in allowed and (pinned or v not in before)]
+        yield from _loops(passing)
+        yield from _loops([v for v in slides if v in allowed], single=True)
+        yield from (reserve_of(frame, template.holders[i]) for i in group)
+        before = streaming_variables(frame, template, group)
+    yield from _loops(
+        [
+            v
+            for v in allowed
+            if (pinned or v not in before) and _useful_above(frame, template, run.last + 1, v)
+        ]
+    )
+
+
+def _loops(variables: Sequence[str], single: bool = False) -> Iterator[Loops]:
+    if variables:
+        yield Loops(tuple(variables), single)
+
+
+def streaming_variables(
+    frame: Frame, template: Template, holders: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the variables over which all of these holders stream."""
+    accesses = [frame.einsum.access(template.holders[i].tensor) for i in holders]
+    return tuple(
+        v for v in frame.einsum.bounds if all(a.relevance(v) == "relevant" for a in accesses)
+    )
+
+
+def sliding_variables(
+    frame: Frame, template: Template, group: Sequence[int], later: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the variables over which all of `group` slide while those of `later` stream."""
+    einsum, holders = frame.einsum, template.holders
+    return tuple(
+        v
+        for v in streaming_variables(frame, template, later)
+        if all(einsum.access(holders[i].tensor).relevance(v) == "partial" for i in group)
+    )
 
 
 def _reachable(
@@ -240,7 +318,7 @@ def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
         for dim in component.spatial:
             taken = banned.get(component.name, frozenset())
             variables = free_variables(dim, frame.einsum, taken)
-            bounds = [b for b in dim.loop_bounds if frame.rules.tensor_bounds or not b.of_tensors]
+            bounds = bounds_in_effect(dim, frame.einsum, not frame.rules.all_bounds)
             choices = lane_choices(dim, frame.einsum, variables, bounds, frame.uneven)
             dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
     needs = Unlimited()

@@ -18,6 +18,7 @@ from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
 from tilewright.mapper.mapspace.placement import Template, templates
 from tilewright.mapper.mapspace.points import Points, overflow
+from tilewright.mapper.mapspace.runs import with_runs
 from tilewright.mapper.mapspace.skeleton import Frame, Rules, skeleton
 from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
@@ -40,36 +41,46 @@ class MapspaceSize:
 class Mapspace:
     """Mappings of `einsum` on `flat`: placements, holder orders, canonical loops, lanes.
 
-    `backed` names tensors that the outermost memory must keep; `conventions` decides two rules
-    only: under "accelforge" tensors.tile_shape is ignored and no_refetch_from_above leaves spatial
-    loops alone, as in that tool (accelforge.md §2.7). `uneven` names rank variables that may have
+    `backed` names tensors that the outermost memory must keep, `crowded` memories that may be too
+    small although the tensors of this Einsum fit (others leave some there). `conventions` decides
+    a few rules only: under "accelforge" tensors.tile_shape and loop bounds on sets of tensors are
+    ignored, no_refetch_from_above leaves spatial loops alone (accelforge.md §2.7), and a tile
+    stays at the next holder of whatever tensor (§2.3). `uneven` names rank variables that may have
     one loop, temporal or spatial, whose tiles do not divide the tile above it; its last tile is
     smaller (lattice-dp.md §9.5). UnsupportedFeature for uneven variables under "accelforge".
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the subject, then what restricts it
         self,
         einsum: Einsum,
         flat: FlatArch,
         conventions: str = "default",
         backed: frozenset[str] = frozenset(),
         uneven: frozenset[str] = frozenset(),
+        *,
+        crowded: frozenset[str] = frozenset(),
     ) -> None:
         own = conventions != "accelforge"
         check_uneven(einsum, uneven, own)
         self.einsum = einsum
         self.flat = flat
         self.backed = backed
+        self.crowded = crowded
         self.conventions = conventions
         self.uneven = uneven
         self._related: dict[int, tuple[int, ...]] = {}
-        self.frame = Frame(einsum, flat.components, Rules(own, own, own), uneven)
+        self.frame = Frame(einsum, flat.components, Rules(own, own, own, own), uneven)
 
     @cached_property
     def templates(self) -> tuple[Template, ...]:
         """All templates, in a fixed order."""
         holders = [c for c in self.flat.components if isinstance(c, TensorHolder)]
-        return tuple(templates(holders, self.einsum, self.backed))
+        plain = templates(holders, self.einsum, self.backed)
+        if not self.frame.rules.runs or self.einsum.is_copy:
+            return tuple(plain)
+        return tuple(
+            one for template in plain for one in with_runs(self.frame, template, self.crowded)
+        )
 
     @cached_property
     def _points(self) -> tuple[Points, ...]:
@@ -134,13 +145,12 @@ class Mapspace:
         one holder more or less, or two holders the other way round; its holders keep the tiles they
         have as far as they can. InfeasibleMapping if `mapping` is not in the mapspace.
         """
-        place = self._locate(mapping)
-        if isinstance(place, str):
+        places = self._locate(mapping)
+        if isinstance(places, str):
             raise InfeasibleMapping(
-                f"not a mapping of this mapspace: {place}", instead="a mapping that it contains"
+                f"not a mapping of this mapspace: {places}", instead="a mapping that it contains"
             )
-        for near in self.near(place):
-            yield self.mapping_at(near)
+        yield from map(self.mapping_at, self.near(self._fitting(places)))
 
     def near(self, place: Place) -> Iterator[Place]:
         """Yield the places one step away whose tiles fit, in a fixed order."""
@@ -206,8 +216,12 @@ class Mapspace:
 
     def contains(self, mapping: Mapping) -> str | None:
         """Return None if the mapspace holds `mapping`, else the reason why it does not."""
-        place = self._locate(mapping)
-        return place if isinstance(place, str) else self._overfull(place)
+        places = self._locate(mapping)
+        return places if isinstance(places, str) else self._overfull(self._fitting(places))
+
+    def _fitting(self, places: tuple[Place, ...]) -> Place:
+        """Return the first place at which the tiles fit, the first one if they never do."""
+        return next((place for place in places if self._fits(place)), places[0])
 
     def _overfull(self, place: Place) -> str | None:
         found = overflow(self.frame, self._points[place.template].slots, place.tiles)
@@ -218,7 +232,7 @@ class Mapspace:
         each = ", ".join(f"{tensor} {bits:g}" for tensor, bits in parts.items())
         return f"{memory} needs {sum(parts.values()):g} bits ({each}), its size is {size:g}"
 
-    def _locate(self, mapping: Mapping) -> Place | str:
+    def _locate(self, mapping: Mapping) -> tuple[Place, ...] | str:
         return locate(
             self.frame, [(points.template, points.slots) for points in self._points], mapping
         )

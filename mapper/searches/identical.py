@@ -110,7 +110,7 @@ def _template(template: Template, tensors: Numbers, variables: Numbers) -> Hasha
         (tensors[h.tensor], h.component, h.backing) for h in (*template.holders, *template.tolls)
     )
     rules = tuple(_rules(rules, tensors, variables) for rules in template.placement.rules)
-    return holders, rules
+    return holders, rules, template.runs
 
 
 def _rules(rules: PlacementRules, tensors: Numbers, variables: Numbers) -> Hashable:

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.arch.components import SpatialDim
-from tilewright.mapper.mapspace.fanout import free_variables, lane_choices, usage
+from tilewright.mapper.mapspace.fanout import (
+    bounds_in_effect,
+    free_variables,
+    lane_choices,
+    usage,
+)
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.result import SpaceResult, SpaceSearch
@@ -53,7 +58,8 @@ def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
     dim = _dim(space, place)
     variables = free_variables(dim, space.einsum, frozenset())
     lanes = set()
-    for choice in lane_choices(dim, space.einsum, variables, dim.loop_bounds, space.uneven):
+    bounds = bounds_in_effect(dim, space.einsum, space.conventions == "accelforge")
+    for choice in lane_choices(dim, space.einsum, variables, bounds, space.uneven):
         used = 1
         for factor in choice:
             used *= factor

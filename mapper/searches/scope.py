@@ -12,7 +12,7 @@ _NOT_FUSED = "; fused mappings are not in it"
 
 def scope_alone(space: Mapspace) -> str:
     """Describe the mappings of one Einsum that were searched."""
-    scope = f"mappings of {space.einsum.name} {_tiles([space])}{_left_out(space)}"
+    scope = f"mappings of {space.einsum.name} {_tiles([space])}{_lanes(space)}"
     if space.backed:
         names = ", ".join(sorted(space.backed))
         scope += f" that keep {names} in {_outermost(space)}, unfused with other Einsums"
@@ -21,9 +21,9 @@ def scope_alone(space: Mapspace) -> str:
 
 def scope_unfused(spaces: Sequence[Mapspace]) -> str:
     """Describe the unfused mappings of a workload that were searched; one space per Einsum."""
-    slides = "".join(dict.fromkeys(_left_out(space) for space in spaces))
+    lanes = "".join(dict.fromkeys(_lanes(space) for space in spaces))
     return (
-        f"unfused mappings {_tiles(spaces)}{slides}: every tensor that Einsums share is kept whole"
+        f"unfused mappings {_tiles(spaces)}{lanes}: every tensor that Einsums share is kept whole"
         f" in the outermost memory, {_outermost(spaces[0])}{_NOT_FUSED}"
     )
 
@@ -42,25 +42,19 @@ def _tiles(spaces: Sequence[Mapspace]) -> str:
     return f"with at most one uneven loop per variable ({listed}) and even tiles otherwise"
 
 
-def _left_out(space: Mapspace) -> str:
-    """Say what the search leaves out where the default model lets tiles shrink further.
-
-    There, neighbouring holders may slide together over a loop, and a tile may stream past a holder
-    of a deeper memory that stands between it and its loop.
-    """
+def _lanes(space: Mapspace) -> str:
+    """Say where spatial loops stand, if it matters: written lower, they may let tiles shrink."""
     if space.conventions == "accelforge":
         return ""
-    partial = [
-        access.tensor
-        for access in space.einsum.accesses
-        if any(access.relevance(v) == "partial" for v in space.einsum.bounds)
+    kinds = [
+        "memory" if isinstance(component, Memory) else "lanes"
+        for component in space.flat.components
+        if isinstance(component, Memory) or component.own_fanout > 1
     ]
-    limits = []
-    if len(partial) >= 2:
-        limits.append(f"no two of {', '.join(partial)} slide over the same loop")
-    if sum(isinstance(component, Memory) for component in space.flat.components) >= 3:
-        limits.append("no tile streams past a holder of a deeper memory")
-    return " in which " + " and ".join(limits) if limits else ""
+    inner = kinds[kinds.index("memory") + 1 :] if "memory" in kinds else []
+    if "memory" not in inner or "lanes" not in inner[inner.index("memory") :]:
+        return ""
+    return " whose spatial loops stand right above what their fanout feeds"
 
 
 def _outermost(space: Mapspace) -> str:

