@@ -7,9 +7,8 @@ matmul, element-wise, 1D convolution with stride and dilation, 2D convolution), 
 with random bypass, Tolls in each direction, fanouts on containers, memories and computes with
 random may_reuse, partial sums with and without first-write elision, loop orders, several loops per
 variable, uneven tiles and first tiles of another size; loops of a fanout written above holders that
-lie above it. Fused mappings, tiles and what lives at a time are in test_fused_walk.py, hops in
-test_network_walk.py. Not covered: copy Einsums and distributed memories (conformance vectors and
-hand-worked tests cover those).
+lie above it. Fused mappings, tiles and what lives at a time are in test_fused_walk.py, hops
+and distributed memories in test_network_walk.py, copies in test_copy_walk.py.
 """
 
 from __future__ import annotations
