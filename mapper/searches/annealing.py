@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 from tilewright.mapper.errors import InfeasibleMapping
@@ -14,7 +14,13 @@ from tilewright.mapper.searches.bound import lower_bound, roomiest
 from tilewright.mapper.searches.exhaustive import better
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    Report,
+    SpaceResult,
+    Statistics,
+    no_report,
+)
 
 HOT, COLD = 0.5, 1e-3  # accept a loss of this relative size in one of e steps, at first and at last
 RESTARTS = 4
@@ -32,13 +38,18 @@ class AnnealingSearch:
 
     samples: int = 2000
     seed: int = 0
+    report: Report = no_report
+
+    def watched(self, report: Report) -> AnnealingSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best mapping met, with the lower bound of the exact search's relaxation."""
         began = time.monotonic()
         deadline = inf if budget is None else began + budget
         rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
-        run = _Run(space, goal, Judge(space))
+        run = _Run(space, goal, self.report)
         roomy = roomiest(space)
         for number in range(RESTARTS if roomy is not None else 0):
             if number == 0 or time.monotonic() <= deadline:
@@ -64,10 +75,11 @@ def _start(space: Mapspace, rng: random.Random) -> Place | None:
 class _Run:
     """The best mapping of all runs and the number of mappings scored."""
 
-    def __init__(self, space: Mapspace, goal: Goal, judge: Judge) -> None:
+    def __init__(self, space: Mapspace, goal: Goal, report: Report) -> None:
         self._space = space
         self._goal = goal
-        self._judge = judge
+        self._judge = Judge(space)
+        self._report = report
         self.best: EinsumMapping | None = None
         self.count = 0
 
@@ -93,6 +105,7 @@ class _Run:
             return inf
         if self.best is None or better(candidate, self.best, self._goal):
             self.best = candidate
+            self._report(candidate.value(self._goal), 0.0)
         return candidate.value(self._goal)
 
 

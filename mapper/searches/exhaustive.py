@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.errors import InfeasibleMapping
@@ -11,18 +12,31 @@ from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    Report,
+    SpaceResult,
+    Statistics,
+    no_report,
+)
 
 _TIE = 1e-12
 
 
+@dataclass(frozen=True, slots=True)
 class ExhaustiveSearch:
     """All mappings in turn; without a budget its result is the optimum."""
+
+    report: Report = no_report
+
+    def watched(self, report: Report) -> ExhaustiveSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best mapping; `proven` unless the budget ended before the space did."""
         began = time.monotonic()
-        best, count, ended = best_of(space, space, goal, _deadline(budget))
+        best, count, ended = best_of(space, space, goal, _deadline(budget), self.report)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         bound = best.value(goal) if best is not None and ended else 0.0
         if best is None and ended:
@@ -35,7 +49,11 @@ def _deadline(budget: float | None) -> float:
 
 
 def best_of(
-    mappings: Iterable[Mapping], space: Mapspace, goal: Goal, deadline: float
+    mappings: Iterable[Mapping],
+    space: Mapspace,
+    goal: Goal,
+    deadline: float,
+    report: Report = no_report,
 ) -> tuple[EinsumMapping | None, int, bool]:
     """Return the best of some mappings, how many were scored, and whether all were."""
     judge = Judge(space)
@@ -51,6 +69,7 @@ def best_of(
             continue
         if best is None or better(candidate, best, goal):
             best = candidate
+            report(best.value(goal), 0.0)
     return best, count, True
 
 

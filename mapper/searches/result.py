@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
@@ -95,6 +96,22 @@ class SpaceSearch(Protocol):
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best candidate found in at most about `budget` seconds (None: no limit)."""
+        ...
+
+
+Report = Callable[[float, float], None]  # best value so far, and a bound below it
+
+
+def no_report(value: float, lower_bound: float) -> None:
+    """Report to nobody."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A search that can report how far it is."""
+
+    def watched(self, report: Report) -> SpaceSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
         ...
 
 

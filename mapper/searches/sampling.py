@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.errors import InfeasibleMapping
@@ -14,7 +14,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.bound import lower_bound, roomiest
 from tilewright.mapper.searches.exhaustive import best_of
 from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.result import SpaceResult, Statistics
+from tilewright.mapper.searches.result import Report, SpaceResult, Statistics, no_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,17 @@ class RandomSearch:
 
     samples: int = 1000
     seed: int = 0
+    report: Report = no_report
+
+    def watched(self, report: Report) -> RandomSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best of the draws, with the lower bound that the exact search starts from."""
         began = time.monotonic()
         deadline = inf if budget is None else began + budget
-        best, count, ended = best_of(self._draws(space), space, goal, deadline)
+        best, count, ended = best_of(self._draws(space), space, goal, deadline, self.report)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         if best is None:
             empty = ended and count == 0

@@ -16,7 +16,7 @@ from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.relax import with_highest_usage
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics, Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,12 @@ class Solver:
         if known is not None:
             return _carried(known, space, goal)
         left = self._request.seconds_left
-        result = self._method.find(space, goal, left)
+        method = self._method
+        if isinstance(method, Watched):
+            method = method.watched(self._request.watch(f"searching {space.einsum.name}"))
+        result = method.find(space, goal, left)
         if result.best is None and result.proven:
-            lower = with_highest_usage(self._method, space, goal, left)
+            lower = with_highest_usage(method, space, goal, left)
             result = result if lower is None else lower
         self.statistics = self.statistics.plus(result.statistics)
         if result.best is not None:

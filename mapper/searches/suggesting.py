@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,13 @@ from tilewright.mapper.searches.bound import lower_bound, roomiest
 from tilewright.mapper.searches.exhaustive import better
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    Report,
+    SpaceResult,
+    Statistics,
+    no_report,
+)
 
 if TYPE_CHECKING:
     import optuna
@@ -28,6 +34,11 @@ class OptunaSearch:
 
     samples: int = 200
     seed: int = 0
+    report: Report = no_report
+
+    def watched(self, report: Report) -> OptunaSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best of the trials, with the bound that the exact search starts from."""
@@ -71,4 +82,5 @@ class OptunaSearch:
             study.tell(trial, candidate.value(goal))
             if best is None or better(candidate, best, goal):
                 best = candidate
+                self.report(best.value(goal), 0.0)
         return best, count

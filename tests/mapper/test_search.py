@@ -22,7 +22,7 @@ from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.options import Options, SearchOptions, request_of
 from tilewright.mapper.searches.problem import touched
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.result import EinsumMapping, Progress, SpaceResult, Statistics
 from tilewright.mapper.searches.sampling import RandomSearch
 from tilewright.mapper.searches.suggesting import OptunaSearch
 from tilewright.mapper.workload import Workload, load_workload
@@ -299,6 +299,15 @@ def test_methods_by_name(method: str) -> None:
     assert (found.certificate.kind == "optimal") or method not in ("exact", "exhaustive")
     with pytest.raises(NoFeasibleMapping, match="REG has 7 bit"):
         search(arch(REG__size=7), work, method=method)
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "random", "annealing", "optuna"])
+def test_methods_report_how_far_they_are(method: str) -> None:
+    seen: list[Progress] = []
+    result = search(arch(), chain(4, 4, m=4), method=method, progress=seen.append)
+    mine = [one.value for one in seen if one.doing == "searching T1"]
+    assert mine == sorted(mine, reverse=True)
+    assert mine[-1] == result.certificate.value
 
 
 def test_unknown_method() -> None:
