@@ -61,6 +61,7 @@ class Profile:
     stride_registers: int
     fifo_full_action: bool
     """Whether FIFOs have a full action, and the actions suspend and fault."""
+    fifo_alignment_bytes: int
     fifo_simd: bool
     """Whether FIFOs may have a SIMD mode."""
     switch_both_directions: bool

@@ -53,6 +53,7 @@ AT_LEAST: Final[dict[str, int]] = {
     "dsr_registers": 1,
     "xdsr_registers": 0,
     "stride_registers": 0,
+    "fifo_alignment_bytes": 1,
 }
 """The integer fields and their least values."""
 SWITCHES: Final = (

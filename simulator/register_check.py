@@ -89,6 +89,13 @@ def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
         raise ProgramError(
             f"{where}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
         )
+    buffer = code.buffer(fifo.buffer)
+    if buffer is not None and 2 * buffer.address % profile.fifo_alignment_bytes:
+        raise ProgramError(
+            f"{where}: the buffer of a FIFO starts at a multiple of "
+            f"{profile.fifo_alignment_bytes} bytes on {profile.name}",
+            value=2 * buffer.address,
+        )
     others = [d for d in code.dsds if isinstance(d, Fifo) and d.name != fifo.name]
     if fifo.dest is not None and any(
         other.dest == fifo.dest or other.xdsr == fifo.xdsr for other in others

@@ -261,6 +261,9 @@ def check_special_operation(code: ElementCode, resolved: ResolvedOperation, wher
         raise ProgramError(f"{where}: a descriptor with wavelet_index_offset needs an index")
     if op.asynchronous and op.result is not None:
         raise ProgramError(f"{where}: an asynchronous operation has no result")
+    registers = [o.register for o in resolved.operands if o.register is not None]
+    if any(register.fifo and register.file == "src0" for register in registers):
+        raise ProgramError(f"{where}: a register of FIFO type is of file dest or src1")
     if resolved.dest.register is not None and resolved.dest.register.file == "src1":
         raise ProgramError(f"{where}: the destination is a register of file dest or src0")
     for source in resolved.sources:
