@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from every_construct import everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import random_case
@@ -13,100 +14,15 @@ from special_programs import special_case
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Immediate, Ref, Register, variable
+from tilewright.simulator.dsd import Immediate, Ref, variable
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.parsing import parse_program
 from tilewright.simulator.printing import print_program
 from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
 from tilewright.simulator.routes import (
     Area,
-    CounterFilter,
-    EdgeInput,
-    EdgeOutput,
-    Position,
-    RangeFilter,
-    Switch,
 )
-
-
-def everything() -> Program:
-    """Return a program with every construct of the text form."""
-    b = ProgramBuilder("all constructs", 2, 2)
-    b.color("x")
-    b.color('a "quoted" color', 7)
-    code = b.code("main")
-    code.buffer("v", "f32", (2, 4))
-    code.buffer("h", "i16", 8)
-    code.buffer("store", "f32", 4)
-    code.mem1d("row", "v", 4, wavelet_index_offset=True)
-    code.mem1d("four", "v", 4, stride=-1, offset=3)
-    code.mem4d("all", "v", [(2, 4), (4, 1)])
-    code.circbuf("ring", "h", 20, 5)
-    code.circbuf("whole", "h", 8)
-    code.fifo(
-        "fifo", "store", empty_action="terminate", activate_push="later", dest=2, src=2, xdsr=1
-    )
-    code.input_queue(2, "x", "medium")
-    code.output_queue(3, 'a "quoted" color')
-    code.main_priority("high")
-    code.fabin("in", 2, 4, control_transform=True, priority="high")
-    code.fabout("out", 3, 4, advance_switch=True, zero="second")
-    code.fabout("command", 3, 1, control=True)
-    code.load(
-        Register("src1", 3),
-        "in",
-        asynchronous=True,
-        microthread=3,
-        on_control=("activate", "later"),
-    )
-    main = code.task("main", entry=True, blocked=True)
-    main.set("k", 3)
-    main.increment("k", -1)
-    with main.loop("i", 2) as i:
-        main.op("fmovs", Ref("four").at(i * 4 + variable("k") - 3), code.element("v", i + 1))
-        with main.when_below("k", 2):
-            main.op("mov32", "command", 5)
-        with main.otherwise():
-            main.activate("later")
-            main.block("later")
-    main.op("mov16", "ring", variable("k") + 1)
-    main.op("fmovs", code.element("v"), "fifo", result="ok")
-    main.op("fmovs", "row", "four", index=variable("k"))
-    main.start(
-        "fmovs",
-        "out",
-        "four",
-        activate="later",
-        microthread=5,
-        label="to the north",
-        priority="low",
-    )
-    main.start("fmovs", "fifo", "in", on_control=("terminate", None))
-    main.compute("f", "mul", code.element("v", 3), 0.1, dtype="f32")
-    main.compute("f", "add", "f", float("inf"), dtype="f32")
-    main.set_read_length("fifo", 2)
-    main.load(Register("src0", 1), Ref("all").at(variable("k")), xdsr=2, strides=(1, 2, 3))
-    main.load(Register("dest", 4), "four", save_address=True)
-    with main.map(("a", "four"), ("b", Register("src1", 5)), output=("c", "four")):
-        main.compute("c", "add", "a", "b", dtype="f32")
-    later = code.task("later")
-    later.unblock("main")
-    data = code.data_task("data", 2, [("value", "i16"), ("index", "u16")])
-    data.set("seen", 1)
-    code.control_task("stop", 5, [("value", "u16")], blocked=True)
-    b.code("idle").task("nothing")
-    b.place("idle", Area(0, 0, 2, 2))
-    b.place("main", Area(1, 1))
-    switch = Switch(
-        (Position(tx=("W",)), Position(rx=("R",))), current=1, ring=True, pop="always_pop"
-    )
-    b.route("x", Area(1, 1), rx="N", tx="RE", switch=switch, filter=RangeFilter(1, 5))
-    b.route("x", Area(0, 1), rx="N", tx="SR", filter=CounterFilter(5, 4, other_limit=7))
-    b.edge_input(EdgeInput("xs", "N", 1, 1, "x", "f32", 8, interval=2, start=5))
-    b.edge_output(EdgeOutput("y s", "E", 1, 1, "x", "f32", 8))
-    return b.build()
 
 
 def test_every_construct(golden: Callable[[str], None]) -> None:
