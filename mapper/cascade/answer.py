@@ -29,7 +29,7 @@ def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) ->
     for (label, row), step in zip(chosen_rows(best), graph.steps, strict=True):
         table = step.tables[row.table]
         if isinstance(table, LoneTable):
-            bodies.append(table.body)
+            bodies.append(table.bodies[label.point])
         else:
             bodies.append(body_of(table, row, label.point))
         shared.append(len(label.kept))

@@ -24,7 +24,7 @@ from tilewright.mapper.cascade.room import Room, room_of
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
-from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.options import Request, SearchOptions, request_of
@@ -52,7 +52,8 @@ def fused_search(
 def solve_fused(request: Request) -> SearchResult:
     """Do what `request` asks for; see fused_search."""
     began = time.monotonic()
-    plan = _plan(request)
+    objective = request.options.objective
+    plan = plan_of(request, objective, _value(request))
     room, boundaries = plan.room, plan.cascade.boundaries
     scope = scope_of(boundaries, room)
     search = Deepening(plan.cascade, Budget(request.deadline), request.watch("fused mappings"))
@@ -67,10 +68,17 @@ def solve_fused(request: Request) -> SearchResult:
     scored = ScoredMapping(mapping, score)
     statistics = replace(search.statistics, seconds=time.monotonic() - began)
     certificate = _certificate(plan.cascade, score, found, scope)
-    return SearchResult(scored, (scored,), certificate, statistics, on_chip_in(graph, best))
+    result = SearchResult(scored, (scored,), certificate, statistics, on_chip_in(graph, best))
+    if not request.options.front:
+        return result
+    from tilewright.mapper.fronts.fused import front_of_fused
+
+    front = front_of_fused(request, scored, scope)
+    statistics = statistics.plus(front.statistics)
+    return replace(result, front=front.points, front_proof=front.proof, statistics=statistics)
 
 
-def _nothing(plan: _Plan, found: Found, scope: str) -> TilewrightError:
+def _nothing(plan: Plan, found: Found, scope: str) -> TilewrightError:
     """Return why there is no mapping."""
     if found.exhausted:
         return NothingYet(_lower_bound(plan.cascade, found), scope)
@@ -105,16 +113,16 @@ def no_collection() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """What is searched, and the memories that all Einsums see."""
 
     cascade: Cascade
     room: Room
 
 
-def _plan(request: Request) -> _Plan:
+def plan_of(request: Request, objective: str, value: Value) -> Plan:
+    """Prepare a search for the least `value`; `objective`: its name."""
     workload, conventions = request.workload, request.options.conventions
-    objective = _objective(request.options.objective)
     boundaries = boundaries_of(workload)
     runs = [(e, tuple(flatten(request.arch, workload.scope(e)))) for e in workload.einsums]
     for einsum, flats in runs:
@@ -134,19 +142,26 @@ def _plan(request: Request) -> _Plan:
         )
         for einsum, flats in runs
     ]
-    value = VALUES[objective]
-    return _Plan(Cascade(boundaries, tuple(einsums), room.capacity, objective, value), room)
+    return Plan(Cascade(boundaries, tuple(einsums), room.capacity, objective, value), room)
 
 
-def _objective(name: str) -> Objective:
-    for objective in VALUES:
-        if objective == name:
-            return objective
-    names = ", ".join(VALUES)
-    raise TilewrightError("unknown objective", value=name, instead=f"one of: {names}")
+def _value(request: Request) -> Value:
+    """Return what is minimized; UnsupportedFeature for the usage of a memory."""
+    for name, value in VALUES.items():
+        if name == request.options.objective:
+            return value
+    from tilewright.mapper.fronts.api import formula_for
+
+    formula = formula_for(request, request.workload.einsums)
+    if formula.memories:
+        raise UnsupportedFeature(
+            "the usage of a memory is not minimized over fused mappings",
+            instead="search without fusion, or a formula of energy and latency",
+        )
+    return formula.of_pair
 
 
-def _confirm(goal: Objective, best: Label, score: Score) -> None:
+def _confirm(goal: str, best: Label, score: Score) -> None:
     """Check the search's numbers against the model's; without need the search has no latency."""
     pairs = [("energy", best.energy, score.energy), ("latency", best.latency, score.latency)]
     for name, mine, its in pairs[:1] if goal == "energy" else pairs:
@@ -170,6 +185,6 @@ def _lower_bound(cascade: Cascade, found: Found) -> float:
         return found.lower - energy
     if cascade.objective == "latency":
         return found.lower - latency
-    if not slack:
+    if all(solo.ideal for solo in cascade.einsums if isinstance(solo, LoneTable)):
         return found.lower
-    return min(found.lower, (found.least[0] - energy) * (found.least[1] - latency))
+    return min(found.lower, cascade.value(found.least[0] - energy, found.least[1] - latency))

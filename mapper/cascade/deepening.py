@@ -23,11 +23,11 @@ from tilewright.mapper.cascade.labels import Label, LabelPass, Value
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.maker import Run, Scope, TableMaker
 from tilewright.mapper.cascade.table import Table
-from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.result import Statistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
 TIE = 1e-12
+TINY, HUGE = 1e-300, 1e300
 Solo = LoneTable | tuple[Run, ...]  # a copy, or an Einsum on the way to each of its computes
 
 
@@ -38,7 +38,7 @@ class Cascade:
     boundaries: Boundaries
     einsums: tuple[Solo, ...]
     capacity: float
-    objective: Objective
+    objective: str
     value: Value
 
 
@@ -87,6 +87,18 @@ class Deepening:
         except OutOfBudget:
             return self._found(exhausted=True)
         return self._found(exhausted=False)
+
+    def within(self, energy: float, latency: float) -> Graph:
+        """Return the graph of all mappings with at most so much energy and latency.
+
+        OutOfBudget.
+        """
+        floors = self._floors()
+        least = _total(floors)
+        allowances = [
+            Allowance(energy - (least[0] - own[0]), latency - (least[1] - own[1])) for own in floors
+        ]
+        return self._graph(allowances, self._cascade.capacity < inf)
 
     def _found(self, exhausted: bool) -> Found:
         label, graph = self._best or (None, None)
@@ -163,14 +175,37 @@ class Deepening:
     def _allowances(self, floors: Sequence[tuple[float, float]], limit: float) -> list[Allowance]:
         """Return what each Einsum may cost when all others cost their least."""
         energy, latency = _total(floors)
-        most = {
-            "energy": (limit, inf),
-            "latency": (inf, limit),
-            "edp": (_share(limit, latency), _share(limit, energy)),
-        }[self._cascade.objective]
+        most = self._ceilings(limit, energy, latency)
         return [
             Allowance(most[0] - (energy - own[0]), most[1] - (latency - own[1])) for own in floors
         ]
+
+    def _ceilings(self, limit: float, energy: float, latency: float) -> tuple[float, float]:
+        """Return the most energy and the most latency that a value of `limit` leaves room for."""
+        objective, value = self._cascade.objective, self._cascade.value
+        if objective == "energy":
+            return limit, inf
+        if objective == "latency":
+            return inf, limit
+        if objective == "edp":
+            return _share(limit, latency), _share(limit, energy)
+        return (
+            _highest(lambda more: value(more, latency), energy, limit),
+            _highest(lambda more: value(energy, more), latency, limit),
+        )
+
+
+def _highest(value: Callable[[float], float], start: float, limit: float) -> float:
+    """Return a number beyond which `value`, which never falls, exceeds `limit`."""
+    low = high = max(start, TINY)
+    while value(high) <= limit:
+        if high > HUGE:
+            return inf
+        low, high = high, 4 * high
+    while high > low * (1 + TIE):
+        middle = (low + high) / 2
+        low, high = (middle, high) if value(middle) <= limit else (low, middle)
+    return high
 
 
 def _total(floors: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import Metrics, Objective
+from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
@@ -134,7 +134,7 @@ class TableMaker:
         self._known: dict[Hashable, tuple[tuple[Allowance, bool], Solution]] = {}
         self.statistics = Statistics()
 
-    def floor(self, run: Run, objective: Objective) -> tuple[float, float]:
+    def floor(self, run: Run, objective: str) -> tuple[float, float]:
         """Return the least energy and a bound of the latency of `run`; for the objective latency
         the other way round. Both inf: nothing fits."""
         ready = self._ready(run)

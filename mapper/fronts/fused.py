@@ -7,22 +7,116 @@ when the least that is still to be paid is added (lattice-dp.md §8.4, §8.5).
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
+from tilewright.mapper.cascade.answer import mapping_of
+from tilewright.mapper.cascade.api import VALUES, no_collection, plan_of
+from tilewright.mapper.cascade.budget import Budget, OutOfBudget
+from tilewright.mapper.cascade.deepening import Deepening
 from tilewright.mapper.cascade.fold import START, Graph, Key, Step
-from tilewright.mapper.cascade.labels import FIRST, Label, Room, Value, reduced
+from tilewright.mapper.cascade.labels import FIRST, Label, LabelPass, Room, Value, reduced
+from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.fronts.api import Front, best_of, measures_for
 from tilewright.mapper.fronts.points import NOISE, undominated
+from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.metrics import Objective
+from tilewright.mapper.searches.options import Request
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics
 
 Least = Callable[[Value], Label | None]  # the label with the least value
 
 
-class OutOfTime(Exception):  # noqa: N818 - control flow inside this file
-    """The budget is used up."""
+def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> Front:
+    """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
+
+    UnsupportedFeature for the usage of a memory.
+    """
+    measures = measures_for(request, request.workload.einsums)
+    if measures.memories:
+        raise UnsupportedFeature(
+            "a front over the usage of a memory is not searched over fused mappings",
+            instead="search without fusion, or a front over energy and latency",
+        )
+    search = _Search(request)
+    with no_collection():
+        whole = search.run()
+    found = best_of([known, *search.found], measures)
+    return Front(found, FrontProof(measures.names, inf if whole else 0.0, scope), search.statistics)
+
+
+class _Search:
+    """Finds the Pareto set of one workload; `found` so far."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._budget = Budget(request.deadline)
+        self._plan = plan_of(request, "front", VALUES["edp"])
+        self.found: list[ScoredMapping] = []
+        self.statistics = Statistics()
+
+    def run(self) -> bool:
+        """Tell whether the set is whole."""
+        ends = [self._end(name) for name in ("energy", "latency")]
+        if ends[0] is None or ends[1] is None:
+            return False
+        capacity = self._plan.cascade.capacity
+        search = Deepening(self._plan.cascade, self._budget, _unwatched)
+        most = ends[1].score.energy, ends[0].score.latency
+        try:
+            graph = search.within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
+            corners = hull(lambda value: self._least(graph, value))
+            front = FrontPass(graph, capacity, corners, self._budget)
+            labels = front.solve()
+        except OutOfBudget:
+            return False
+        self.statistics = self.statistics.plus(search.statistics)
+        self.statistics = self.statistics.plus(Statistics(labels=front.labels))
+        self.found += [self._scored(graph, label) for label in labels]
+        lone = [one for one in self._plan.cascade.einsums if isinstance(one, LoneTable)]
+        return all(one.ideal for one in lone)
+
+    def _end(self, objective: Objective) -> ScoredMapping | None:
+        """Return the mapping with the least of one metric; None when the budget is over."""
+        cascade = replace(self._plan.cascade, objective=objective, value=VALUES[objective])
+        search = Deepening(cascade, self._budget, _unwatched)
+        result = search.solve()
+        self.statistics = self.statistics.plus(search.statistics)
+        if result.label is None or result.graph is None:
+            return None
+        scored = self._scored(result.graph, result.label, timed=objective != "energy")
+        self.found.append(scored)
+        return None if result.exhausted else scored
+
+    def _least(self, graph: Graph, value: Value) -> Label | None:
+        search = LabelPass(graph, self._plan.cascade.capacity, value, self._budget)
+        folded = search.solve()
+        self.statistics = self.statistics.plus(Statistics(labels=folded.labels))
+        if folded.exhausted:
+            raise OutOfBudget
+        return folded.best
+
+    def _scored(self, graph: Graph, label: Label, timed: bool = True) -> ScoredMapping:
+        """Let the model score a label's mapping; the search's numbers must agree with it."""
+        plan, request = self._plan, self._request
+        mapping = mapping_of(graph, label, plan.cascade.boundaries, plan.room)
+        score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+        pairs = [(label.energy, score.energy), (label.latency, score.latency)]
+        for mine, its in pairs if timed else pairs[:1]:
+            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+                raise InternalError(f"the fused search computed {pairs!r} (mine, the model's)")
+        return ScoredMapping(mapping, score)
+
+
+def _unwatched(value: float, lower: float) -> None:
+    """Show nothing."""
+    del value, lower
 
 
 def hull(least: Least) -> list[Label]:
@@ -66,24 +160,25 @@ class FrontPass:
     """Finds all labels of a graph that no label of `known` covers."""
 
     def __init__(
-        self, graph: Graph, capacity: float, known: Sequence[Label], deadline: float
+        self, graph: Graph, capacity: float, known: Sequence[Label], budget: Budget
     ) -> None:
         self._graph = graph
         self._capacity = capacity
-        self._deadline = deadline
+        self._budget = budget
         self._known = pareto_labels(known)
         self._energies = [label.energy for label in self._known]
         self.labels = 0
 
     def solve(self) -> list[Label]:
-        """Return the Pareto set; OutOfTime when the deadline is over."""
+        """Return the Pareto set; OutOfBudget."""
         front: dict[Key, list[Label]] = {START: [FIRST]}
         for number, step in enumerate(self._graph.steps):
             following: dict[Key, list[Label]] = {}
             for key, labels in front.items():
                 self._extend((number, step), key, labels, following)
             front = {key: reduced(found) for key, found in following.items()}
-            self.labels += sum(map(len, front.values()))
+            self.labels += (kept := sum(map(len, front.values())))
+            self._budget.check(kept)
         finished = [label for labels in front.values() for label in labels]
         return pareto_labels([*self._known, *finished])
 
@@ -94,8 +189,7 @@ class FrontPass:
         labels: Sequence[Label],
         following: dict[Key, list[Label]],
     ) -> None:
-        if time.monotonic() > self._deadline:
-            raise OutOfTime
+        self._budget.check()
         number, step = place
         rest = self._graph.rest[number + 1]
         live = step.live_bits(key)

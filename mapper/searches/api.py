@@ -62,9 +62,6 @@ def _answer(request: Request) -> SearchResult:
         return _apart(request, chosen)
     from tilewright.mapper.cascade.api import NothingYet, solve_fused
 
-    if request.options.objective not in OBJECTIVES or request.options.front:
-        note = "searched without fusion: fronts and formulas are not searched over fused mappings"
-        return replace(_apart(request, chosen), notes=(note,))
     if request.options.uneven:
         return _fused_or_uneven(request, chosen)
     try:

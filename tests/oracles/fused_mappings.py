@@ -397,6 +397,34 @@ def best_fused(
     return float("inf"), None
 
 
+def front_fused(
+    arch: Arch, workload: Workload, conventions: str, limit: int = 200_000
+) -> list[tuple[float, float]] | None:
+    """Return the Pareto points (energy, latency) of all mappings; None if there are too many."""
+    found = fused_mappings(arch, workload, conventions, limit)
+    if found is None:
+        return None
+    totals = [
+        (sum(own.energy for own in chosen), sum(own.latency for own in chosen))
+        for chosen, _ in found
+    ]
+    front: list[tuple[float, float]] = []
+    for number in sorted(range(len(found)), key=totals.__getitem__):
+        if front and totals[number][1] >= front[-1][1] * (1 - 1e-12):
+            continue
+        mapping = whole(workload, *found[number])
+        if mapping is None:
+            continue
+        try:
+            evaluate(arch, workload, mapping, conventions)
+        except InfeasibleMapping:
+            continue
+        if front and totals[number][0] <= front[-1][0] * (1 + 1e-12):
+            front.pop()
+        front.append(totals[number])
+    return front
+
+
 def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Mapping | None:
     nodes = tree(chosen, shared)
     if nodes is None:

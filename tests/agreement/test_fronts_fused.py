@@ -1,0 +1,83 @@
+"""Fronts and formulas of fused workloads against every fused mapping of small ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from fused_cases import random_case, random_deep_case
+from fused_mappings import front_fused
+
+from tilewright.arch.tree import Arch
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.fronts.formula import formula_of
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.workload import Workload
+
+Case = Callable[[int], tuple[Arch, Workload, str]]
+FORMULAS = ("energy * latency**2", "energy + 30 * latency", "max(energy, 9 * latency)")
+
+
+def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
+    """Return a case in which the buffer is fast but dear, and DRAM cheap but slow."""
+    arch, workload, conventions = case(seed)
+    rng = random.Random(seed)
+    values: dict[str, object] = {}
+    for name, energies, rates in (("DRAM", (1, 2), (0.2, 0.5)), ("BUF", (3, 7), (1, 2))):
+        for action in ("read", "write"):
+            values[f"{name}.actions.{action}.energy"] = rng.choice(energies)
+            values[f"{name}.actions.{action}.throughput"] = rng.choice(rates)
+    return arch.with_values(values), workload, conventions
+
+
+def check(seed: int, case: Case = random_case) -> bool:
+    """Compare the fronts and the least values; False if there are too many to enumerate."""
+    arch, workload, conventions = opposed(seed, case)
+    listed = front_fused(arch, workload, conventions)
+    if listed is None:
+        return False
+    if not listed:
+        with pytest.raises(InfeasibleMapping):
+            search(arch, workload, conventions=conventions, front=("energy", "latency"))
+        return True
+    text = FORMULAS[seed % 3]
+    asked = ("energy", "latency")
+    result = search(arch, workload, conventions=conventions, front=asked, objective=text)
+    assert result.notes == ()
+    assert result.front_proof is not None
+    assert result.front_proof.whole
+    found = [(point.score.energy, point.score.latency) for point in result.front]
+    assert len(found) == len(listed), seed
+    for mine, its in zip(found, listed, strict=True):
+        assert mine == pytest.approx(its, rel=1e-9), seed
+    least = min(formula_of(text, []).of(*point) for point in listed)
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == pytest.approx(least, rel=1e-9)
+    for place, objective in enumerate(asked):
+        single = search(arch, workload, conventions=conventions, objective=objective)
+        assert single.certificate.value == pytest.approx(min(p[place] for p in listed), rel=1e-9)
+    return True
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 5])
+def test_fused_front(seed: int) -> None:
+    assert check(seed) or seed > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_fused_front_above_registers(seed: int) -> None:
+    assert check(seed, random_deep_case) or seed > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(12))
+def test_fused_front_of_many(block: int) -> None:
+    assert sum(check(2000 + seed) for seed in range(block * 10, block * 10 + 10)) >= 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(6))
+def test_fused_front_above_registers_of_many(block: int) -> None:
+    seeds = range(2000 + block * 10, 2010 + block * 10)
+    assert sum(check(seed, random_deep_case) for seed in seeds) >= 5
