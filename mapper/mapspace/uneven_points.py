@@ -72,6 +72,7 @@ class UnevenPoints(Points):
     def __init__(self, frame: Frame, template: Template, slots: Sequence[Slot]) -> None:
         super().__init__(frame, template, slots)
         self._ways: dict[tuple[int, State], int] = {}
+        self._ends: dict[tuple[int, int, Step], bool] = {}
         self._work = 0
 
     def __iter__(self) -> Iterator[Tiles]:
@@ -146,7 +147,28 @@ class UnevenPoints(Points):
             found = self._spread(slot, state)
         else:
             found = [state]
-        return [below for below in found if self._can_finish(index, _tile(below))]
+        return [
+            below
+            for below in found
+            if all(self._finishes(index + 1, v, step) for v, step in enumerate(below))
+        ]
+
+    def _finishes(self, index: int, v: int, step: Step) -> bool:
+        """Tell whether the slots from `index` on can take variable number `v` to a tile of 1."""
+        if index == len(self.slots):
+            return step[0] == 1
+        key = (index, v, step)
+        if key not in self._ends:
+            name, slot = self._names[v], self.slots[index]
+            below = [step]
+            if isinstance(slot, Loops) and name in slot.variables:
+                below = loop_tiles(step)
+            elif isinstance(slot, Fan) and name in slot.variables:
+                place = slot.variables.index(name)
+                lanes = sorted({choice[place] for choice in slot.choices})
+                below = [one for n in lanes for one in lane_tiles(step, n)]
+            self._ends[key] = any(self._finishes(index + 1, v, one) for one in below)
+        return self._ends[key]
 
     def options(self, index: int, state: State) -> list[State]:
         """Return those of the successors from which the other slots can be finished."""

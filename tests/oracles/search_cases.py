@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from tilewright.arch.components import Component
@@ -132,11 +132,11 @@ def container(rng: random.Random) -> list[str]:
     return lines
 
 
-def random_workload(rng: random.Random, text: str) -> str:
-    """Write a workload of one Einsum with small random sizes."""
+def random_workload(rng: random.Random, text: str, choices: Sequence[int] = ()) -> str:
+    """Write a workload of one Einsum with small random sizes, out of `choices` if given."""
     names = sorted({c for c in text.split("=", 1)[0] + text.split("=", 1)[1] if c.islower()})
     small = (2, 3, 4) if len(names) > 2 else (2, 3, 4, 6)
-    sizes = {name: rng.choice(small) for name in names}
+    sizes = {name: rng.choice(choices or small) for name in names}
     ranks = {name.upper(): size for name, size in sizes.items()}
     lines = ["workload:", f"  bits_per_value: {{All: {rng.choice((4, 8))}}}"]
     if "W: 2 * m" in text:
@@ -317,7 +317,7 @@ def lanes_used(space: Mapspace, mapping: Mapping) -> Lanes:
     used: Lanes = {}
     for node in mapping.nodes:
         if isinstance(node, (Temporal, Spatial)):
-            turns = shape[node.rank_variable] // node.tile_shape
+            turns = -(-shape[node.rank_variable] // node.tile_shape)
             shape[node.rank_variable] = node.tile_shape
             if isinstance(node, Spatial):
                 used.setdefault((node.component, node.name), {})[node.rank_variable] = turns
@@ -379,11 +379,13 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | No
                     legal.append((judge.candidate(mapping), lanes))
                 except InfeasibleMapping:
                     continue
-        found += _well_used(space, legal)
+        found += keep_well_used(space, legal)
     return found
 
 
-def _well_used(space: Mapspace, legal: list[tuple[EinsumMapping, Lanes]]) -> list[EinsumMapping]:
+def keep_well_used(
+    space: Mapspace, legal: list[tuple[EinsumMapping, Lanes]]
+) -> list[EinsumMapping]:
     """Apply min_usage: where none reaches it, keep the highest usage; the innermost decides."""
     for component in reversed(space.frame.components):
         for dim in reversed(component.spatial):

@@ -156,10 +156,10 @@ class Grid:
         limit = axis.largest if least == 1 else (axis.largest - 1) // (least - 1)
         high = np.searchsorted(axis.smallest, limit, side="right")
         high = np.minimum(high, np.arange(len(high)) + 1)
-        return np.moveaxis(_range_min(np.moveaxis(rest, number, 0), low, high), 0, number)
+        return np.moveaxis(range_min(np.moveaxis(rest, number, 0), low, high), 0, number)
 
 
-def _range_min(values: Floats, low: Ints, high: Ints) -> Floats:
+def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
     """Return, per place, the least of values[low:high] along the first axis; inf if it is empty.
 
     From the least values of 1, 2, 4, … neighbours: two of these cover any range.

@@ -64,7 +64,7 @@ class UnevenSearch:
         began = time.monotonic()
         deadline = inf if budget is None else began + budget
         refuse_unsupported(space.frame)
-        run = _Run(space, goal, deadline)
+        run = Run(space, goal, deadline)
         even = Mapspace(space.einsum, space.flat, space.conventions, space.backed)
         seeded = self._seed(even, goal, None if budget is None else budget / 4)
         if seeded.best is not None and space.contains(seeded.best.mapping) is None:
@@ -109,7 +109,7 @@ class _Mode:
         return sorted({ALL, *(k for plan in self.plans for k in plan.needed[0][variable])})
 
 
-class _Run:
+class Run:
     """One search of one mapspace."""
 
     def __init__(self, space: Mapspace, goal: Goal, deadline: float) -> None:
@@ -119,21 +119,26 @@ class _Run:
         self._kind = KINDS[goal.objective]
         leaks = leaks_of(space.flat, space.conventions)
         self._layout = fields(space.frame, any(leak.gates for leak in leaks))
-        self._metrics = Metrics(
+        self.metrics = Metrics(
             space.frame, self._layout, leaks, compulsory_latency(space), goal.price
         )
         self._goal = goal
         self._grid = Grid(space.frame)
-        self._least: list[tuple[float, float, int]] = []  # value, energy, number of the plan
+        self.least: list[tuple[float, float, int]] = []  # value, energy, number of the plan
         self.states = prod(self._grid.shape)
         self.best = Incumbent()
         self._lower = 0.0
         self._modes: dict[bool, _Mode] = {}
 
     @property
+    def _settled(self) -> bool:
+        """The incumbent meets the lower bound."""
+        return self.best.value <= self._lower * (1 + TIE)
+
+    @property
     def _plain(self) -> bool:
         """Only dynamic energy counts."""
-        steady = self._metrics.steady_watts == 0 and not self._layout.gates
+        steady = self.metrics.steady_watts == 0 and not self._layout.gates
         return self._kind == ENERGY and steady
 
     @property
@@ -161,31 +166,33 @@ class _Run:
     def solve(self) -> tuple[float, bool]:
         """Return a lower bound, and whether the search ended."""
         plain = self._plain
-        self._rank()
-        if not self._least:
+        self.rank()
+        if not self.least:
             return inf, True
-        self._lower = self._least[0][0]
+        self._lower = self.least[0][0]
         try:
             self._beams(plain)
             self._deepen(plain)
         except OutOfBudget:
-            return min(self._lower, self.best.value), False
+            if not self._settled:
+                return min(self._lower, self.best.value), False
         with suppress(OutOfBudget):  # the objective is optimal all the same
             self._break_ties()
         return self.best.value, True
 
-    def _rank(self) -> None:
+    def rank(self) -> None:
         """Bound every template; the most promising one comes first."""
         ranked = []
         for number, plan in enumerate(self._mode(False).plans):
+            if time.monotonic() > self._deadline and ranked:
+                ranked.append((0.0, 0.0, number))  # nothing is known of it
+                continue
             least = self._outlook(number).least + compute_energy(self._space.frame)
             steps = _least_steps(self._space, plan.slots)
             value = float(self._floor(np.array([least]), np.array([steps]), self._kind)[0])
             if value < inf:
                 ranked.append((value, least, number))
-            if time.monotonic() > self._deadline and ranked:
-                break
-        self._least = sorted(ranked)
+        self.least = sorted(ranked)
 
     def _outlook(self, number: int) -> Outlook:
         plan = self._mode(False).plans[number]
@@ -196,13 +203,13 @@ class _Run:
         rows = np.zeros((len(energy), self._layout.width))
         rows[:, 0] = energy
         rows[:, self._layout.lanes] = -float(self._space.einsum.operations) / steps
-        return self._metrics.floor(rows, kind)
+        return self.metrics.floor(rows, kind)
 
     def _beams(self, plain: bool) -> None:
         """Find some good mappings: few labels per slot."""
         for timed in (False, True) if not plain else (False,):
-            for value, _, number in self._least:
-                if value > self.best.value:
+            for value, _, number in self.least:
+                if value > self.best.value or self._settled:
                     break
                 self._one(number, timed, self._keeper(inf), BEAM)
 
@@ -226,7 +233,7 @@ class _Run:
         """Raise the limit until nothing better than the incumbent can lie below it."""
         for slack in DEEPENING:
             before = self.best.value
-            if before <= self._lower * (1 + TIE):
+            if self._settled:
                 return
             limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
             floor = self._level(plain, limit, exact=False)
@@ -242,7 +249,7 @@ class _Run:
         `exact`: calls decide between labels too, so that every arrival is what it seems.
         """
         least = inf
-        for value, _, number in self._least:
+        for value, _, number in self.least:
             if value > min(limit, self.best.value):
                 break
             floor = self._one(number, not plain, self._keeper(limit), 0, exact=exact)
@@ -254,7 +261,7 @@ class _Run:
         best = self.best
         if best.mapping is None or self._kind == KINDS["edp"]:
             return
-        for value, _, number in self._least:
+        for value, _, number in self.least:
             if value > best.value * (1 + TIE):
                 break
             for exact in (False, True):
@@ -319,8 +326,8 @@ class _Run:
             value = float(self._floor(row[:1], np.ones(1), self._kind)[0])
             return value < best.value * (1 - TIE) or best.mapping is None
         label = self._label(row, steps)
-        latency = self._metrics.latency(label)
-        energy = self._metrics.energy(label, latency)
+        latency = self.metrics.latency(label)
+        energy = self.metrics.energy(label, latency)
         value = self._goal.value(energy, latency)
         if abs(value - best.value) <= TIE * abs(value):
             return (latency if self._kind == ENERGY else energy) < best.second * (1 - TIE)
@@ -331,10 +338,10 @@ class _Run:
         pairs = [("energy", float(row[0]), judged.energy)]
         if mode.timed:
             label = self._label(row, steps)
-            latency = self._metrics.latency(label)
-            pairs = [("energy", self._metrics.energy(label, latency), judged.energy)]
+            latency = self.metrics.latency(label)
+            pairs = [("energy", self.metrics.energy(label, latency), judged.energy)]
             pairs.append(("latency", latency, judged.latency))
-        elif self._metrics.steady_watts != self._goal.price or self._layout.gates:
+        elif self.metrics.steady_watts != self._goal.price or self._layout.gates:
             return  # leakage is not in the label
         for name, mine, its in pairs:
             if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):

@@ -29,7 +29,9 @@ from tilewright.mapper.searches.uneven.counts import Group, groups_of, moved
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook
 from tilewright.mapper.searches.uneven.plan import Plan, Room
 
-MAX_LABELS = 3_000_000
+MAX_LABELS = 3_000_000  # that are kept at one slot
+MOST_AT_ONCE = 500_000  # labels made before they are cut
+CHUNK = 2_000  # labels whose lanes are dealt at a time
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
@@ -111,15 +113,16 @@ class Sweep:
         if room is not None:
             return self._reserve(room, labels)
         if isinstance(slot, Fan):
-            return self._deal(step, index, labels)
+            parts = [self._deal(step, index, part) for part in split(labels, len(labels) // CHUNK)]
+            return step.joined(parts, step.outlook.within[index][-1], index)
         if not isinstance(slot, Loops):
             return labels
         if slot.single:
-            moved_ = [self._loop(step, index, v, labels) for v in slot.variables]
-            return step.better(_joined([labels, *moved_]), step.outlook.within[index][-1], index)
+            below = step.outlook.within[index][-1]
+            moved_ = [self._loop(step, (index, v), labels, below) for v in slot.variables]
+            return step.joined([labels, *moved_], below, index)
         for number, v in enumerate(slot.variables, 1):
-            labels = self._loop(step, index, v, labels)
-            labels = step.better(labels, step.outlook.within[index][number], index)
+            labels = self._loop(step, (index, v), labels, step.outlook.within[index][number])
         return labels
 
     def _paid(self, step: _Step, index: int, labels: Labels) -> Labels:
@@ -203,9 +206,21 @@ class Sweep:
             fields[:, room.field] = 0.0
         return Labels(labels.states, fields, labels.origin).take(fits)
 
-    def _loop(self, step: _Step, index: int, variable: str, labels: Labels) -> Labels:
+    def _loop(self, step: _Step, place: tuple[int, str], labels: Labels, rest: Floats) -> Labels:
+        """Loop over a variable at a slot; in parts, so that few are there before they are cut."""
+        index, variable = place
         v = list(self._frame.einsum.bounds).index(variable)
-        return self._expand(step, labels, v, (index, None, 0))[0]
+        tail = step.plan.tails[index][v]
+        states, often = np.unique(labels.states[:, v], return_counts=True)
+        total = sum(
+            len(self._chains[v].below(state, tail, None, 0)[0]) * n
+            for state, n in zip(states.tolist(), often.tolist(), strict=True)
+        )
+        parts = [
+            step.better(self._expand(step, part, v, (index, None, 0))[0], rest, index)
+            for part in split(labels, total // MOST_AT_ONCE)
+        ]
+        return step.joined(parts, rest, index)
 
     def _expand(
         self, step: _Step, labels: Labels, v: int, host: tuple[int, tuple[str, str] | None, int]
@@ -217,7 +232,7 @@ class Sweep:
         below = [self._chains[v].below(s, tail, lane, lanes) for s in unique.tolist()]
         sizes = np.array([len(states) for states, _ in below], np.int64)
         total = int(sizes[inverse].sum())
-        step.check(total)
+        step.check(0)
         self.labels += total
         if not total:
             return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
@@ -297,6 +312,12 @@ class _Step:
         if labels > MAX_LABELS or time.monotonic() > self._pruning.deadline:
             raise OutOfBudget
 
+    def joined(self, parts: list[Labels], rest: Floats, index: int) -> Labels:
+        """Join sets of labels; those of several sets are compared."""
+        if len(parts) == 1:
+            return parts[0]
+        return self.better(_joined(parts), rest, index)
+
     def better(self, labels: Labels, rest: Floats, index: int) -> Labels:
         """Keep the labels that may win and that no other one beats."""
         self.check(len(labels))
@@ -366,6 +387,14 @@ def _codes(fan: Fan) -> Ints:
         if column.max() > 1:
             codes = codes * (int(column.max()) + 1) + column
     return codes
+
+
+def split(labels: Labels, cuts: int) -> list[Labels]:
+    """Split labels into `cuts` + 1 parts, as far as there are labels."""
+    if cuts <= 0 or len(labels) < 2:
+        return [labels]
+    rows = np.array_split(np.arange(len(labels)), min(cuts + 1, len(labels)))
+    return [labels.take(slice(int(part[0]), int(part[-1]) + 1)) for part in rows]
 
 
 def _joined(parts: list[Labels]) -> Labels:

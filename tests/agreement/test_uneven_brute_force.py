@@ -1,0 +1,90 @@
+"""The exact search over uneven tiles against enumeration and against brute force."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+from uneven_cases import best_of_all_loops, loop_nests, uneven_space
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.result import EinsumMapping
+
+SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
+
+
+def check(space: Mapspace, objective: Objective, candidates: list[EinsumMapping]) -> None:
+    """Compare the search with all candidates: value, bound, second metric, membership."""
+    result = ExactSearch().find(space, Goal(objective), None)
+    assert result.proven
+    if not candidates:
+        assert result.best is None
+        return
+    assert result.best is not None
+    confirmed = Judge(space).confirm(result.best)
+    least = min(candidate.value(objective) for candidate in candidates)
+    assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
+    assert result.lower_bound == pytest.approx(least, rel=1e-9)
+    if objective != "edp":
+        second = SECOND[objective]
+        ties = [c.value(second) for c in candidates if c.value(objective) <= least * (1 + 1e-9)]
+        assert confirmed.value(second) <= min(ties) * (1 + 1e-9)
+    assert space.contains(confirmed.mapping) is None
+
+
+def against_points(seeds: range, limit: int, objectives: int) -> int:
+    """Compare with the mapspace's own points; return how many cases were small enough."""
+    done = 0
+    for seed in seeds:
+        space = uneven_space(seed)
+        if loop_nests(space) > 200 * limit:  # of which most are no points, or do not fit
+            continue
+        listed = list(islice(space, limit + 1))
+        if len(listed) > limit:
+            continue
+        done += 1
+        judge = Judge(space)
+        candidates = [judge.candidate(mapping) for mapping in listed]
+        for objective in random.Random(seed).sample(list(SECOND), objectives):
+            check(space, objective, candidates)
+    return done
+
+
+def against_all_loops(seeds: range, limit: int, objectives: int) -> int:
+    """Compare with every loop in every gap; return how many cases were small enough."""
+    done = 0
+    for seed in seeds:
+        space = uneven_space(seed, small=True)
+        candidates = best_of_all_loops(space, limit)
+        if candidates is None:
+            continue
+        done += 1
+        for objective in random.Random(seed).sample(list(SECOND), objectives):
+            check(space, objective, candidates)
+    return done
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_search_equals_the_best_point(block: int) -> None:
+    assert against_points(range(block * 30, block * 30 + 30), 200, 1) >= 6
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_search_equals_brute_force(block: int) -> None:
+    assert against_all_loops(range(500 + block * 20, 520 + block * 20), 1500, 1) >= 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_search_equals_the_best_point_on_many(block: int) -> None:
+    assert against_points(range(1000 + block * 25, 1025 + block * 25), 3000, 3) >= 8
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_search_equals_brute_force_on_many(block: int) -> None:
+    assert against_all_loops(range(5000 + block * 40, 5040 + block * 40), 10_000, 3) >= 8

@@ -1,0 +1,166 @@
+"""The parts of the uneven search, each beside a slow and obvious twin."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+from math import inf
+
+import numpy as np
+import pytest
+from uneven_cases import uneven_space
+
+from tilewright.mapper.mapspace.fanout import divisors
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.uneven.candidates import (
+    Host,
+    can_finish_open,
+    candidates,
+    quotient_steps,
+)
+from tilewright.mapper.searches.uneven.chains import Chains, Kind
+from tilewright.mapper.searches.uneven.grid import make_axis, range_min
+from tilewright.mapper.searches.uneven.search import Run
+from tilewright.mapper.searches.uneven.sweep import Labels, undominated
+
+LANE = ("PE", "x")
+
+
+def pieces(size: int, tile: int) -> list[int]:
+    whole, rest = divmod(size, tile)
+    return [tile] * whole + [rest] * (rest > 0)
+
+
+def visited(sizes: list[int], loops: list[tuple[int, bool]], kind: Kind) -> list[int]:
+    """Walk loops (tile, spatial) over every tile there is; the twin of Chains."""
+    for tile, spatial in loops:
+        largest = kind.takes_largest(LANE if spatial else None)
+        cut = [pieces(size, tile) for size in sizes]
+        sizes = [one for parts in cut for one in (parts[:1] if largest else parts)]
+    return sizes
+
+
+def random_loops(rng: random.Random, bound: int) -> list[tuple[int, bool]]:
+    loops, tile, open_ = [], bound, True
+    dealt = False
+    while tile > 1:
+        even = divisors(tile)[:-1]
+        odd = [t for t in range(2, tile) if tile % t] if open_ else []
+        below = rng.choice([*even, *odd])
+        open_ = open_ and tile % below == 0
+        spatial = not dealt and rng.random() < 0.4
+        dealt |= spatial
+        loops.append((below, spatial))
+        tile = below
+    return loops
+
+
+def test_states_count_the_tiles_that_a_walk_visits() -> None:
+    rng = random.Random(1)
+    kinds = [Kind(), Kind(False, (LANE,)), Kind(True), Kind(True, (LANE,))]
+    free = (Host("all"),)
+    for _ in range(300):
+        bound = rng.randrange(2, 40)
+        chains = Chains(bound, True, kinds)
+        state, loops = chains.start, random_loops(rng, bound)
+        for number, (tile, spatial) in enumerate(loops, 1):
+            states, _ = chains.below(state, free, LANE if spatial else None, bound)
+            state = next(s for s in states.tolist() if chains.tile(s) == tile)
+            for kind in kinds:
+                column, sizes = chains.column(kind), visited([bound], loops[:number], kind)
+                assert column.count[state] == len(sizes)
+                assert column.extent[state] == sum(sizes)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 63, 64, 65, 197, 1000, 4097])
+def test_quotient_steps_are_the_smallest_of_each_quotient(count: int) -> None:
+    least: dict[int, int] = {}
+    for step in range(1, count + 1):
+        least.setdefault(-(-count // step), step)
+    assert quotient_steps(count) == sorted(least.values())
+
+
+def test_candidates_of_lanes_are_their_multiples() -> None:
+    tail = (Host("lanes", 3), Host("lanes", 2))
+    assert np.flatnonzero(candidates(11, tail)).tolist() == [1, 2, 3, 4, 6]
+    assert np.flatnonzero(candidates(5, ())).tolist() == [1]
+    assert candidates(9, (Host("all"),)).sum() == 9
+
+
+def test_thin_candidates_keep_every_number_of_tiles() -> None:
+    for whole in (7, 12, 30, 197):
+        kept = np.flatnonzero(candidates(whole, (Host("thin"), Host("thin"))))
+        every = {-(-whole // tile) for tile in range(1, whole + 1)}
+        assert {-(-whole // tile) for tile in kept.tolist()} == every
+
+
+def test_what_an_open_tile_can_finish() -> None:
+    lanes = (Host("lanes", 4),)
+    assert not can_finish_open(7, lanes)  # 7 tiles of 1 need 7 lanes
+    assert can_finish_open(4, lanes)
+    two = (Host("lanes", 4), Host("lanes", 2))
+    assert can_finish_open(7, two)  # 4 lanes of 2, of 2 lanes each
+    assert not can_finish_open(9, two)
+
+
+@pytest.mark.parametrize("merge", [1, 2, 5])
+def test_classes_cover_all_tiles_with_their_fewest_visits(merge: int) -> None:
+    for bound in (1, 2, 7, 24, 97):
+        axis = make_axis(bound, True, merge)
+        for tile in range(1, bound + 1):
+            place = int(axis.of_tile[tile])
+            assert axis.smallest[place] <= tile <= axis.largest[place]
+            assert axis.fewest[place] <= -(-bound // tile)
+        assert axis.largest[0] == 1  # the Compute's tile is alone
+        assert np.flatnonzero(make_axis(bound, False, 1).of_tile >= 0).tolist() == list(
+            divisors(bound)
+        )
+
+
+def test_range_min_equals_slices() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        size = int(rng.integers(1, 40))
+        values = rng.random((size, 3))
+        low, high = rng.integers(0, size, size), rng.integers(0, size + 1, size)
+        found = range_min(values, low, high)
+        for place in range(size):
+            part = values[low[place] : high[place]]
+            least = part.min(axis=0) if len(part) else np.full(3, inf)
+            assert (found[place] == least).all()
+
+
+def test_undominated_equals_a_comparison_of_all_pairs() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        count = int(rng.integers(1, 60))
+        states = rng.integers(0, 3, (count, 2))
+        fields = rng.integers(0, 4, (count, 3)).astype(float)
+        kept = undominated(Labels(states, fields, np.arange(count)), (0, 2))
+        best = {(*states[i], fields[i, 0], fields[i, 2]) for i in kept.tolist()}
+        assert len(best) == len(kept)
+        for i in range(count):
+            row = (*states[i], fields[i, 0], fields[i, 2])
+            beaten = any(
+                (states[i] == states[j]).all()
+                and (fields[j, [0, 2]] <= fields[i, [0, 2]]).all()
+                and (fields[j, [0, 2]] != fields[i, [0, 2]]).any()
+                for j in range(count)
+            )
+            assert (row in best) is not beaten
+
+
+def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
+    compared = 0
+    for seed in (1, 3, 7, 9, 12, 21):
+        space = uneven_space(seed, small=True)
+        run = Run(space, Goal("energy"), inf)
+        run.rank()
+        if run.metrics.steady_watts:
+            continue
+        judge, least = Judge(space), min((energy for _, energy, _ in run.least), default=inf)
+        for mapping in islice(space, 100):
+            assert judge.candidate(mapping).energy >= least * (1 - 1e-12)
+            compared += 1
+    assert compared > 100

@@ -1,0 +1,235 @@
+"""Searching uneven tiles from the outside: options, certificates, mapspaces, budgets."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice, pairwise
+from typing import cast
+
+import pytest
+from uneven_cases import uneven_space
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.options import request_of
+from tilewright.mapper.workload import Workload, load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~Intermediates", may_keep: All}
+    actions:
+    - {name: read, energy: 100, throughput: inf}
+    - {name: write, energy: 110, throughput: inf}
+  - !Memory
+    name: BUF
+    size: 160
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~DRAM", may_keep: All}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
+  - !Container
+    name: PE
+    spatial: [{name: x, fanout: 4}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+
+
+def matmuls(*sizes: int, m: int = 7) -> Workload:
+    ranks = ", ".join(f"{rank}: {n}" for rank, n in zip("KNPQ", sizes, strict=False))
+    lines = [f"workload:\n  rank_sizes: {{M: {m}, {ranks}}}\n  bits_per_value: {{All: 8}}"]
+    lines.append("  einsums:")
+    for number, (k, n) in enumerate(zip("knpq", "npq"[: len(sizes) - 1], strict=False)):
+        lines.append(
+            f'  - einsum: "T{number + 1}[m, {n}] = T{number}[m, {k}] * W{number}[{k}, {n}]"'
+        )
+        lines.append(f"    renames: {{input: T{number}, weight: W{number}, output: T{number + 1}}}")
+    return load_workload("\n".join(lines) + "\n")
+
+
+def space(work: Workload, *uneven: str, arch: str = ARCH) -> Mapspace:
+    (flat,) = flatten(load_arch(arch), work.scope(work.einsums[0]))
+    return Mapspace(work.einsums[0], flat, uneven=frozenset(uneven))
+
+
+def test_seven_rows_on_four_lanes() -> None:
+    work = matmuls(5, 3)
+    even = search(ARCH, work, objective="latency", conventions="default")
+    uneven = search(ARCH, work, objective="latency", uneven=["m"])
+    assert uneven.best.score.latency < even.best.score.latency
+    assert uneven.certificate.kind == "optimal"
+    assert uneven.certificate.scope.startswith(
+        "mappings of T1 with at most one uneven loop per variable (m) and even tiles otherwise"
+    )
+    assert "with even tiles" in even.certificate.scope
+    again = evaluate(load_arch(ARCH), work, uneven.best.mapping)
+    assert again.latency == uneven.best.score.latency
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_more_uneven_variables_never_hurt_without_min_usage(objective: str) -> None:
+    work = matmuls(5, 3)
+    values = []
+    for names in ((), ("m",), ("m", "k"), ("m", "k", "n")):
+        goal = Goal(cast("Objective", objective))
+        result = ExactSearch().find(space(work, *names), goal, None)
+        assert result.best is not None
+        assert result.proven
+        values.append(result.best.value(goal))
+    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
+    assert objective != "latency" or values[-1] < values[0]
+
+
+def test_all_means_all_rank_variables() -> None:
+    work = matmuls(5, 3)
+    one, other = (search(ARCH, work, uneven=names) for names in ("all", ["n", "k", "m"]))
+    assert (one.best, one.certificate) == (other.best, other.certificate)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"uneven": ["q"]}, "rank variable"),
+        ({"uneven": ["m"], "conventions": "accelforge"}, "average tiles"),
+        ({"uneven": ["m"], "front": ["energy", "latency"]}, "fronts and formulas"),
+        ({"uneven": ["m"], "objective": "energy * latency ** 2"}, "fronts and formulas"),
+    ],
+)
+def test_refusals_say_why(options: dict[str, object], word: str) -> None:
+    with pytest.raises(TilewrightError, match=word):
+        search(ARCH, matmuls(5, 3), **options)  # type: ignore[arg-type]
+
+
+def test_a_mapspace_refuses_variables_that_the_einsum_does_not_have() -> None:
+    with pytest.raises(TilewrightError, match="no such rank variable"):
+        space(matmuls(5, 3), "z")
+
+
+def test_einsums_take_the_variables_that_they_have() -> None:
+    work = matmuls(5, 3, 2)
+    request = request_of(load_arch(ARCH), work, {"uneven": ["m", "p"]})
+    assert [request.uneven(einsum) for einsum in work.einsums] == [
+        frozenset({"m"}),
+        frozenset({"m", "p"}),
+    ]
+
+
+def test_a_workload_gets_the_better_of_fused_and_uneven() -> None:
+    work = matmuls(5, 3, 2)
+    both = search(ARCH, work, uneven="all")
+    alone = search(ARCH, work, uneven="all", fusion=False)
+    fused = search(ARCH, work)
+    values = [r.certificate.value for r in (both, alone, fused)]
+    assert values[0] == min(values)
+    assert both.certificate.kind == "optimal"
+    assert "together with unfused mappings with at most one uneven loop" in both.certificate.scope
+    assert "fused mappings are not in it" in alone.certificate.scope
+
+
+def test_a_budget_of_nothing_gives_an_honest_bound() -> None:
+    work = matmuls(101, 97, m=103)
+    result = search(ARCH, work, uneven="all", budget=0.0)
+    best = search(ARCH, work, uneven=["m"])
+    assert result.certificate.lower_bound <= best.certificate.value * (1 + 1e-9)
+    assert result.certificate.kind == "bounded"
+
+
+def test_same_answer_twice() -> None:
+    work = matmuls(5, 3)
+    answers = [str(search(ARCH, work, objective="edp", uneven="all").best) for _ in range(2)]
+    assert answers[0] == answers[1]
+
+
+def test_min_usage_asks_uneven_tiles_for_the_lanes_that_they_reach() -> None:
+    arch = ARCH.replace("fanout: 4", "fanout: 4, reuse: weight, min_usage: 1")
+    lanes = []
+    for names in ((), ("m",)):
+        used = {
+            -(-_above(mapping, node) // node.tile_shape)
+            for mapping in space(matmuls(5, 3), *names, arch=arch)
+            for node in mapping.nodes
+            if isinstance(node, Spatial)
+        }
+        lanes.append(used)
+    assert lanes == [set(), {4}]
+
+
+def _above(mapping: Mapping, node: Spatial) -> int:
+    """Return the tile of m above a loop."""
+    tile = 7
+    for other in mapping.nodes:
+        if other is node:
+            return tile
+        if isinstance(other, (Temporal, Spatial)) and other.rank_variable == "m":
+            tile = other.tile_shape
+    raise AssertionError
+
+
+def test_points_are_counted_drawn_and_found() -> None:
+    for seed in (1, 7, 12, 33):
+        room = uneven_space(seed, small=True)
+        listed = list(islice(room, 3000))
+        assert len(listed) <= room.size.points
+        assert all(room.contains(mapping) is None for mapping in listed[:300])
+        even = {repr(m) for m in Mapspace(room.einsum, room.flat)}
+        if all(d.min_usage <= 0 for c in room.frame.components for d in c.spatial):
+            assert even <= {repr(m) for m in listed}
+        if listed:
+            drawn = [room.sample(random.Random(n)) for n in range(20)]
+            assert all(room.contains(mapping) is None for mapping in drawn)
+            for mapping in drawn[:5]:
+                near = list(room.neighbours(mapping))
+                assert all(room.contains(other) is None for other in near)
+
+
+def test_size_is_exact_where_nothing_overflows() -> None:
+    arch = ARCH.replace("size: 160", "size: 100000")
+    room = space(matmuls(3, 2, m=5), "m", "k", arch=arch)
+    assert room.size.points == len(list(room))
+
+
+def nest(*loops: Temporal | Spatial) -> Mapping:
+    return Mapping((Storage(("T0", "W0", "T1"), "DRAM"), *loops, Compute("T1", "MAC")))
+
+
+@pytest.mark.parametrize(
+    ("loops", "reason"),
+    [
+        ((Temporal("m", 3), Temporal("k", 1), Spatial("m", 1, "x", "PE")), None),
+        ((Temporal("m", 3), Temporal("m", 2), Temporal("k", 1), Temporal("m", 1)), "do not divide"),
+        ((Temporal("k", 2), Temporal("m", 1), Temporal("k", 1)), "do not divide"),
+    ],
+)
+def test_membership_of_uneven_tiles(
+    loops: tuple[Temporal | Spatial, ...], reason: str | None
+) -> None:
+    arch = ARCH.replace('keep: "~DRAM", may_keep: All', "keep: Nothing")
+    room = space(matmuls(5, 1), "m", arch=arch)
+    told = room.contains(nest(*loops))
+    assert told is None if reason is None else reason in (told or "")
+
+
+def test_the_default_mapspace_is_untouched() -> None:
+    work = matmuls(6, 2, m=4)
+    assert [repr(m) for m in space(work)] == [
+        repr(m) for m in Mapspace(work.einsums[0], space(work).flat, uneven=frozenset())
+    ]
+    with pytest.raises(UnsupportedFeature, match="average tiles"):
+        Mapspace(work.einsums[0], space(work).flat, "accelforge", uneven=frozenset("m"))
