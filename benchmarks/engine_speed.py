@@ -1,66 +1,195 @@
-"""Speed of the reference engine: PE-cycles per second (elements x simulated cycles), one core.
+"""Speed of both engines, one core: `python benchmarks/engine_speed.py` writes the page.
 
-Run `python benchmarks/engine_speed.py`. CPU time, best of several runs, compiled kernels warm.
-The official simulator's recorded figure is 0.46 M active PE-cycles per second (wse.md §5).
+The page is docs/validation/engine-speed.md. CPU time, best of several runs; kernels are warm
+except where the first run is measured. The official simulator's recorded figure is 0.46 M active
+PE-cycles per second (wse.md §5); a PE-cycle is an element in a simulated cycle.
 """
 
 from __future__ import annotations
 
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+from fast_engine import candidate_cycles
 
-from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.examples import chain_reduce, two_phase_reduce
+from tilewright.simulator.fast.run import FastMachine
+from tilewright.simulator.gemv_example import gemv_like, wse2_cycles
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput
 
+R = TypeVar("R")
 OFFICIAL = 0.46e6
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "validation" / "engine-speed.md"
+FIRST_RUN = """
+from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.{module} import {machine}
+from tilewright.simulator.profile import load_profile
+{machine}(chain_reduce(8, 16), load_profile("wse2-sdk-sim")).run()
+"""
 
 
-def broadcast(size: int, words: int) -> Program:
-    """Multicast a stream from the west edge to all elements of a square grid."""
-    b = ProgramBuilder("broadcast", size, size)
-    color = b.color("x")
-    code = b.code("main")
-    code.buffer("x", "f32", words)
-    code.mem1d("all", "x", words)
-    code.input_queue(2, color)
-    code.fabin("in", 2, words)
-    code.task("main", entry=True).op("fmovs", "all", "in")
-    b.place("main", Area(0, 0, size, size))
-    b.route(color, Area(0, 0), rx="W", tx="RES")
-    b.route(color, Area(1, 0, size - 2, 1), rx="N", tx="RES")
-    b.route(color, Area(size - 1, 0), rx="N", tx="RE")
-    b.route(color, Area(0, 1, size, size - 2), rx="W", tx="RE")
-    b.route(color, Area(0, size - 1, size, 1), rx="W", tx="R")
-    b.edge_input(EdgeInput("x", "W", 0, 1, color, "f32", words))
-    return b.build()
-
-
-def measure(name: str, program: Program, runs: int = 5) -> None:
-    """Print build time, cycles and speed of a program."""
-    profile = load_profile("wse2-sdk-sim")
-    edges = {p.name: np.zeros((p.positions, p.count)) for p in program.edge_inputs}
-    start = time.process_time()
-    machine = Machine(program, profile)
-    built = time.process_time() - start
-    best, cycles = float("inf"), 0
+def best(runs: int, action: Callable[[], R]) -> tuple[float, R]:
+    """Return the least CPU time of several runs, and the last result."""
+    found = []
     for _ in range(runs):
         start = time.process_time()
-        cycles = machine.run(edges=edges).cycles
-        best = min(best, time.process_time() - start)
-    speed = program.placement.size * cycles / best
-    print(
-        f"{name:32} {cycles:7d} cycles  build {built * 1e3:7.1f} ms  run {best * 1e3:7.1f} ms  "
-        f"{speed / 1e6:6.1f} M PE-cycles/s  {speed / OFFICIAL:5.0f} x official"
+        result = action()
+        found.append(time.process_time() - start)
+    return min(found), result
+
+
+def table(*rows: tuple[str, ...]) -> Iterator[str]:
+    """Yield a table; the first row is its head."""
+    for number, row in enumerate(rows):
+        yield f"| {' | '.join(row)} |"
+        if number == 0:
+            yield "|---" + "|---:" * (len(row) - 1) + "|"
+    yield ""
+
+
+def reference_row(name: str, program: Program, runs: int) -> tuple[str, ...]:
+    """Measure a program on the plain and on the merged network."""
+    profile = load_profile("wse2-sdk-sim")
+    edges = {p.name: np.zeros((p.positions, p.count)) for p in program.edge_inputs}
+    cells: list[str] = []
+    cycles = 0
+    for fuse in (False, True):
+        machine = Machine(program, profile, fuse=fuse)
+        machine.run(edges=edges)
+        seconds, result = best(runs, lambda m=machine: m.run(edges=edges))  # type: ignore[misc]
+        assert cycles in (0, result.cycles)
+        cycles = result.cycles
+        speed = program.placement.size * cycles / seconds
+        cells += [f"{speed / 1e6:.1f} M", f"{speed / OFFICIAL:.0f}"]
+    return name, str(cycles), *cells
+
+
+def reference_rows() -> Iterator[tuple[str, ...]]:
+    """Yield the reference engine's table."""
+    yield "program", "cycles", "plain, PE-cycles/s", "x official", "merged queues", "x official"
+    yield reference_row("chain reduce 512 x 4096", chain_reduce(512, 4096), 5)
+    yield reference_row("two-phase reduce 512 x 4096", two_phase_reduce(512, 4096, 32), 3)
+    yield reference_row("64 x 64 reduce, 1024 words", gemv_like(64, 64, 1024, 0), 3)
+
+
+def fast_rows() -> Iterator[tuple[str, ...]]:
+    """Yield the fast engine's table: cycles of programs without data."""
+    yield "program", "cycles", "operations", "evaluations each", "ms in all", "us per operation"
+    profile = load_profile("wse2-sdk-sim")
+    cases = [
+        *((f"chain reduce 512 x {n}", chain_reduce(512, n)) for n in (16, 256, 4096)),
+        *((f"GEMV-like {n} x {n}", gemv_like(n, n, 256, 4)) for n in (8, 64)),
+    ]
+    for name, program in cases:
+        seconds, machine = best(5, lambda p=program: FastMachine(p, profile))  # type: ignore[misc]
+        found = machine.certificate
+        yield (
+            name,
+            str(machine.cycles),
+            str(found.units),
+            f"{found.evaluations / found.units:.2f}",
+            f"{seconds * 1e3:.1f}",
+            f"{solving_time(machine) / found.evaluations * 1e6:.2f}",
+        )
+
+
+def solving_time(machine: FastMachine) -> float:
+    """Return the CPU seconds of the fixpoint alone."""
+    from tilewright.simulator.fast.solve import X_COMPLETION, X_ISSUE, new_times, solve
+
+    assert machine._solution is not None
+    graph, header = machine._solution.graph, machine._solution.times.header
+    cycles = int(header[X_ISSUE]), int(header[X_COMPLETION])
+    return best(5, lambda: solve(graph, new_times(graph.unit.shape[0], 4, cycles)))[0]
+
+
+def first_run(module: str, machine: str) -> tuple[str, str]:
+    """Return CPU seconds of a whole process without and with compiled kernels on disk."""
+    code = FIRST_RUN.format(module=module, machine=machine)
+    cells = []
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            cells.append(f"{used:.1f} s")
+    return cells[0], cells[1]
+
+
+def wafer() -> str:
+    """Describe the cycles of a full wafer, in this process."""
+    start = time.process_time()
+    program = gemv_like(750, 994, 256, 4)
+    fast = FastMachine(program, load_profile("wse2-sdk-sim"))
+    seconds = time.process_time() - start
+    assert fast.cycles == wse2_cycles(750, 994, 256, 4)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return (
+        f"750 x 994 elements, 1 KiB broadcast and reduced per element: {fast.cycles} cycles, as "
+        f"the [closed form](../fast_engine.md) says; {seconds:.1f} s of CPU time with the program's "
+        f"building, {memory:.1f} GB."
     )
 
 
+INTRODUCTION = """\
+# Engine speed
+
+Written by `python benchmarks/engine_speed.py`; do not edit. CPU time of one core, best of several
+runs, all in one run of the command, on {cpu}, Python {python}, load {load:.1f} at the start (other work on the
+machine makes these figures worse, up to three times).
+
+## Reference engine
+
+Beside the official simulator's recorded 0.46 M active PE-cycles/s; a PE-cycle is an element in a
+simulated cycle. Plain: every queue and router by itself. Merged: straight lines as one queue, with
+the same cycles and values.
+"""
+
+
+def page() -> str:
+    """Measure everything and return the page."""
+    shown = {"cpu": cpu(), "python": platform.python_version(), "load": os.getloadavg()[0]}
+    candidates = [(f"{n} x {n}", f"{candidate_cycles(n) * 1e3:.1f} ms") for n in (8, 64)]
+    lines = [
+        INTRODUCTION.format(**shown),
+        *table(*reference_rows()),
+        "## Fast engine\n",
+        *table(*fast_rows()),
+        "A lowered matrix-vector candidate from its choices to its cycles, topology reused:\n",
+        *table(("grid", "lowering, program and times"), *candidates),
+        wafer() + "\n",
+        "## First run\n",
+        "A whole process that runs a small chain:\n",
+        *table(
+            ("engine", "no compiled kernels", "compiled kernels on disk"),
+            ("reference", *first_run("machine", "Machine")),
+            ("fast", *first_run("fast.run", "FastMachine")),
+        ),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def cpu() -> str:
+    """Return the processor's name."""
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
+    return names[0] if names else platform.machine()
+
+
 if __name__ == "__main__":
-    measure("chain 512 x 4096", chain_reduce(512, 4096))
-    measure("two-phase 512 x 4096, groups 32", two_phase_reduce(512, 4096, 32))
-    measure("broadcast 64 x 64, 1024 words", broadcast(64, 1024))
-    measure("broadcast 256 x 256, 64 words", broadcast(256, 64), runs=2)
+    PAGE.write_text(page())
+    sys.stdout.write(PAGE.read_text())

@@ -24,7 +24,6 @@ from tilewright.arch.load import load_arch
 from tilewright.arch.source import load_document
 from tilewright.mapper.candidate import grid_candidate
 from tilewright.mapper.workload import load_workload
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
 from tilewright.simulator.cost_model import (
     SimulatedCostModel,
     edge_streams,
@@ -37,91 +36,16 @@ from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.run import ROOMS, FastMachine, _scripts
 from tilewright.simulator.fast.solve import SOLVED, X_EVALUATIONS, X_OUTCOME, new_times, solve
+from tilewright.simulator.gemv_example import gemv_like
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
 
 R = TypeVar("R")
 HARDWARE = Path(__file__).resolve().parents[1] / "studies" / "hardware" / "wafer_grid.yaml"
 REFERENCE_UP_TO = 64
 """Edge of the largest grid that the reference engine runs too."""
-
-
-def gemv_like(height: int, width: int, words: int, work: int) -> Program:
-    """Multicast `words` down each column, do `work` multiply-adds, sum over rows and columns."""
-    b = ProgramBuilder("gemv_like", height, width)
-    x = b.color("x")
-    row, column = (b.color("row0"), b.color("row1")), (b.color("col0"), b.color("col1"))
-    out = b.color("out")
-    b.route(x, Area(0, 0, height - 1, width), rx="N", tx="SR")
-    b.route(x, Area(height - 1, 0, 1, width), rx="N", tx="R")
-    b.edge_input(EdgeInput("x", "N", 0, width, x, "f32", words))
-    for c in range(width - 1):
-        b.route(row[c % 2], Area(0, c, height, 1), rx="R", tx="E")
-        b.route(row[c % 2], Area(0, c + 1, height, 1), rx="W", tx="R")
-    for r in range(height - 1):
-        b.route(column[r % 2], Area(r, width - 1), rx="R", tx="S")
-        b.route(column[r % 2], Area(r + 1, width - 1), rx="N", tx="R")
-    b.route(out, Area(height - 1, width - 1), rx="R", tx="S")
-    b.edge_output(EdgeOutput("y", "S", width - 1, 1, out, "f32", words))
-    for name, parity in (("first", 0), ("odd", 1), ("even", 0)):
-        receive = None if name == "first" else row[1 - parity]
-        code = b.code(name)
-        _send(code, _element(code, x, receive, words, work), row[parity], words, receive)
-    for c in range(width - 1):
-        b.place(("even", "odd")[c % 2] if c else "first", Area(0, c, height, 1))
-    for name, r in {"top": 0, "last_odd": 1, "last_even": 2, "bottom": height - 1}.items():
-        if name.startswith("last") and r >= height - 1:
-            continue
-        code = b.code(name)
-        task = _element(code, x, row[(width - 2) % 2], words, work)
-        task.op("fadds", "all_sum", "all_sum", "row_in")
-        receive = column[(r - 1) % 2] if r else None
-        if receive is not None:
-            code.input_queue(3, receive)
-            code.fabin("column_in", 3, words)
-        _send(code, task, out if name == "bottom" else column[r % 2], words, receive, "column_in")
-    for r in range(height):
-        name = ("last_even", "last_odd")[r % 2] if 0 < r < height - 1 else ("bottom", "top")[r == 0]
-        b.place(name, Area(r, width - 1))
-    return b.build()
-
-
-def _element(code: CodeBuilder, x: str, receive: str | None, words: int, work: int) -> TaskBuilder:
-    """Declare an element's buffers, its receiving of x and its work; return its task."""
-    code.buffer("x", "f32", words)
-    code.buffer("sum", "f32", words)
-    code.mem1d("all_x", "x", words)
-    code.mem1d("all_sum", "sum", words)
-    code.input_queue(0, x)
-    code.fabin("x_in", 0, words)
-    if receive is not None:
-        code.input_queue(2, receive)
-        code.fabin("row_in", 2, words)
-    task = code.task("main", entry=True)
-    task.op("fmovs", "all_x", "x_in")
-    with task.loop("k", work):
-        task.op("fmacs", "all_sum", "all_sum", "all_x", 0.5)
-    return task
-
-
-def _send(
-    code: CodeBuilder,
-    task: TaskBuilder,
-    color: str,
-    words: int,
-    receive: str | None,
-    queue: str = "row_in",
-) -> None:
-    """Add what comes in to the own sum and send it on."""
-    code.output_queue(2, color)
-    code.fabout("onward", 2, words)
-    if receive is None:
-        task.op("fmovs", "onward", "all_sum")
-    else:
-        task.op("fadds", "onward", "all_sum", queue)
 
 
 def best(runs: int, action: Callable[[], R]) -> tuple[float, R]:
@@ -146,7 +70,8 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
     graphing, (graph, layout) = best(
         runs, lambda: build_graph(machine.program, machine._network, scripts)
     )
-    cycles = int(machine._store[at.K_ISSUE]), int(machine._store[at.K_COMPLETION])
+    code = machine._compiled.code
+    cycles = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
 
     def solved() -> object:
         times = new_times(graph.unit.shape[0], ROOMS[0], cycles)
@@ -188,6 +113,24 @@ workload:
   - einsum: "y[m] = W[m, k] * x[k]"
     renames: {{input: x, weight: W, output: y}}
 """
+
+
+def candidate_cycles(size: int, tile: int = 8, runs: int = 10) -> float:
+    """Return the CPU time from a candidate's choices to its cycles, tile x tile per element."""
+    text = WORKLOAD.format(m=size * tile, k=size * tile)
+    workload = load_workload(load_document("matvec.yaml", text=text))
+    einsum = workload.einsums[0]
+    arch = load_arch(HARDWARE).with_values({"variables.GridX": size, "variables.GridY": size})
+    flat = flatten(arch, workload.scope(einsum.name))[0]
+    profile = SimulatedCostModel().profile(
+        grid_candidate(flat, einsum, {"shard_x": "k", "shard_y": "m"})
+    )
+
+    def score() -> int | None:
+        found = grid_candidate(flat, einsum, {"shard_x": "k", "shard_y": "m"})
+        return FastMachine(lower(found).program, profile).cycles
+
+    return best(runs, score)[0]
 
 
 def measure_candidate(size: int, tile: int, runs: int) -> None:
