@@ -140,8 +140,8 @@ def wafer() -> str:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return (
         f"750 x 994 elements, 1 KiB broadcast and reduced per element: {fast.cycles} cycles, as "
-        f"the [closed form](../fast_engine.md) says; {seconds:.1f} s of CPU time with the program's "
-        f"building, {memory:.1f} GB."
+        f"the [closed form](../fast_engine.md) says; {seconds:.1f} s of CPU time, building the "
+        f"program included, {memory:.1f} GB."
     )
 
 
@@ -149,8 +149,8 @@ INTRODUCTION = """\
 # Engine speed
 
 Written by `python benchmarks/engine_speed.py`; do not edit. CPU time of one core, best of several
-runs, all in one run of the command, on {cpu}, Python {python}, load {load:.1f} at the start (other work on the
-machine makes these figures worse, up to three times).
+runs, all in one run of the command, on {cpu}, Python {python}, load {load:.1f} at the
+start (other work on the machine makes these figures worse, up to three times).
 
 ## Reference engine
 

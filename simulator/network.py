@@ -20,7 +20,8 @@ from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.simd import in_pairs
-from tilewright.simulator.steering import Steering, all_directions, control_colors, port_groups
+from tilewright.simulator.steering import Steering, all_directions, control_colors, most_buffers
+from tilewright.simulator.steering import port_groups as groups_of
 from tilewright.simulator.tables import CodeLayout
 
 Ids = npt.NDArray[np.int64]
@@ -107,15 +108,9 @@ class _NetworkCompiler:
 
     def _most_fifos(self) -> int:
         """Return an upper bound of the FIFOs; rows that stay unused cost no memory."""
-        program = self.program
-        count = sum(p.positions for p in program.edge_inputs)
-        count += sum(p.positions for p in program.edge_outputs)
-        for route in program.routes:
-            count += route.area.height * route.area.width * (len(port_groups(route)) or 1)
-        for layout in self.layouts:
-            queues = len(layout.code.input_queues) + len(layout.code.output_queues)
-            count += self.places_of[layout.code.name].size * queues
-        return count
+        used = [(self.places_of[code.name].size, code) for code in self.program.codes]
+        queues = sum(n * (len(c.input_queues) + len(c.output_queues)) for n, c in used)
+        return queues + most_buffers(self.program)
 
     def compile(self) -> Network:
         outputs = [self._edge_output(port) for port in self.program.edge_outputs]
@@ -200,7 +195,7 @@ class _NetworkCompiler:
             if not (route.switch or route.filter or route.color in self.commanded):
                 continue
             inside = self._area(route)
-            groups = port_groups(route)
+            groups = groups_of(route)
             fifos = [base[inside], *(self._router(inside, number) for _ in groups[1:])]
             for group, numbers in zip(groups, fifos, strict=True):
                 ports = np.flatnonzero([group >> port & 1 for port in range(5)])

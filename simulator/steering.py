@@ -79,6 +79,16 @@ def valid_positions(route: Route) -> int:
     return 1 | sum(1 << n for n, position in enumerate(later, 1) if position != Position())
 
 
+def most_buffers(program: Program) -> int:
+    """Return an upper bound of the router buffers and edge ports of a program."""
+    ports = sum(p.positions for p in program.edge_inputs)
+    ports += sum(p.positions for p in program.edge_outputs)
+    return ports + sum(
+        route.area.height * route.area.width * (len(port_groups(route)) or 1)
+        for route in program.routes
+    )
+
+
 @dataclass(slots=True)
 class Steering:
     """Collect the rows of ways and router states while a network is compiled."""
