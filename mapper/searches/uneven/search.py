@@ -27,8 +27,9 @@ from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statis
 from tilewright.mapper.searches.tables import compute_energy
 from tilewright.mapper.searches.uneven.chains import ALL, Chains, Kind
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook, look_ahead
+from tilewright.mapper.searches.uneven.labels import Labels
 from tilewright.mapper.searches.uneven.plan import Plan, make_plan
-from tilewright.mapper.searches.uneven.sweep import Labels, OutOfBudget, Pruning, Sweep
+from tilewright.mapper.searches.uneven.sweep import OutOfBudget, Pruning, Sweep
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 0.1, 1.0, inf)
@@ -182,7 +183,7 @@ class Run:
 
     def rank(self) -> None:
         """Bound every template; the most promising one comes first."""
-        ranked = []
+        ranked: list[tuple[float, float, int]] = []
         for number, plan in enumerate(self._mode(False).plans):
             if time.monotonic() > self._deadline and ranked:
                 ranked.append((0.0, 0.0, number))  # nothing is known of it

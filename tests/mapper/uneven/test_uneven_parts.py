@@ -21,8 +21,8 @@ from tilewright.mapper.searches.uneven.candidates import (
 )
 from tilewright.mapper.searches.uneven.chains import Chains, Kind
 from tilewright.mapper.searches.uneven.grid import make_axis, range_min
+from tilewright.mapper.searches.uneven.labels import Labels, undominated
 from tilewright.mapper.searches.uneven.search import Run
-from tilewright.mapper.searches.uneven.sweep import Labels, undominated
 
 LANE = ("PE", "x")
 
