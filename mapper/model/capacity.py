@@ -60,16 +60,25 @@ def peak_bits(bodies: list[Body], shared: SharedLoops) -> dict[str, Count]:
     spans = _spans(bodies)
     for number in range(len(bodies)):
         live: dict[str, dict[Key, Count]] = {}
+        widths = {_key(held): held.width for held in bodies[number].held}
         for owner, body in enumerate(bodies):
             common = shared(bodies, owner, number) if owner != number else 0
             for held in body.held:
                 span = spans.get(_key(held))
                 if owner == number or held.persistent or _is_live(held, span, number, common):
                     tiles = live.setdefault(held.component, {})
-                    tiles[_key(held)] = max(tiles.get(_key(held), 0), held.bits)
+                    bits = _in_width(held, widths.get(_key(held), held.width))
+                    tiles[_key(held)] = max(tiles.get(_key(held), 0), bits)
         for name, tiles in live.items():
             peaks[name] = max(peaks.get(name, 0), sum(tiles.values()))
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
+
+
+def _in_width(held: Occupancy, width: Count) -> Count:
+    """Return the bits of a tile in the width that the running Einsum gives its values."""
+    if width == held.width or not held.width:
+        return held.bits
+    return Fraction(held.bits) * width / held.width
 
 
 def _is_live(held: Occupancy, span: tuple[int, int, int] | None, number: int, common: int) -> bool:

@@ -16,6 +16,7 @@ class Occupancy:
     component: str
     tensor: str
     bits: Count
+    width: Count  # bits of one value
     origin: int
     loops_above: int
     persistent: bool
@@ -54,6 +55,7 @@ def occupancies(nest: Nest) -> list[Occupancy]:
                     step.component,
                     tensor.name,
                     bits,
+                    holder.bits_per_value,
                     origin,
                     -1 if step.persistent else above,
                     step.persistent,

@@ -108,6 +108,22 @@ def test_peak_of_live_tiles_agrees(vector: dict[str, Any]) -> None:
             assert close(float(score.capacity.get(memory, 0)) / float(size), part), memory
 
 
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize(
+    ("name", "peak"), [("cas_fused_untiled", 0.01248), ("cas_fused_mn", 0.00432)]
+)
+def test_a_tile_counts_in_the_width_of_the_einsum_that_runs(
+    name: str, peak: float, conventions: str
+) -> None:
+    """Y is an output of 24 bits, then an input of 4; peaks as AccelForge 1.0.467 prints them."""
+    vector = dict(BY_ID[name])
+    widths = "    name: BUF\n    bits_per_value: {input: 4, output: 24}\n"
+    vector["arch"] = vector["arch"].replace("    name: BUF\n", widths)
+    score = score_of(vector, conventions)
+    lowered = {"cas_fused_untiled": 72, "cas_fused_mn": 24}[name] if conventions == "default" else 0
+    assert close(float(score.capacity["BUF"]), peak * 100_000 - lowered)  # conventions.md §4: A
+
+
 REASONS = {
     "matvec_dot": "has no rank",
     "bad_over_capacity": r"the tiles in BUF need (584|440) bits, but its size is 100 bits",
