@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.cascade.boundary import Boundaries
+from math import inf
+
+from tilewright.mapper.cascade.boundary import Boundaries, is_simple
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.labels import Label
 from tilewright.mapper.cascade.lone import LoneTable
@@ -65,4 +67,7 @@ def scope_of(boundaries: Boundaries, room: Room) -> str:
     copies = [e.name for e in workload.einsums if e.is_copy]
     if copies:
         text += f"; copies ({', '.join(copies)}) are mapped alone"
+    sliding = [e.name for e in workload.einsums if not is_simple(e)]
+    if sliding and room.inner is not None and room.capacity < inf:
+        text += f"; what {', '.join(sliding)} exchange goes through {room.outer}"
     return text

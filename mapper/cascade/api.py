@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
 
@@ -123,7 +124,6 @@ class Plan:
 def plan_of(request: Request, objective: str, value: Value) -> Plan:
     """Prepare a search for the least `value`; `objective`: its name."""
     workload, conventions = request.workload, request.options.conventions
-    boundaries = boundaries_of(workload)
     runs = [(e, tuple(flatten(request.arch, workload.scope(e)))) for e in workload.einsums]
     for einsum, flats in runs:
         if not flats:
@@ -132,6 +132,7 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
                 instead="look at the `enabled` of its Computes",
             )
     room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
+    boundaries = boundaries_of(workload, halos=room.capacity == inf)
     lone = LoneSolver(request, room)
     einsums: list[Solo] = [
         lone.table(einsum, objective)

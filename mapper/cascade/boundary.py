@@ -43,13 +43,17 @@ class Boundaries:
         return tuple(t for t in names if self.users[t][0] <= number < self.users[t][-1])
 
 
-def boundaries_of(workload: Workload) -> Boundaries:
-    """Analyse what the Einsums of `workload` exchange."""
+def boundaries_of(workload: Workload, halos: bool = False) -> Boundaries:
+    """Analyse what the Einsums of `workload` exchange.
+
+    `halos`: Einsums whose tensors slide exchange on chip too. That is right where all tensors fit
+    there whole: how much of a sliding tile must stay is not modelled between Einsums.
+    """
     users = {
         tensor: tuple(i for i, e in enumerate(workload.einsums) if tensor in e.tensors)
         for tensor in workload.tensors
     }
-    chip = frozenset(t for t in workload.tensors if _may_stay(workload, t, users[t]))
+    chip = frozenset(t for t in workload.tensors if _may_stay(workload, users[t], t, halos))
     shared = shared_tensors(workload)
     contested = {t for t in shared if _is_contested(t, users, chip)}
     return Boundaries(
@@ -71,7 +75,7 @@ def is_simple(einsum: Einsum) -> bool:
     )
 
 
-def _may_stay(workload: Workload, tensor: str, users: tuple[int, ...]) -> bool:
+def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str, halos: bool) -> bool:
     einsums = [workload.einsums[i] for i in users]
     accesses = [einsum.access(tensor) for einsum in einsums]
     return (
@@ -80,7 +84,7 @@ def _may_stay(workload: Workload, tensor: str, users: tuple[int, ...]) -> bool:
         and not any(access.output for access in accesses[1:])
         and not any(access.persistent for access in accesses)
         and not any(einsum.is_copy for einsum in einsums)
-        and all(is_simple(einsum) for einsum in einsums)
+        and (halos or all(is_simple(einsum) for einsum in einsums))
         and len({einsum.n_instances for einsum in einsums}) == 1
     )
 
@@ -93,7 +97,8 @@ def _carried(workload: Workload, tensor: str, users: tuple[int, ...]) -> frozens
             {
                 (place, name)
                 for place, (_, form) in enumerate(access.projection)
-                for name, _ in form.terms
+                for name, factor in form.terms
+                if len(form.terms) == 1 and factor == 1
             }
         )
     return frozenset(name for _, name in set.intersection(*ranks))
