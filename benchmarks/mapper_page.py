@@ -19,7 +19,8 @@ system). "warm s": our search alone with its compiled kernels loaded, files read
 "AccelForge s": its search alone, files read before. Both tools read the same files, and designs
 whose costs AccelForge would estimate have fixed figures in both. A run of AccelForge beyond
 {limit:.0f} CPU seconds was stopped; its ratio is a lower bound. Other work ran on the machine.
-Figures may stem from different runs: the last column tells the day.
+Figures may stem from different runs: the last column tells the day. †: not run here; measured
+earlier on a quiet machine of the same kind.
 
 {table}
 
@@ -62,7 +63,7 @@ def _line(row: Row, found: Mapping[str, Any]) -> str:
         return f"| {row.name} | {row.objective} | failed: {ours['failed']} | | | | | | |"
     gap = "" if ours["kind"] == "optimal" else f" (gap {ours['gap']:.2%})"
     cells = [
-        row.name, row.objective, f"{ours['warm']:.3f}", _their_seconds(theirs),
+        row.name, row.objective, f"{ours['warm']:.3f}", _their_seconds(row, theirs),
         _ratio_text(found), f"{ours['value']:.8g}{gap}",
         f"{theirs['value']:.8g}" if "value" in theirs else "–",
         f"{ours['rss'] / 1e6:.0f}", ours["when"],
@@ -70,7 +71,9 @@ def _line(row: Row, found: Mapping[str, Any]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _their_seconds(theirs: Mapping[str, Any]) -> str:
+def _their_seconds(row: Row, theirs: Mapping[str, Any]) -> str:
+    if not theirs and row.quoted:
+        return f"{row.quoted} †"
     if "stopped" in theirs:
         return f"> {theirs['stopped']:.0f}"
     if "failed" in theirs:

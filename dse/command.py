@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -50,6 +51,9 @@ cli.add_command(validate_command)
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    gc.set_threshold(
+        100_000
+    )  # imports make no cycles worth looking for: a tenth of a short command
     try:
         code = cli.main(prog_name="tilewright", standalone_mode=False)
     except click.ClickException as error:

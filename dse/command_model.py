@@ -137,10 +137,11 @@ def map_command(
       tilewright map --arch tpu_v4i --workload matmul.yaml --save best.yaml
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
     """
+    from tilewright.dse.lean_numba import start_numba_lean
     from tilewright.dse.mapping_answer import find_mapping
-    from tilewright.dse.rundir import write_atomically
     from tilewright.dse.search_progress import SearchDisplay
 
+    start_numba_lean()
     machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
     if save is not None:
         check_writable(save)
@@ -152,6 +153,8 @@ def map_command(
     with SearchDisplay(given["objective"]) as display:
         answer = find_mapping(machine, work, {**given, "progress": display})
     if save is not None:
+        from tilewright.dse.rundir import write_atomically
+
         write_atomically(save, answer.mapping_file())
     if as_json:
         emit(answer.document())
