@@ -64,18 +64,18 @@ GPT = "workloads/transformers/gpt/gpt3_{}.yaml"
 THREE = "workloads/basic/matmuls.yaml"
 OWN = (HERE / "designs/weight_stationary.yaml").read_text(encoding="utf-8")
 COPY_FUSED = (
-    "It lets the copy I stay on chip for V, K and Q; here copies are mapped alone, with both of their"
-    " tensors in the outermost memory, as the certificate's scope says."
+    "It lets the copy I stay on chip for V, K and Q; here copies are mapped alone, with both of"
+    " their tensors in the outermost memory, as the certificate's scope says."
 )
 COPY_LEFT_OUT = (
-    "The copy I is left out of both. Here I is then an input, read three times from the main memory."
-    " AccelForge, told which Einsums to map, still takes I for an intermediate, keeps it in the"
+    "The copy I is left out of both. Here I is then an input, read three times from the main"
+    " memory. AccelForge, told which Einsums to map, still takes I for an intermediate, keeps it in the"
     " buffer and counts neither its reads there nor its writes: the difference is exactly"
     " 3 × (100 + 1) × 2048 × 4096 × 16 bits."
 )
 NOT_OPTIMAL = (
-    "Its search drops mappings that are better in its own model (lattice-dp.md §4): the mapping found"
-    " here is scored by the model, which reproduces AccelForge's numbers."
+    "Its search drops mappings that are better in its own model (lattice-dp.md §4): the mapping"
+    " found here is scored by the model, which reproduces AccelForge's numbers."
 )
 SIMPLE = {"MainMemoryEnergy": 100, "GlobalBufferSize": 256 * 1024 * 1024}
 
