@@ -64,13 +64,14 @@ GPT = "workloads/transformers/gpt/gpt3_{}.yaml"
 THREE = "workloads/basic/matmuls.yaml"
 OWN = (HERE / "designs/weight_stationary.yaml").read_text(encoding="utf-8")
 COPY_FUSED = (
-    "It lets the copy I stay on chip for V, K and Q; here copies are mapped alone, with both of"
-    " their tensors in the outermost memory, as the certificate's scope says."
+    "The copy I differs: AccelForge merges the holders of both tensors of a copy into one chain"
+    " (docs/conventions.md), in which one order of two storages of one memory counts a write less."
+    " This search does not vary that order; copies share no loops, as the certificate's scope says."
 )
 COPY_LEFT_OUT = (
     "The copy I is left out of both. Here I is then an input, read three times from the main"
-    " memory. AccelForge, told which Einsums to map, still takes I for an intermediate, keeps it in the"
-    " buffer and counts neither its reads there nor its writes: the difference is exactly"
+    " memory. AccelForge, told which Einsums to map, still takes I for an intermediate, keeps it in"
+    " the buffer and counts neither its reads there nor its writes: the difference is exactly"
     " 3 × (100 + 1) × 2048 × 4096 × 16 bits."
 )
 NOT_OPTIMAL = (

@@ -31,7 +31,7 @@ def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) ->
     for (label, row), step in zip(chosen_rows(best), graph.steps, strict=True):
         table = step.tables[row.table]
         if isinstance(table, LoneTable):
-            bodies.append(table.bodies[label.point])
+            bodies.append(table.bodies[row.origins[label.point][1]])
         else:
             bodies.append(body_of(table, row, label.point))
         shared.append(len(label.kept))
@@ -66,7 +66,7 @@ def scope_of(boundaries: Boundaries, room: Room) -> str:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
     copies = [e.name for e in workload.einsums if e.is_copy]
     if copies:
-        text += f"; copies ({', '.join(copies)}) are mapped alone"
+        text += f"; copies ({', '.join(copies)}) share no loops and read from {room.outer}"
     sliding = [e.name for e in workload.einsums if not is_simple(e)]
     if sliding and room.inner is not None and room.capacity < inf:
         text += f"; what {', '.join(sliding)} exchange goes through {room.outer}"

@@ -133,7 +133,7 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
             )
     room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
     boundaries = boundaries_of(workload, halos=room.capacity == inf)
-    lone = LoneSolver(request, room)
+    lone = LoneSolver(request, room, boundaries)
     einsums: list[Solo] = [
         lone.table(einsum, objective)
         if einsum.is_copy

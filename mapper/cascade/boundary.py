@@ -83,13 +83,15 @@ def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str, halos: bo
         and accesses[0].output
         and not any(access.output for access in accesses[1:])
         and not any(access.persistent for access in accesses)
-        and not any(einsum.is_copy for einsum in einsums)
+        and not any(einsum.is_copy for einsum in einsums[1:])
         and (halos or all(is_simple(einsum) for einsum in einsums))
         and len({einsum.n_instances for einsum in einsums}) == 1
     )
 
 
 def _carried(workload: Workload, tensor: str, users: tuple[int, ...]) -> frozenset[str]:
+    if workload.einsums[users[0]].is_copy:  # it is mapped alone: no loop is shared with it
+        return frozenset()
     ranks = []
     for number in users:
         access = workload.einsums[number].access(tensor)

@@ -132,7 +132,7 @@ class Deepening:
         found: list[tuple[float, float]] = []
         for solo in self._cascade.einsums:
             if isinstance(solo, LoneTable):
-                found.append(solo.rows[0].least)
+                found.append(solo.least)
                 continue
             try:
                 least = [self._maker.floor(run, objective) for run in solo]
@@ -215,7 +215,7 @@ def _total(floors: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def _work(solo: Solo) -> tuple[float, float]:
     """Return what computing alone costs: a bound that needs no search."""
     if isinstance(solo, LoneTable):
-        return solo.rows[0].least
+        return solo.least
     return min(run.work[0] for run in solo), min(run.work[1] for run in solo)
 
 

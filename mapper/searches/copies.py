@@ -15,7 +15,7 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exhaustive import best_of
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
-from tilewright.mapper.searches.result import SpaceResult, Statistics
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 
 
 class CopySearch:
@@ -40,10 +40,14 @@ class CopySearch:
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         if best is None:
             return SpaceResult(None, 0.0, False, statistics)
-        latency = compulsory_latency(space) * space.einsum.n_instances
-        steady = not leaks_of(space.flat, space.conventions) and goal.price == 0
-        floor = goal.value(best.energy if steady else 0.0, min(latency, best.latency))
-        return SpaceResult(best, floor, True, statistics)
+        return SpaceResult(best, least_of_copies(best, space, goal), True, statistics)
+
+
+def least_of_copies(best: EinsumMapping, space: Mapspace, goal: Goal) -> float:
+    """Return a lower bound of the goal, given the best of the points that copies have."""
+    latency = compulsory_latency(space) * space.einsum.n_instances
+    steady = not leaks_of(space.flat, space.conventions) and goal.price == 0
+    return goal.value(best.energy if steady else 0.0, min(latency, best.latency))
 
 
 def copy_mappings(space: Mapspace) -> Iterator[Mapping]:

@@ -1,0 +1,47 @@
+"""What a copy writes stays on chip for its readers, where it fits."""
+
+from __future__ import annotations
+
+import pytest
+from fused_cases import two_memories
+
+from tilewright.mapper import evaluate, search
+from tilewright.mapper.workload import load_workload
+
+WORK = load_workload("""
+workload:
+  rank_sizes: {M: 4, N: 6}
+  bits_per_value: {All: 1}
+  einsums:
+  - einsum: "I[m, n] = A[m, n]"
+    is_copy_operation: true
+    renames: {input: A, output: I, weight: Nothing}
+  - {einsum: "Y[m] = I[m, n] * B[n]", renames: {input: I, weight: B, output: Y}}
+  - {einsum: "Z[n] = I[m, n] * C[m]", renames: {input: I, weight: C, output: Z}}
+""")
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_a_copy_stays_on_chip_where_it_fits(conventions: str) -> None:
+    values = []
+    for size, kept in ((60, ("I",)), (12, ())):
+        arch = two_memories(size)
+        result = search(arch, WORK, conventions=conventions)
+        alone = search(arch, WORK, conventions=conventions, fusion=False)
+        assert result.certificate.kind == "optimal"
+        assert result.on_chip == kept
+        assert evaluate(arch, WORK, result.best.mapping, conventions) == result.best.score
+        assert result.certificate.value <= alone.certificate.value
+        values.append(result.certificate.value)
+        if conventions == "default" and kept:  # 24 values: never written outside, nor read there
+            saved = alone.certificate.value - result.certificate.value
+            assert saved > 0
+    assert values[0] < values[1]
+
+
+@pytest.mark.parametrize("objective", ["latency", "edp"])
+def test_other_objectives_take_copies_along(objective: str) -> None:
+    arch = two_memories(60)
+    result = search(arch, WORK, objective=objective)
+    alone = search(arch, WORK, objective=objective, fusion=False)
+    assert result.certificate.lower_bound <= result.certificate.value <= alone.certificate.value
