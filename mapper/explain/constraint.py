@@ -277,3 +277,10 @@ def _setting(**values: object) -> Callable[[PlacementRules, Kept], PlacementRule
 
 def _open_shape(index: int) -> Callable[[PlacementRules, Kept], PlacementRules]:
     return lambda rules, _: replace(rules, tile_shape=neutral(rules.tile_shape, index))
+
+
+def set_text(written: object) -> str:
+    """Write a set of tensors, as the file has it, as one expression."""
+    if isinstance(written, tuple):
+        return " | ".join(f"({part})" for part in written) or "Nothing"
+    return f"({written})"

@@ -12,7 +12,7 @@ from tilewright.arch.spec import HolderSpec, TensorsSpec
 from tilewright.arch.tree import Arch, Node
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage
 from tilewright.mapper.mapping import Node as Step
@@ -130,18 +130,11 @@ def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
     rules: TensorsSpec = node.spec.tensors
     may = "All" if rules.keep is None else "Nothing"
     if rules.may_keep is not None:
-        may = _text(rules.may_keep)
-    keep = tensor if rules.keep is None else f"{_text(rules.keep)} | {tensor}"
+        may = set_text(rules.may_keep)
+    keep = tensor if rules.keep is None else f"{set_text(rules.keep)} | {tensor}"
     return arch.with_values(
         {f"{node.name}.tensors.keep": keep, f"{node.name}.tensors.may_keep": f"{may} | {tensor}"}
     )
-
-
-def _text(written: object) -> str:
-    """Write a set of the file as one expression."""
-    if isinstance(written, tuple):
-        return " | ".join(f"({part})" for part in written) or "Nothing"
-    return f"({written})"
 
 
 def _forbidding(

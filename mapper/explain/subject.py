@@ -18,6 +18,7 @@ from tilewright.mapper.workload import Workload
 
 WORK = 3e9  # states times templates looked at: some ten seconds
 Active = frozenset[Constraint]
+_PLACING = ("keep", "may_keep", "back")
 
 
 class TooLarge(Exception):  # noqa: N818 - control flow inside this package
@@ -37,6 +38,7 @@ class Subject:
     conventions: str = "default"
     backed: frozenset[str] = frozenset()
     uneven: frozenset[str] = frozenset()  # rank variables
+    exchanged: frozenset[str] = frozenset()  # tensors that may be kept, or not, anywhere
     spent: float = 0.0
     _known: dict[Active, bool] = field(default_factory=dict, repr=False)
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
@@ -47,8 +49,11 @@ class Subject:
     def constraints(self) -> tuple[Constraint, ...]:
         """All constraints, in file order; disabled components count as one each."""
         if self._all is None:
-            self._all = tuple(self._collected())
+            self._all = tuple(c for c in self._collected() if not self._waived(c))
         return self._all
+
+    def _waived(self, constraint: Constraint) -> bool:
+        return constraint.tensor in self.exchanged and constraint.kind in _PLACING
 
     @property
     def constraints_with_min_usage(self) -> tuple[Constraint, ...]:
@@ -110,7 +115,7 @@ class Subject:
         A component that is enabled against its file brings no constraints of its own.
         """
         changes = edits or {}
-        every = self.constraints_with_min_usage if min_usage else self.constraints
+        every = [c for c in self.constraints_with_min_usage if min_usage or c.kind != "min_usage"]
         lifted = {c for c in every if c not in active}
         enabled = frozenset(c.component for c in lifted if c.kind == "enabled")
         backed = frozenset(c.tensor for c in active if c.kind == "unfused")

@@ -10,7 +10,7 @@ from typing import Literal, Unpack
 
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.searches.cascade import join, unfused
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
@@ -40,12 +40,13 @@ def search(
     """
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
-    result = _answer(request)
+    result = answer(request)
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
     return replace(result, statistics=statistics)
 
 
-def _answer(request: Request) -> SearchResult:
+def answer(request: Request, explain: bool = True) -> SearchResult:
+    """Return the answer to a request; without `explain`, an error says little and comes fast."""
     chosen = request.workload.einsums
     if request.options.einsum is not None:
         chosen = (request.workload.einsum(request.options.einsum),)
@@ -70,9 +71,36 @@ def _answer(request: Request) -> SearchResult:
         return _bounded_by(error.lower_bound, error.scope, _apart(request, chosen))
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
-    except InfeasibleMapping as error:  # one by one: names the constraint, or relaxes min_usage
-        note = f"no fused mapping fits: {error}"
-    return replace(_apart(request, chosen), notes=(note,))
+    except InfeasibleMapping as error:  # one by one: min_usage may give way
+        return _without_fusion(request, chosen, error, explain)
+    return _noted(request, chosen, note, explain)
+
+
+def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bool) -> SearchResult:
+    """Search each Einsum on its own, because of what `note` says."""
+    try:
+        return replace(_apart(request, einsums, explain), notes=(note,))
+    except NoFeasibleMapping as error:
+        from tilewright.mapper.explain.together import no_mapping_alone
+
+        raise (no_mapping_alone(request) if explain else None) or error from None
+
+
+def _without_fusion(
+    request: Request, einsums: tuple[Einsum, ...], error: InfeasibleMapping, explain: bool
+) -> SearchResult:
+    """Search each Einsum on its own where no fused mapping fits; explain where none does either."""
+    try:
+        quick = request.options.budget is None  # a budget that ran out explains itself
+        result = _apart(request, einsums, explain=explain and not quick)
+    except InfeasibleMapping:
+        if not explain or not quick:
+            raise
+    else:
+        return replace(result, notes=(f"no fused mapping fits: {error}",))
+    from tilewright.mapper.explain.together import no_mapping_together
+
+    raise no_mapping_together(request)
 
 
 def _fused_or_uneven(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
@@ -88,14 +116,14 @@ def _fused_or_uneven(request: Request, einsums: tuple[Einsum, ...]) -> SearchRes
     return better_of(fused, alone)
 
 
-def _apart(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
+def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) -> SearchResult:
     """Search each Einsum on its own."""
     objective = next((one for one in OBJECTIVES if one == request.options.objective), None)
     if objective is None:
         from tilewright.mapper.fronts.api import least_of_einsums
 
         return _with_front(request, least_of_einsums(request, einsums), einsums)
-    solver, goal = Solver(request), Goal(objective)
+    solver, goal = Solver(request, explain), Goal(objective)
     result = _one(solver, einsums[0], goal) if len(einsums) == 1 else _many(solver, goal)
     return _with_front(request, result, einsums)
 

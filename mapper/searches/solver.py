@@ -32,7 +32,8 @@ class Solved:
 class Solver:
     """Solves Einsums of one workload on one architecture with one method."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, explain: bool = True) -> None:
+        self._explain = explain
         self.arch = request.arch
         self.workload = request.workload
         self.conventions = request.options.conventions
@@ -82,6 +83,8 @@ class Solver:
 
     def no_mapping(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
         """Return the error for an Einsum without a mapping; the explanation takes a while."""
+        if not self._explain:
+            return InfeasibleMapping(f"no mapping of {einsum.name}")
         if not proven:
             return InfeasibleMapping(
                 f"no mapping of {einsum.name} found within the budget", instead="a larger budget"

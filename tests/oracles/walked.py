@@ -20,7 +20,8 @@ from typing import Any
 from search_cases import Lanes, _all_lanes, _mappings, _well_used, breaks_rule
 
 from tilewright.arch.components import Compute as ComputePart
-from tilewright.arch.components import Container, Memory, Toll
+from tilewright.arch.components import Container, Memory
+from tilewright.arch.components import Toll as TollPart
 from tilewright.arch.flat import FlatArch, instances
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
@@ -54,7 +55,7 @@ def levels_of(flat: FlatArch) -> list[Any]:
             kind = "Memory" if isinstance(component, Memory) else "Compute"
             skip = component.skip_initial_output_write
             levels.append(walk.Level(component.name, kind, skip=skip, fanout=dims))
-        elif isinstance(component, Toll):
+        elif isinstance(component, TollPart):
             (direction,) = set(component.direction.values())
             levels.append(walk.Level(component.name, "Toll", direction, fanout=dims))
         else:
@@ -70,6 +71,7 @@ def walked(einsum: Einsum, flat: FlatArch, nodes: tuple[Node, ...]) -> tuple[flo
         for n in nodes
         for t in (n.tensors if isinstance(n, Storage) else ("",))
     ]
+    single = _tolls_below_lanes(flat, single)
     counter = walk.Counter(walk.Case("", {}, levels_of(flat), single), einsum)
     counter.run()
     energy = latency = 0.0
@@ -95,6 +97,27 @@ def walked(einsum: Einsum, flat: FlatArch, nodes: tuple[Node, ...]) -> tuple[flo
             latency = max(latency, component.latency(calls))
     times = einsum.n_instances
     return times * (energy + leaked(einsum, flat, single) * latency), times * latency
+
+
+def _tolls_below_lanes(flat: FlatArch, nodes: list[Any]) -> list[Any]:
+    """Write a Toll below the lanes that follow it and are above it in the hierarchy.
+
+    The walk goes by the order of the nodes; the mapping's order of the two means nothing.
+    """
+    level = {component.name: i for i, component in enumerate(flat.components)}
+    tolls = {c.name for c in flat.components if isinstance(c, TollPart)}
+    found = list(nodes)
+    for place in range(len(found) - 2, -1, -1):
+        at = place
+        while (
+            isinstance(found[at], Storage)
+            and found[at].component in tolls
+            and isinstance(found[at + 1], Spatial)
+            and level[found[at + 1].component] < level[found[at].component]
+        ):
+            found[at], found[at + 1] = found[at + 1], found[at]
+            at += 1
+    return found
 
 
 def leaked(einsum: Einsum, flat: FlatArch, nodes: list[Any]) -> float:

@@ -1,0 +1,73 @@
+"""Einsums that fit one by one and not together."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.workload import load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~Intermediates"}
+    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
+  - !Memory
+    name: BUF
+    size: SIZE
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~DRAM", RULES}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+WORK = load_workload("""
+workload:
+  rank_sizes: {M: 2, N: 2, P: 2}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m] * B[n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "X[m] = Y[m, n] * C[n]", renames: {input: Y, weight: C, output: X}}
+  - {einsum: "Z[n] = Y[m, n] * D[m]", renames: {input: Y, weight: D, output: Z}}
+""")
+
+
+def arch(size: int, rules: str = "may_keep: All") -> Arch:
+    return load_arch(ARCH.replace("SIZE", str(size)).replace("RULES", rules))
+
+
+def test_room_for_what_is_exchanged() -> None:
+    with pytest.raises(NoFeasibleMapping) as caught:
+        search(arch(7), WORK)
+    text = str(caught.value)
+    assert "DRAM may not keep Y" in text
+    assert "BUF has 7 bit" in text
+    found = re.search(r"BUF\.size: (\d+) \(now 7\)", text)
+    assert found is not None
+    least = int(found.group(1))
+    assert search(arch(least), WORK).on_chip == ("Y",)
+    with pytest.raises(NoFeasibleMapping):
+        search(arch(least - 1), WORK)
+    allowed = arch(7).with_values({"DRAM.tensors.may_keep": "All"})
+    assert search(allowed, WORK).certificate.value > 0
+
+
+def test_the_einsum_that_fails_alone_is_named() -> None:
+    with pytest.raises(NoFeasibleMapping, match="no mapping of X fits") as caught:
+        search(arch(512, "may_keep: All, tile_shape: [{expression: C, operator: ==, value: 3}]")
+               .with_values({"BUF.tensors.keep": "~DRAM | C"}), WORK)  # fmt: skip
+    assert "the tile at BUF over n (of 2): == 3" in str(caught.value)
