@@ -7,7 +7,7 @@ of one buffer, a fabric descriptor stands for `extent` wavelets of one queue.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
@@ -259,13 +259,33 @@ FIFO_ACTIONS: Final = ("test_or_suspend", "terminate", "suspend", "fault")
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A descriptor as operand; a memory descriptor may be moved by `offset` elements."""
+    """A descriptor as operand, changed for this operation (the builtins that change descriptors).
+
+    A memory descriptor may be moved by `offset` elements, start at the first element of another
+    buffer (`base`, which replaces its own offset), and have another length or stride.
+    """
 
     dsd: str
     offset: Index = NO_OFFSET
+    length: Index | None = None
+    stride: Index | None = None
+    base: str | None = None
 
     def at(self, offset: Index | int) -> Ref:
-        return Ref(self.dsd, self.offset + as_index(offset))
+        """Return it moved by elements (@increment_dsd_offset)."""
+        return replace(self, offset=self.offset + as_index(offset))
+
+    def of(self, buffer: str) -> Ref:
+        """Return it on another buffer, from its first element on (@set_dsd_base_addr)."""
+        return replace(self, offset=NO_OFFSET, base=buffer)
+
+    def with_length(self, length: Index | int) -> Ref:
+        """Return it with another number of elements or wavelets (@set_dsd_length)."""
+        return replace(self, length=as_index(length))
+
+    def with_stride(self, stride: Index | int) -> Ref:
+        """Return it with another stride in elements (@set_dsd_stride)."""
+        return replace(self, stride=as_index(stride))
 
 
 @dataclass(frozen=True, slots=True)

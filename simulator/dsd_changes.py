@@ -1,7 +1,7 @@
 """The builtins that change descriptors: each returns a new value, the given one stays.
 
-At run time an operand does the same: `Ref("d").at(k)`, `.base("buffer")`, `.length(n)`,
-`.stride(n)`.
+An operand does the same for one operation, also by counters: `Ref("d").at(k)`, `.of("buffer")`,
+`.with_length(n)`, `.with_stride(n)`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from tilewright.simulator.dsd import Circbuf, Dsd, Fabin, Fabout, Fifo, Mem1d, Mem4d
+from tilewright.simulator.dsd import Circbuf, Dsd, Fabin, Fabout, Fifo, Index, Mem1d, Mem4d, Ref
 from tilewright.simulator.errors import ProgramError
 
 Memory = TypeVar("Memory", Mem1d, Mem4d)
@@ -53,3 +53,32 @@ def _refuse(dsd: Dsd, kinds: tuple[type, ...], builtin: str, instead: str) -> No
         raise ProgramError(
             f"{builtin}: not for a {type(dsd).__name__.lower()}", value=dsd.name, instead=instead
         )
+
+
+def changed(dsd: Dsd, operand: Ref, where: str) -> tuple[Dsd, Index | None, Index | None]:
+    """Return an operand's descriptor with its constant changes, and what is known later.
+
+    Those are length and stride. Raises ProgramError.
+    """
+    length, stride = operand.length, operand.stride
+    try:
+        if operand.base is not None:
+            _refuse(dsd, (Mem1d, Mem4d), "set_dsd_base_addr", "mem1d or mem4d")
+            assert isinstance(dsd, Mem1d | Mem4d)
+            dsd = replace(dsd, buffer=operand.base, offset=0)
+        if length is not None:
+            _refuse(dsd, WITH_LENGTH, "set_dsd_length", "any descriptor but mem4d and FIFOs")
+            dsd = dsd if length.terms else set_dsd_length(dsd, length.constant)
+        if stride is not None:
+            _refuse(dsd, (Mem1d,), "set_dsd_stride", "mem1d")
+            assert isinstance(dsd, Mem1d)
+            dsd = dsd if stride.terms else set_dsd_stride(dsd, stride.constant)
+    except ProgramError as error:
+        raise ProgramError(
+            f"{where}: {error.what}", value=error.value, instead=error.instead
+        ) from None
+    if length is not None and not length.terms:
+        if length.constant == 0:
+            raise ProgramError(f"{where}: {dsd.name} has no elements", value=0)
+        length = None
+    return dsd, length, stride if stride is not None and stride.terms else None

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.dsd import Fabin, Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput, Route
-from tilewright.simulator.simd import in_pairs
+from tilewright.simulator.simd import paired_queues
 from tilewright.simulator.steering import Steering, all_directions, control_colors, most_buffers
 from tilewright.simulator.steering import port_groups as groups_of
 from tilewright.simulator.tables import CodeLayout
@@ -229,11 +228,8 @@ class _NetworkCompiler:
             columns = slice(area.column, area.column + area.width)
             if tx[rows, columns].any():
                 row, column = np.argwhere(tx[rows, columns])[0] + (area.row, area.column)
-                raise ProgramError(
-                    f"element ({row}, {column}) has two routes for color {name}",
-                    value=str(area),
-                    instead="one route per element and color",
-                )
+                where = f"element ({row}, {column})"
+                raise ProgramError(f"{where} has two routes for color {name}", value=str(area))
             rx[rows, columns], tx[rows, columns] = all_directions(route)
         return rx, tx
 
@@ -255,7 +251,7 @@ class _NetworkCompiler:
                     )
                 depth = self.profile.output_queue_words[queue.id] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
-                self.rows[-1][:, at.F_WAKE] = 2 if in_pairs(layout.code, queue.id, Fabout) else 1
+                self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
                 self.rows[-1][:, at.F_COLOR] = queue.id
                 self.queue[places, slot] = numbers
                 self._feed(numbers, buffers.arrive[RAMP, places], places * LINKS + 5)
@@ -283,7 +279,7 @@ class _NetworkCompiler:
             depth = self.profile.input_queue_words[queue.id] + latency - 1
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
-            self.rows[-1][:, at.F_WAKE] = 2 if in_pairs(layout.code, queue.id, Fabin) else 1
+            self.rows[-1][:, at.F_WAKE] += queue.id in paired_queues(layout.code)
             self.queue[reached, queue.id] = numbers
             ramps = np.full(self.elements, -1, dtype=np.int64)
             ramps[reached] = numbers

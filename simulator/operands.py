@@ -27,6 +27,7 @@ from tilewright.simulator.dsd import (
     Ref,
     Register,
 )
+from tilewright.simulator.dsd_changes import changed
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.operations import (
@@ -53,11 +54,16 @@ class Resolved:
     value: float | int = 0
     register: Register | None = None
     is_counter: bool = False
+    length: Index | None = None
+    """Known at run time only, as the stride."""
+    stride: Index | None = None
 
     @property
     def is_special(self) -> bool:
         """Whether only the general part of the engine can serve this operand."""
         dsd = self.dsd
+        if self.is_changed:
+            return True
         if isinstance(dsd, Fabout):
             return not dsd.is_plain or dsd.extent == ENDLESS
         if isinstance(dsd, Fabin):
@@ -65,6 +71,11 @@ class Resolved:
         if isinstance(dsd, Mem1d | Mem4d):
             return dsd.wavelet_index_offset
         return dsd is not None or self.register is not None or self.is_counter
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its length or stride is known at run time only."""
+        return self.length is not None or self.stride is not None
 
     @property
     def is_fabric(self) -> bool:
@@ -243,7 +254,7 @@ def check_bounds(operand: Resolved, counts: Mapping[str, int], where: str) -> No
 
     Offsets that depend on counters are checked by the engine when the operation starts.
     """
-    if operand.buffer is None:
+    if operand.buffer is None or operand.is_changed:
         return
     moved = operand.offset.bounds(counts)
     if moved is None:
@@ -282,13 +293,15 @@ def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
             value=operand.dsd,
             instead="one of " + ", ".join(d.name for d in code.dsds),
         )
+    dsd, length, stride = changed(dsd, operand, where)
     if isinstance(dsd, Fabin | Fabout):
         if operand.offset != NO_OFFSET:
             raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
-        return Resolved("D", dsd)
+        return Resolved("D", dsd, length=length)
     if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
         raise ProgramError(f"{where}: {dsd.name} has no offset", value=str(operand.offset))
-    return Resolved("D", dsd, _buffer(code, dsd.buffer, where), operand.offset)
+    buffer = _buffer(code, dsd.buffer, where)
+    return Resolved("D", dsd, buffer, operand.offset, length=length, stride=stride)
 
 
 def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
@@ -325,12 +338,14 @@ def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
     found = {
         operand.dsd.name: operand.dsd.extent
         for operand in (dest, *sources)
-        if operand.dsd is not None and not isinstance(operand.dsd, Fifo)
+        if operand.dsd is not None and not isinstance(operand.dsd, Fifo) and operand.length is None
     }
     if not found:
         return 0 if any(operand.letter == "D" for operand in (dest, *sources)) else 1
     if len(set(found.values())) != 1:
         shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
         raise ProgramError(f"{where}: the extents of the operands differ", value=shown)
-    runtime = any(o.register is not None or isinstance(o.dsd, Fifo) for o in (dest, *sources))
+    runtime = any(
+        o.register is not None or o.is_changed or isinstance(o.dsd, Fifo) for o in (dest, *sources)
+    )
     return 0 if runtime else next(iter(found.values()))

@@ -196,7 +196,18 @@ def parse_operand(line: Line) -> Operand:
     name = line.name("an operand")
     if line.peek() == "(":
         return Element(name, _bracket(line, "(", ")"))
-    return Ref(name, _bracket(line, "[", "]")) if line.peek() == "[" else Ref(name)
+    offset = _bracket(line, "[", "]") if line.peek() == "[" else NO_OFFSET
+    return Ref(name, offset, *_changes(line))
+
+
+def _changes(line: Line) -> tuple[Any, Any, Any]:
+    """Return length, stride and base of `{of v length n stride n}`, None for what is not there."""
+    found: dict[str, Any] = {}
+    if line.has("{"):
+        while not line.has("}"):
+            word = line.choose(("of", "length", "stride"), "change of a descriptor")
+            found[word] = line.name("a buffer") if word == "of" else line.index()
+    return found.get("length"), found.get("stride"), found.get("of")
 
 
 def register(line: Line) -> Register:

@@ -39,6 +39,7 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.printing_special import (
     print_binding,
+    print_changes,
     print_load,
     print_map,
     print_on_control,
@@ -221,7 +222,8 @@ def _operand(operand: Operand) -> str:
     if isinstance(operand, Register):
         return f"%{operand}"
     name = print_name(operand.dsd)
-    return name if operand.offset == NO_OFFSET else f"{name}[{print_index(operand.offset)}]"
+    name += "" if operand.offset == NO_OFFSET else f"[{print_index(operand.offset)}]"
+    return name + print_changes(operand)
 
 
 def _edge(kind: str, port: EdgeInput | EdgeOutput) -> str:

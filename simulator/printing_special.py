@@ -16,6 +16,7 @@ from tilewright.simulator.dsd import (
     Mem1d,
     Mem4d,
     Operand,
+    Ref,
 )
 from tilewright.simulator.program import (
     Compute,
@@ -68,6 +69,15 @@ def print_properties(dsd: Mem1d | Mem4d | Fabin | Fabout) -> str:
     text = "".join(f" {name}" for name in names if getattr(dsd, name, False))
     text += f" zero {dsd.zero}" if isinstance(dsd, Fabout) and dsd.zero else ""
     return text + _priority(dsd)
+
+
+def print_changes(operand: Ref) -> str:
+    """Return what an operand changes of its descriptor, ` {of v length n}`; empty for nothing."""
+    parts = [f"of {print_name(operand.base)}"] if operand.base is not None else []
+    for word, index in (("length", operand.length), ("stride", operand.stride)):
+        if index is not None:
+            parts.append(f"{word} {print_index(index)}")
+    return " {" + " ".join(parts) + "}" if parts else ""
 
 
 def _priority(dsd: Dsd) -> str:

@@ -43,6 +43,8 @@ def _special(final: FinalState, element: int, error: int, value: int) -> str:
         return "a register that is not of FIFO type holds a FIFO that is full or empty"
     if error == at.ERROR_EXTENTS:
         return f"the lengths of its operands differ, one is {value}"
+    if error == at.ERROR_CHANGE:
+        return f"an operand's length is outside 1..65535, or its stride outside -128..127: {value}"
     if error == at.ERROR_INDEX:
         return "an operand has wavelet_index_offset, but the operation gives no index"
     register = final.layout(element).register_names[value]

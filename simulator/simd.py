@@ -89,6 +89,7 @@ def _check_operation(resolved: ResolvedOperation, where: str) -> None:
         raise ProgramError(f"{where}: SIMD modes are for operations on 16-bit values", value=wide)
 
 
-def in_pairs(code: ElementCode, queue: int, kind: type[Fabin] | type[Fabout]) -> bool:
-    """Return whether two wavelets may go into or out of a queue in one cycle."""
-    return any(isinstance(d, kind) and d.queue == queue and bool(d.simd) for d in code.dsds)
+def paired_queues(code: ElementCode) -> frozenset[int]:
+    """Return the slots of the queues into or out of which two wavelets may go in one cycle."""
+    dsds = [dsd for dsd in code.dsds if isinstance(dsd, Fabin | Fabout) and dsd.simd]
+    return frozenset(d.queue + (at.OUTPUT_SLOT if isinstance(d, Fabout) else 0) for d in dsds)

@@ -10,7 +10,6 @@ from tilewright.simulator.dsd import (
     FIFO_ACTIONS,
     Circbuf,
     CounterValue,
-    Dsd,
     Element,
     Fabin,
     Fabout,
@@ -23,6 +22,7 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.loads import all_loads, loaded
 from tilewright.simulator.operands import (
     Resolved,
     ResolvedOperation,
@@ -148,11 +148,9 @@ class SpecialRows:
         """Return the names of the registers by number."""
         return tuple(str(register) for register in self._registers)
 
-    def operand(self, row: list[int], operand: Resolved, number: int) -> None:
+    def operand(self, row: list[int], operand: Resolved) -> None:
         """Complete an operand's row."""
         dsd = operand.dsd
-        if operand.buffer is not None:
-            self.buffers[number] = operand.buffer.name
         if operand.register is not None:
             row[at.D_KIND] = at.REGISTER
             row[at.D_BASE] = self._register(operand.register)
@@ -168,8 +166,18 @@ class SpecialRows:
         if dsd is not None:
             row[at.D_LENGTH] = dsd.extent
             row[at.D_FLAGS] = flags(operand)
+        self._changes(row, operand)
         if isinstance(dsd, Mem4d):
             row[at.D_SAVE] = dsd.coefficients()[0] * dsd.extents[0] * row[at.D_WIDE]
+
+    def _changes(self, row: list[int], operand: Resolved) -> None:
+        """Note where length and stride come from that are known at run time only."""
+        row[at.D_LENGTH_ROW] = row[at.D_STRIDE_ROW] = -1
+        for column, index in ((at.D_LENGTH_ROW, operand.length), (at.D_STRIDE_ROW, operand.stride)):
+            if index is not None:
+                row[column] = self.compiler.operand(Resolved("v", offset=index, is_counter=True))
+        if operand.is_changed and row[at.D_WRAP] == 0:
+            row[at.D_LOW] = row[at.D_HIGH] = 0
 
     def operation(self, row: list[int], resolved: ResolvedOperation) -> None:
         """Complete an operation's row."""
@@ -368,26 +376,4 @@ def flags(operand: Resolved) -> int:
     if isinstance(dsd, Fabout):
         found |= at.SENDS_CONTROL if dsd.control else 0
         found |= at.ADVANCES if dsd.advance_switch else 0
-    return found
-
-
-def loaded(code: ElementCode, register: Register | None) -> list[Dsd]:
-    """Return the descriptors that a code loads into a register."""
-    if register is None:
-        return []
-    names = (
-        load.dsd
-        for load in all_loads(code)
-        if (load.register.file, load.register.id) == (register.file, register.id)
-    )
-    return [dsd for dsd in map(code.dsd, names) if dsd is not None]
-
-
-def all_loads(code: ElementCode) -> list[LoadRegister]:
-    """Return every load of a code, those before the start first."""
-    from tilewright.simulator.validate import instructions
-
-    found = list(code.loads)
-    for task in code.tasks:
-        found += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
     return found

@@ -196,7 +196,10 @@ def _place_codes(store: at.Table, parts: Parts, tables: CodeTables) -> None:
     rows = slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
     operation[:, rows] = parts.operand.address(operation[:, rows])
     operation[:, at.O_INDEX] = parts.operand.address(operation[:, at.O_INDEX])
-    parts.operand.view(store)[:] = tables.operand
+    operand = parts.operand.view(store)
+    operand[:] = tables.operand
+    changes = slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1)
+    operand[:, changes] = parts.operand.address(operand[:, changes])
     instruction = parts.instruction.view(store)
     instruction[:] = tables.instruction
     code = instruction[:, 0]

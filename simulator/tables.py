@@ -331,9 +331,12 @@ class _CodeCompiler:
             row[at.D_BASE] = at.OUTPUT_SLOT + operand.dsd.queue
         elif operand.buffer is not None:
             self._memory_operand(row, operand)
-        self.special.operand(row, operand, len(self.rows.operand))
+        self.special.operand(row, operand)
         self.rows.operand.append(row)
-        return len(self.rows.operand) - 1
+        number = len(self.rows.operand) - 1
+        if operand.buffer is not None:
+            self.special.buffers[number] = operand.buffer.name
+        return number
 
     def _memory_operand(self, row: list[int], operand: Resolved) -> None:
         buffer = operand.buffer

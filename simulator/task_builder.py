@@ -58,6 +58,12 @@ def as_value(value: ValueLike) -> Value:
 def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> LoadRegister:
     """Return the loading of a register."""
     ref = Ref(dsd) if isinstance(dsd, str) else dsd
+    if ref != Ref(ref.dsd, ref.offset):
+        raise ProgramError(
+            f"load of {register}: only the offset of a descriptor changes here",
+            value=ref.dsd,
+            instead="a descriptor of its own (dsd_changes.py)",
+        )
     given = dict(settings)
     if given.get("on_control") is not None:
         given["on_control"] = OnControl(*given["on_control"])

@@ -13,6 +13,7 @@ from tilewright.simulator.network import Network, compile_network
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import EdgeInput, EdgeOutput
+from tilewright.simulator.simd import paired_queues
 from tilewright.simulator.steering import control_colors
 from tilewright.simulator.tables import CodeLayout
 
@@ -44,7 +45,10 @@ def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profi
 def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
     """Return what the network of a program depends on, beside the words at its edges."""
     codes = tuple(
-        (layout.code.name, layout.code.input_queues, layout.code.output_queues, layout.queues)
+        (
+            *(layout.code.name, layout.code.input_queues, layout.code.output_queues),
+            *(layout.queues, paired_queues(layout.code)),
+        )
         for layout in layouts
     )
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)

@@ -54,19 +54,46 @@ def use_register(store: Table, e: int, thread: int, which: int) -> Word:
 
 
 @inner_kernel
-def place_operand(store: Table, where: tuple[int, int, int], row: int) -> Word:
+def change_operand(store: Table, memory: Memory, where: tuple[int, int, int], row: int) -> Word:
+    """Note the length and stride that an operand has now; return False if it cannot have them."""
+    e, thread, which = where
+    op = store[thread + at.T_OP]
+    if store[row + at.D_LENGTH_ROW] >= 0:
+        length = value_of(store, memory, e, store[row + at.D_LENGTH_ROW])
+        store[thread + at.T_OWN + which] = length
+        if length == 0 or length > 0xFFFF:
+            fail(store, at.ERROR_CHANGE, e, op, length)
+            return False
+    if store[row + at.D_STRIDE_ROW] >= 0:
+        stride = value_of(store, memory, e, store[row + at.D_STRIDE_ROW])
+        stride = (stride ^ 0x80000000) - 0x80000000
+        store[thread + at.T_STRIDE + which] = stride * store[row + at.D_WIDE]
+        if stride < -128 or stride > 127:
+            fail(store, at.ERROR_CHANGE, e, op, stride)
+            return False
+    return True
+
+
+@inner_kernel
+def first_position(store: Table, e: int, declared: int, row: int) -> Word:
+    """Return where an operand starts: a word, a queue or a FIFO; negative on an error."""
+    kind = store[row + at.D_KIND]
+    if kind == at.POOL:
+        return store[e + at.E_POOLS] + store[row + at.D_BASE] * at.Q_WIDTH
+    position = start_of(store, e, row)
+    if position >= 0 and store[declared + at.D_KIND] == at.REGISTER and kind == at.MEMORY:
+        register = store[e + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
+        return store[register + at.R_POSITION]
+    return position
+
+
+@inner_kernel
+def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row: int) -> Word:
     """Set an operand's start; return False on an error: where = (element, thread, operand)."""
     e, thread, which = where
     op = store[thread + at.T_OP]
     kind = store[row + at.D_KIND]
-    if kind == at.POOL:
-        position = store[e + at.E_POOLS] + store[row + at.D_BASE] * at.Q_WIDTH
-    else:
-        position = start_of(store, e, row)
-    declared = store[op + at.O_OPERANDS + which]
-    if position >= 0 and store[declared + at.D_KIND] == at.REGISTER and kind == at.MEMORY:
-        register = store[e + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
-        position = store[register + at.R_POSITION]
+    position = first_position(store, e, store[op + at.O_OPERANDS + which], row)
     if position < 0:
         return False
     if store[row + at.D_FLAGS] & at.INDEXED:
@@ -75,7 +102,9 @@ def place_operand(store: Table, where: tuple[int, int, int], row: int) -> Word:
             return False
         if kind == at.MEMORY:
             position += store[thread + at.T_INDEX]
-    if kind == at.MEMORY and not inside(store, e, row, position):
+    if not change_operand(store, memory, where, row):
+        return False
+    if kind == at.MEMORY and not inside(store, (e, thread, which), row, position):
         fail(store, at.ERROR_BOUNDS, e, row, position)
         return False
     if kind in (at.FABRIC_IN, at.FABRIC_OUT):
@@ -89,10 +118,18 @@ def place_operand(store: Table, where: tuple[int, int, int], row: int) -> Word:
 
 
 @inner_kernel
-def inside(store: Table, e: int, row: int, position: int) -> Word:
+def inside(store: Table, where: tuple[int, int, int], row: int, position: int) -> Word:
     """Return whether a memory operand that starts at a position stays in its buffer."""
+    e, thread, which = where
     base = position - store[e + at.E_MEMORY]
     low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
+    changes = store[row + at.D_LENGTH_ROW] >= 0 or store[row + at.D_STRIDE_ROW] >= 0
+    if changes and store[row + at.D_WRAP] == 0:
+        stride = store[row + at.D_STRIDE]
+        if store[row + at.D_STRIDE_ROW] >= 0:
+            stride = store[thread + at.T_STRIDE + which]
+        end = base + stride * (length_of(store, thread, which) - 1)
+        low, high = min(base, end), max(base, end)
     return low >= store[row + at.D_FIRST] and high <= store[row + at.D_LAST]
 
 
@@ -103,6 +140,8 @@ def length_of(store: Table, thread: int, which: int) -> Word:
     if store[row + at.D_KIND] == at.POOL:
         pool = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
         return store[pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)]
+    if store[row + at.D_LENGTH_ROW] >= 0:
+        return store[thread + at.T_OWN + which]
     return store[row + at.D_LENGTH]
 
 
@@ -146,7 +185,7 @@ def load_operand_rows(store: Table, memory: Memory, where: tuple[int, int], op: 
         if store[row + at.D_KIND] == at.REGISTER:
             row = use_register(store, e, thread, which)
             store[thread + at.T_ROWS + which] = row
-        if row < 0 or not place_operand(store, (e, thread, which), row):
+        if row < 0 or not place_operand(store, memory, (e, thread, which), row):
             return False
     return store[at.S_ERROR] == at.OK
 

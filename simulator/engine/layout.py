@@ -162,7 +162,9 @@ T_PRIORITY: Final = 43
 T_GROUP: Final = 44  # elements that go at once
 T_HALF: Final = 45  # three columns: 1 while half a wavelet of the operand is held
 T_HELD: Final = 48  # three columns: the half
-T_WIDTH: Final = 51
+T_OWN: Final = 51  # three columns: length of an operand with D_LENGTH_ROW
+T_STRIDE: Final = 54  # three columns: words, of an operand with D_STRIDE_ROW
+T_WIDTH: Final = 57
 
 LEVELS: Final = 7
 FREE, RUNNING, COMPLETING, MAPPING = range(4)
@@ -202,10 +204,9 @@ O_BANKS: Final = 35  # more cycles per group whose reads meet on a bank, by O_DE
 O_SIMD: Final = 36  # SIMD_...
 O_WIDTH: Final = 37
 SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)
-"""SIMD modes; of those before SIMD_EITHER the number is that of the elements that go at once."""
+# SIMD modes; before SIMD_EITHER the number is that of the elements that go at once
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
-ENDLESS: Final = 0x7FFF
-"""Extent of an operation that does not end by itself."""
+ENDLESS: Final = 0x7FFF  # extent of an operation that does not end by itself
 
 TYPE_F32, TYPE_F16, TYPE_INT16, TYPE_INT32 = range(4)
 NO_ACTION, ACTIVATE, UNBLOCK = range(3)
@@ -234,7 +235,9 @@ D_LENGTH: Final = 27  # extent of the descriptor, 0 for none of its own
 D_SAVE: Final = 28  # words from the start to one step beyond the outermost dimension
 D_READS: Final = 29  # elements that special operations read and wrote by this row
 D_WRITES: Final = 30
-D_WIDTH: Final = 31
+D_LENGTH_ROW: Final = 31  # operand row of a length known at run time only, or -1
+D_STRIDE_ROW: Final = 32
+D_WIDTH: Final = 33
 
 MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
 """Kinds of operands; D_BASE of the last three is a FIFO, a counter, a register of the element."""
@@ -246,8 +249,7 @@ MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
     FIFO_TYPED,
     PAIRS,
 ) = (1 << bit for bit in range(6))
-"""Flags of an operand. PAIRS: its wavelets carry two values. FIFO_TYPED: a register that holds a
-FIFO, which may get full or empty."""
+"""Flags of an operand. PAIRS: two values per wavelet. FIFO_TYPED: a register that holds a FIFO."""
 
 # A FIFO in the memory of an element.
 (
@@ -390,7 +392,8 @@ WHEEL_AT: Final = 96
     ERROR_FIFO_REGISTER,
     ERROR_FEATURE,
     ERROR_NO_FIFO,
-) = range(17)
+    ERROR_CHANGE,
+) = range(18)
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -30,6 +30,9 @@ def step_special(store: Table, thread: int, which: int) -> None:
     """Move a memory operand to its next element, around the end of a circular buffer."""
     row = store[thread + at.T_ROWS + which]
     column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+    if store[row + at.D_STRIDE_ROW] >= 0:
+        store[column] += store[thread + at.T_STRIDE + which]
+        return
     step_position(store, column, row)
     wrap = store[row + at.D_WRAP]
     if wrap > 0:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.builder import CodeBuilder
-from tilewright.simulator.dsd import Circbuf, Fabin, Fifo, Mem1d, Mem4d, mem4d_access
+from tilewright.arch.errors import TilewrightError
+from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.dsd import Circbuf, Fabin, Fifo, Mem1d, Mem4d, Ref, mem4d_access, variable
 from tilewright.simulator.dsd_changes import (
     increment_dsd_offset,
     set_dsd_base_addr,
@@ -17,6 +19,12 @@ from tilewright.simulator.dsd_changes import (
     set_dsd_stride,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.fast.run import FastMachine
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.parsing import parse_program
+from tilewright.simulator.printing import print_program
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.routes import Area, EdgeInput
 from tilewright.simulator.validate_special import registers_needed
 
 ROWS = [
@@ -181,3 +189,93 @@ def test_changes_are_new_values() -> None:
         set_dsd_length(VECTOR, 65536)
     with pytest.raises(ProgramError, match="the offset is no i16"):
         increment_dsd_offset(VECTOR, 40000)
+
+
+def changing(dest: Ref, source: Ref, words: int = 12) -> list[int]:
+    """Return buffer b after `mov16 dest, source`; a holds 0, 1, ..., k is 3, n is 4."""
+    b = ProgramBuilder("changing", 1, 2)
+    b.code("idle").buffer("pad", "u16", 3)
+    code = b.code("main")
+    code.buffer("a", "u16", words)
+    code.buffer("b", "u16", words)
+    code.mem1d("from_a", "a", 6, offset=2)
+    code.mem1d("to_b", "b", 6)
+    main = code.task("main", entry=True)
+    main.set("k", 3)
+    main.set("n", 4)
+    main.set("back", -2)
+    main.op("mov16", dest, source)
+    b.place("idle", Area(0, 0))
+    b.place("main", Area(0, 1))
+    program = b.build()
+    assert parse_program(print_program(program)) == program
+    a = {(0, 1): np.arange(words, dtype=np.uint16)}
+    memory = Machine(program, load_profile("wse3-sdk-sim")).run(memory={"a": a}).memory
+    return [int(value) for value in memory["b"][0, 1]]
+
+
+K, N, BACK = (variable(name) for name in ("k", "n", "back"))
+A, B = Ref("from_a"), Ref("to_b")
+
+
+@pytest.mark.parametrize(
+    ("dest", "source", "expected"),
+    [
+        (B, A, [2, 3, 4, 5, 6, 7]),
+        (B.with_length(4), A.with_length(4), [2, 3, 4, 5]),
+        (B.with_length(N), A.with_length(N), [2, 3, 4, 5]),
+        (B.with_length(4), A.with_length(N), [2, 3, 4, 5]),
+        (B.with_length(N), A.with_length(N).with_stride(2), [2, 4, 6, 8]),
+        (B.with_length(N), A.with_length(N).with_stride(K - 1), [2, 4, 6, 8]),
+        (B.with_length(N), A.at(K * 2).with_length(N).with_stride(BACK), [8, 6, 4, 2]),
+        (B, A.with_stride(K - 2), [2, 3, 4, 5, 6, 7]),
+        (A.of("b"), A.of("a").at(K), [3, 4, 5, 6, 7, 8]),
+        (B.with_length(N).with_stride(2), A.with_length(N), [2, 0, 3, 0, 4, 0, 5]),
+    ],
+)
+def test_operands_changed_for_one_operation(dest: Ref, source: Ref, expected: list[int]) -> None:
+    assert changing(dest, source) == expected + [0] * (12 - len(expected))
+
+
+CHANGES_REFUSED = [
+    (B.with_length(N), A.with_length(N + 1), "the lengths of its operands differ, one is 4"),
+    (B.with_length(N - 4), A.with_length(N - 4), "an operand's length is outside 1..65535"),
+    (B, A.with_stride(K * 50), "or its stride outside -128..127: 150"),
+    (B, A.with_stride(K), "an operand leaves buffer a"),
+    (B.with_length(N * 4), A.with_length(N * 4), "an operand leaves buffer b"),
+    (B.with_length(0), A.with_length(0), "to_b has no elements"),
+    (B, A.with_stride(200), "set_dsd_stride: the stride is no i8"),
+]
+
+
+@pytest.mark.parametrize(("dest", "source", "text"), CHANGES_REFUSED)
+def test_changes_that_do_not_hold(dest: Ref, source: Ref, text: str) -> None:
+    with pytest.raises(TilewrightError) as caught:
+        changing(dest, source)
+    assert text in str(caught.value)
+
+
+def test_a_length_of_wavelets_known_at_run_time() -> None:
+    """The element takes as many wavelets as its counter says, twice."""
+    b = ProgramBuilder("parts", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("v", "u32", 6)
+    code.mem1d("all", "v", 6)
+    code.input_queue(2, "x")
+    code.fabin("in", 2, 6)
+    main = code.task("main", entry=True)
+    main.set("n", 2)
+    main.op("mov32", Ref("all").with_length(variable("n")), Ref("in").with_length(variable("n")))
+    main.increment("n", 2)
+    rest = Ref("all").at(2).with_length(variable("n"))
+    main.start("mov32", rest, Ref("in").with_length(variable("n")))
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="N", tx="R")
+    b.edge_input(EdgeInput("xs", "N", 0, 1, "x", "u32", 6))
+    program = b.build()
+    xs = np.arange(6, dtype=np.uint32)[None] + 5
+    result = Machine(program, load_profile("wse3-sdk-sim")).run(edges={"xs": xs})
+    assert result.memory["v"].ravel().tolist() == xs.ravel().tolist()
+    certificate = FastMachine(program, load_profile("generic")).certificate
+    assert "Ref.length is set" in certificate.reason

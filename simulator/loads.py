@@ -1,0 +1,28 @@
+"""What a code loads into its registers."""
+
+from __future__ import annotations
+
+from tilewright.simulator.dsd import Dsd, Register
+from tilewright.simulator.program import ElementCode, LoadRegister
+
+
+def loaded(code: ElementCode, register: Register | None) -> list[Dsd]:
+    """Return the descriptors that a code loads into a register."""
+    if register is None:
+        return []
+    names = (
+        load.dsd
+        for load in all_loads(code)
+        if (load.register.file, load.register.id) == (register.file, register.id)
+    )
+    return [dsd for dsd in map(code.dsd, names) if dsd is not None]
+
+
+def all_loads(code: ElementCode) -> list[LoadRegister]:
+    """Return every load of a code, those before the start first."""
+    from tilewright.simulator.validate import instructions
+
+    found = list(code.loads)
+    for task in code.tasks:
+        found += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
+    return found
