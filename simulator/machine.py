@@ -33,11 +33,14 @@ FIRST_EVENTS: Final = 4096
 class Machine:
     """A program on the machine of a profile.
 
-    Without `fuse` every queue is an agent of its own, which is slower and gives the same results.
+    Without `fuse` every queue is an agent of its own, which is slower and gives the same results;
+    with `queues` that is so too, and runs say what waited in them.
     Raises ProgramError when the program does not hold or does not fit.
     """
 
-    def __init__(self, program: Program, profile: Profile, *, fuse: bool = True) -> None:
+    def __init__(
+        self, program: Program, profile: Profile, *, fuse: bool = True, queues: bool = False
+    ) -> None:
         check_program(program)
         check_resources(program, profile)
         self.program = program
@@ -47,6 +50,7 @@ class Machine:
         self._compiled = ProgramStore(program, self._layouts, tables, self._network)
         self._parts = self._compiled.parts
         self._fuse = fuse
+        self._queues = queues
         self._fused: tuple[at.Table, Ids] | None = None
 
     @property
@@ -77,6 +81,7 @@ class Machine:
             at.S_LIMIT: max_cycles,
             at.S_SHUFFLE: shuffle,
             at.S_RECORD: int(bool(timeline)),
+            at.S_QUEUES: int(self._queues),
         }
         store, sram = self._finished(header, memory or {}, edges or {})
         outcome = Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
@@ -89,7 +94,7 @@ class Machine:
         edges: Mapping[str, npt.ArrayLike],
     ) -> tuple[at.Table, at.Memory]:
         """Run with merged queues; what goes wrong is found again, and told, without."""
-        if self._fuse:
+        if self._fuse and not self._queues:
             if self._fused is None:
                 self._fused = fused(self._store, self._parts, self._network)
             store, sram = self._executed(self._fused[0], header, memory, edges)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tilewright.simulator.dsd import DTYPES, Buffer
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.memory import BufferMap, stream_values
-from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
+from tilewright.simulator.network import EDGE_IN, OUTPUT, ROUTER, Network
 from tilewright.simulator.operands import ResolvedOperation
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import RAMP
@@ -56,8 +56,25 @@ def collect_result(
         {name: buffers.read(outcome.memory.view(np.uint16), name) for name in buffers.names()},
         edges,
         _counts(outcome, links),
-        Trace(_element_cycles(outcome, cycles), links, _macs(outcome), _timeline(outcome, shown)),
+        Trace(
+            _element_cycles(outcome, cycles),
+            links,
+            _macs(outcome),
+            _timeline(outcome, shown),
+            _queues(outcome) if outcome.store[at.S_QUEUES] else None,
+        ),
     )
+
+
+def _queues(outcome: Outcome) -> npt.NDArray[np.int64]:
+    """Return the word-cycles of 16 queue slots and the router buffers of each element."""
+    found = np.zeros((outcome.program.placement.size, 17), dtype=np.int64)
+    fifo, network = outcome.fifo, outcome.network
+    bound = network.queue >= 0
+    found[:, :16][bound] = fifo[network.queue[bound], at.F_WAITED]
+    routers = np.flatnonzero(network.kind == ROUTER)
+    np.add.at(found[:, 16], network.element[routers], fifo[routers, at.F_WAITED])
+    return found.reshape(*outcome.program.placement.shape, 17)
 
 
 def _edges(outcome: Outcome) -> dict[str, EdgeStream]:

@@ -70,6 +70,16 @@ class Trace:
     """(H, W) multiply-accumulates."""
     timeline: tuple[TimelineEntry, ...]
     """Empty unless the run asked for it; in order of start, row, column, thread."""
+    queue_word_cycles: Ints | None = None
+    """(H, W, 17): cycles that words were in a queue or on the way into it, summed over the words.
+
+    Input queues 0 to 7, output queues 0 to 7, all router buffers together; over the run's cycles
+    it is the mean number of words. None unless the machine counts it.
+    """
+
+    def link_occupancy(self, cycles: int) -> npt.NDArray[np.float64]:
+        """Return (H, W, 5): the share of a run's cycles in which each link carried a word."""
+        return self.link_words / max(1, cycles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from tilewright.simulator.engine.layout import (
     F_SHARED,
     F_SUCCESSORS,
     F_USER,
+    F_WAITED,
     F_WAITER,
     F_WAKE,
     OK,
@@ -41,6 +42,7 @@ from tilewright.simulator.engine.layout import (
     S_ERROR,
     S_ERROR_ELEMENT,
     S_ERROR_ROW,
+    S_QUEUES,
     WHEEL,
     WHEEL_AT,
     Table,
@@ -138,6 +140,8 @@ def pop(store: Table, queue: int, now: int) -> Word:
     head = store[queue + F_HEAD]
     entry = address(store[queue + F_RING] + 2 * head)
     payload = store[entry + 1]
+    if store[S_QUEUES] == 1:
+        store[queue + F_WAITED] += now - store[entry] + store[queue + F_LATENCY]
     store[entry] = now
     head += 1
     store[queue + F_HEAD] = 0 if head == store[queue + F_CAP] else head

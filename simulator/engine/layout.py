@@ -43,7 +43,8 @@ F_LINK: Final = 21  # link of each successor, five columns
 F_WAY: Final = 26  # way of a router buffer that chooses among its successors, or -1
 F_CREDIT: Final = 27  # cycles from a pop until its slot can be used again
 F_WAKE: Final = 28  # a push wakes the user when fewer entries than this were there
-F_WIDTH: Final = 29
+F_WAITED: Final = 29  # cycles that its words were there, if S_QUEUES
+F_WIDTH: Final = 30
 SHARES, STEERED = 1, 2
 NEVER_USED: Final = -(1 << 40)
 """A slot's time before its first entry."""
@@ -335,6 +336,7 @@ I_WIDTH: Final = 4
     S_BATCH,  # address of the agents of one cycle
     S_EVENTS,  # events so far
     S_EVENT,  # address of the events, the last part of the store
+    S_QUEUES,  # 1 to count what waits in the queues
     # Cycles of the profile.
     K_ISSUE,
     K_LOOP,
@@ -350,7 +352,7 @@ I_WIDTH: Final = 4
     K_DESCRIPTOR,
     K_MAP,
     S_WIDTH,
-) = range(29)
+) = range(30)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""

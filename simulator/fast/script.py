@@ -243,7 +243,7 @@ class ScriptWalker:
             pc += at.I_WIDTH
             code, first, second, target = self.store.row(pc, at.I_WIDTH)
             if code == at.I_OPERATION:
-                if self.store[first + at.O_FABRIC]:
+                if self.store[first + at.O_FABRIC] or self.store[first + at.O_SPECIAL]:
                     return None
             elif code == at.I_LOOP:
                 if first in [slot for _, slot in open_loops] or second != 0:
@@ -301,6 +301,8 @@ class ScriptWalker:
         words = self._words_of(op, {})
         self._check_races(words)
         self.runs[store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
+        if store[op + at.O_SPECIAL]:
+            raise NotCovered("an operation of the general part of the engine")
         if store[op + at.O_BANKS]:
             raise NotCovered("bank conflicts that depend on counters")
         if store[op + at.O_FABRIC]:

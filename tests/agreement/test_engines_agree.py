@@ -5,6 +5,7 @@ bit by bit. Beside that, the share of programs that get a certificate must not s
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from grids import candidates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, random_case, random_changes
+from special_programs import special_case
 
 from tilewright.mapper.candidate import Candidate
 from tilewright.simulator.cost_model import (
@@ -31,6 +33,7 @@ from tilewright.simulator.profile import Profile, load_profile
 from tilewright.simulator.program import Program
 
 SEEDS = st.integers(0, 2**32 - 1)
+Maker = Callable[[int], Case]
 
 
 def both(case: Case, profile: Profile) -> FastResult:
@@ -109,6 +112,24 @@ def test_examples(program: Program, machine: str) -> None:
     shape = (*program.placement.shape, program.codes[0].buffers[0].elements)
     memory = {"v": rng.standard_normal(shape).astype(np.float32)}
     assert both(Case(program, memory, {}), load_profile(machine)).certificate.granted
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, SEEDS)
+def test_switches_fifos_wavelet_tasks(seed: int, profile_seed: int) -> None:
+    """What the fast engine does not know goes to the reference engine, with the same results."""
+    both(special_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
+
+
+MAKERS = (pipeline, random_case, duplex, special_case)
+
+
+@pytest.mark.nightly
+@settings(max_examples=1000, deadline=None)
+@given(SEEDS, SEEDS, st.sampled_from(MAKERS), st.booleans())
+def test_any_program_at_night(seed: int, profile_seed: int, make: Maker, fair: bool) -> None:
+    changes = fair_changes(profile_seed) if fair else random_changes(profile_seed)
+    both(make(seed), load_profile("generic").with_values(changes))
 
 
 def shares(cases: list[tuple[Case, Profile]]) -> Counter[str]:

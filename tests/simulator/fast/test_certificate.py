@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Ref, variable
+from tilewright.simulator.dsd import ENDLESS, Ref, Register, variable
 from tilewright.simulator.errors import DeadlockError, MachineError
 from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.fast.run import FastMachine, run_fast
@@ -180,3 +180,59 @@ def test_the_example_on_the_page_runs(root: Path, capsys: pytest.CaptureFixture[
 
 def test_the_subset_knows_the_examples() -> None:
     check_program(chain_reduce(4, 4))
+
+
+def unknown_parts() -> dict[str, Program]:
+    """Programs of one element, each with one thing that the fast engine does not model."""
+    found = {}
+    for name in ("counter", "register", "endless", "circular", "fifo", "map", "scalar", "wavelets"):
+        b = ProgramBuilder(name, 1, 1)
+        code = receiver(b, 8)
+        task = code.task("main", entry=True)
+        if name == "endless":
+            code.fabin("forever", 0, ENDLESS)
+            code.circbuf("ring", "v", 0x7FFF, 8)
+            task.start("fmovs", "ring", "forever")
+        elif name == "wavelets":
+            code.data_task("each", 0, ())
+        else:
+            task.op("fmovs", "all", "in")
+        if name == "counter":
+            code.buffer("n", "i16", 4)
+            code.mem1d("numbers", "n", 4)
+            task.op("mov16", "numbers", variable("k"))
+        elif name == "register":
+            task.load(Register("src1", 1), "all")
+            task.op("fnegs", "all", Register("src1", 1))
+        elif name == "circular":
+            code.circbuf("ring", "v", 12, 8)
+            code.mem1d("more", "v", 12)
+            task.op("fnegs", "more", "ring")
+        elif name == "fifo":
+            code.buffer("room", "f32", 16)
+            code.fifo("held", "room")
+            task.op("fmovs", "held", "all")
+        elif name == "map":
+            with task.map(("x", "all"), output=("x", "all")):
+                task.compute("x", "sqrt", "x", dtype="f32")
+        elif name == "scalar":
+            task.compute("k", "add", "k", 1, dtype="i16")
+        found[name] = b.build()
+    return found
+
+
+@pytest.mark.parametrize(("name", "program"), unknown_parts().items())
+def test_what_is_not_modelled_is_refused(name: str, program: Program) -> None:
+    found = FastMachine(program, GENERIC)
+    assert not found.certificate.granted, name
+    assert found.cycles is None
+
+
+def test_an_operation_of_the_general_engine_is_refused_by_its_row() -> None:
+    """Beside the list of known parts: what the compiler marks as special has no certificate."""
+    b = ProgramBuilder("endless", 1, 1)
+    code = receiver(b, 8)
+    code.fabin("forever", 0, ENDLESS)
+    code.mem1d("long", "v", ENDLESS, 0)
+    code.task("main", entry=True).start("fmovs", "long", "forever")
+    assert reason(b.build()) == "an operation of the general part of the engine"

@@ -1,0 +1,88 @@
+"""What waits in queues, and what links carry: against hand counts, and without effect on a run."""
+
+import numpy as np
+import pytest
+from engines import differences
+from special_programs import special_case
+
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.engine.layout import OUTPUT_SLOT
+from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import Area
+
+GENERIC = load_profile("generic")
+ROUTERS = 16
+
+
+def transfer(words: int, delay: int) -> Program:
+    """Send words to the neighbour, which does other work before it takes them."""
+    b = ProgramBuilder("transfer", 1, 2)
+    color = b.color("c")
+    sender = b.code("sender")
+    sender.buffer("v", "f32", words)
+    sender.mem1d("all", "v", words)
+    sender.output_queue(2, color)
+    sender.fabout("out", 2, words)
+    sender.task("main", entry=True).op("fmovs", "out", "all")
+    taker = b.code("taker")
+    taker.buffer("v", "f32", words)
+    taker.buffer("w", "f32", max(1, delay))
+    taker.mem1d("all", "v", words)
+    taker.mem1d("other", "w", max(1, delay))
+    taker.input_queue(3, color)
+    taker.fabin("in", 3, words)
+    task = taker.task("main", entry=True)
+    if delay:
+        task.op("fnegs", "other", "other")
+    task.op("fmovs", "all", "in")
+    b.place("sender", Area(0, 0))
+    b.place("taker", Area(0, 1))
+    b.route(color, Area(0, 0), rx="R", tx="E")
+    b.route(color, Area(0, 1), rx="W", tx="R")
+    return b.build()
+
+
+def test_words_that_never_wait_are_there_for_the_latency() -> None:
+    words = 50
+    result = Machine(transfer(words, 0), GENERIC, queues=True).run()
+    queues = result.trace.queue_word_cycles
+    assert queues is not None
+    hop = GENERIC.hop_cycles
+    leave = GENERIC.dispatch_to_link_cycles - hop
+    assert queues[0, 0, OUTPUT_SLOT + 2] == words * leave
+    assert queues[0, :, ROUTERS].tolist() == [words * hop] * 2
+    assert queues[0, 1, 3] >= words * GENERIC.arrival_to_execute_cycles
+    assert queues.sum() == queues[0, [0, 0, 1, 1], [10, 16, 16, 3]].sum()
+
+
+def test_full_queues_show_their_depth() -> None:
+    result = Machine(transfer(200, 4000), GENERIC, queues=True).run()
+    queues = result.trace.queue_word_cycles
+    assert queues is not None
+    depth = GENERIC.input_queue_words[3] + GENERIC.arrival_to_execute_cycles - 1
+    # full from soon after the start until the operation before ends, then it drains
+    assert (result.cycles - 260) * depth < queues[0, 1, 3] < result.cycles * depth
+
+
+def test_links_of_a_chain_are_busy_while_words_pass() -> None:
+    result = Machine(chain_reduce(4, 100), GENERIC).run()
+    occupancy = result.trace.link_occupancy(result.cycles)
+    assert occupancy.shape == (1, 4, 5)
+    assert occupancy.max() == 100 / result.cycles
+    assert result.trace.queue_word_cycles is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_asking_changes_nothing_else(seed: int) -> None:
+    case = special_case(seed)
+    given = {"memory": case.memory, "edges": case.edges, "timeline": True}
+    plain = Machine(case.program, GENERIC).run(**given)
+    asked = Machine(case.program, GENERIC, queues=True)
+    runs = [asked.run(**given, shuffle=shuffle) for shuffle in (0, 7)]
+    assert differences(runs[0], plain) == []
+    queues = [run.trace.queue_word_cycles for run in runs]
+    assert queues[0] is not None
+    assert np.array_equal(queues[0], queues[1])
