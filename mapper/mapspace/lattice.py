@@ -82,13 +82,20 @@ class Lattice:
         states = np.arange(self.size, dtype=np.int64)
         return np.where(possible, states - self.offset(exponents), -1)
 
-    def occupancy(self, access: TensorAccess) -> NDArray[np.float64]:
-        """Elements of the tensor under each tile (accelforge.md §2.1), shape (states,)."""
+    def occupancy(
+        self, access: TensorAccess, lanes: Mapping[str, int] | None = None
+    ) -> NDArray[np.float64]:
+        """Elements of the tensor under each tile (accelforge.md §2.1), shape (states,).
+
+        `lanes`: under that many tiles of a variable side by side.
+        """
+        many = lanes or {}
         size = np.ones(self.size)
         for _, form in access.projection:
             extent = np.ones(self.size)
             for name, factor in form.terms:
-                extent += abs(factor) * (self.tiles[:, self.variables.index(name)] - 1)
+                tile = self.tiles[:, self.variables.index(name)] * many.get(name, 1)
+                extent += abs(factor) * (tile - 1)
             size *= extent
         return size
 

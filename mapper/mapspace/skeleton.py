@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, prod
 
-from tilewright.arch.components import Component, Memory, TensorHolder
+from tilewright.arch.components import Component, Memory, Network, TensorHolder
 from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.mapspace.fanout import (
     Dim,
@@ -74,6 +74,7 @@ class Rules:
     tile_shape: bool = True  # honour tensors.tile_shape
     refetch_spatial: bool = True  # no_refetch_from_above covers spatial loops too
     all_bounds: bool = True  # see fanout.bounds_in_effect
+    messages: bool = True  # links carry all rounds, as in model/messages.py
     runs: bool = True  # neighbouring holders do not stop each other's tiles from shrinking
 
 
@@ -92,6 +93,11 @@ class Frame:
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether values travel on a network somewhere on the path."""
+        return any(isinstance(component, Network) for component in self.components)
 
     def level(self, component: str) -> int:
         """Return the position of `component` on the path."""
@@ -283,7 +289,12 @@ def _useful_above(frame: Frame, template: Template, index: int, variable: str) -
 
 
 def _pinned(frame: Frame, template: Template, index: int) -> bool:
-    """Tell whether tile_shape pins the tile at holder `index`, the first one of its memory."""
+    """Tell whether tile_shape pins the tile at holder `index`, the first one of its memory.
+
+    Or if a network does: hops count the loops above the lanes, so that none can be moved for free.
+    """
+    if frame.has_networks:
+        return True
     holder = template.holders[index]
     first = next(h for h in template.holders if h.component == holder.component)
     shapes = template.placement.rules_of(holder.component).tile_shape

@@ -69,7 +69,7 @@ class Mapspace:
         self.conventions = conventions
         self.uneven = uneven
         self._related: dict[int, tuple[int, ...]] = {}
-        self.frame = Frame(einsum, flat.components, Rules(own, own, own, own), uneven)
+        self.frame = Frame(einsum, flat.components, Rules(own, own, own, own, own), uneven)
 
     @cached_property
     def templates(self) -> tuple[Template, ...]:

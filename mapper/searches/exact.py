@@ -32,7 +32,7 @@ class ExactSearch:
             return UnevenSearch(self.find).find(space, goal, budget)
         began = time.monotonic()
         frame = space.frame
-        refuse_unsupported(frame)
+        refuse_unsupported(frame, networks=True)
         leaks = leaks_of(space.flat, space.conventions)
         layout = fields(frame, any(leak.gates for leak in leaks))
         compiled, complete = _compiled(space, layout, began, budget)
@@ -61,7 +61,7 @@ class ExactSearch:
 
         inf if there is no mapping.
         """
-        refuse_unsupported(space.frame)
+        refuse_unsupported(space.frame, networks=True)
         leaks = leaks_of(space.flat, space.conventions)
         layout = fields(space.frame, any(leak.gates for leak in leaks))
         compiled, _ = _compiled(space, layout, 0.0, None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
-from tilewright.arch.components import Component, Compute, Memory
+from tilewright.arch.components import Component, Compute, Memory, Network
 from tilewright.mapper.mapspace.skeleton import Frame
 
 
@@ -17,17 +17,22 @@ class Fields:
 
     `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
     (component, dimension) -> lanes used of a dimension that gates leakage. `calls`:
-    (level, action) -> calls of one instance, of the actions that a latency rule depends on.
+    (level, action) -> calls of one instance, of the actions that a latency rule depends on;
+    `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
+    level -> the longest way.
     """
 
     room: Mapping[str, int]
     lanes: int
     gates: Mapping[tuple[str, str], int]
     calls: Mapping[tuple[int, str], int]
+    links: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    ways: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
-        return self.lanes + 1 + len(self.gates) + len(self.calls)
+        own = len(self.calls) + len(self.links) + len(self.ways)
+        return self.lanes + 1 + len(self.gates) + own
 
     @property
     def n_energy(self) -> int:
@@ -59,12 +64,35 @@ def fields(frame: Frame, leaks: bool, tracked: frozenset[str] = frozenset()) -> 
     timed = [
         (level, action.name)
         for level, component in enumerate(frame.components)
-        if not isinstance(component, Compute)
+        if not isinstance(component, Compute | Network)
         for action in component.actions
         if matters(component, action.name)
     ]
     first = lanes + 1 + len(gates)
-    return Fields(room, lanes, gates, {key: first + i for i, key in enumerate(timed)})
+    calls = {key: first + i for i, key in enumerate(timed)}
+    return Fields(room, lanes, gates, calls, *_of_networks(frame, first + len(calls)))
+
+
+def _of_networks(
+    frame: Frame, first: int
+) -> tuple[Mapping[tuple[int, str], int], Mapping[int, int]]:
+    """Number the links and ways of all networks that take time, from `first` on."""
+    networks = [
+        level
+        for level, component in enumerate(frame.components)
+        if isinstance(component, Network) and component.latency is not None
+    ]
+    dims = {level: _dims_below(frame, level) for level in networks}
+    links = [(level, name) for level in networks for name in dims[level]]
+    ways = first + len(links)
+    return (
+        {key: first + i for i, key in enumerate(links)},
+        {level: ways + i for i, level in enumerate(networks)},
+    )
+
+
+def _dims_below(frame: Frame, level: int) -> list[str]:
+    return list(dict.fromkeys(dim.name for c in frame.components[level:] for dim in c.spatial))
 
 
 def matters(component: Component, action: str) -> bool:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from tilewright.arch.components import Component, Compute, Memory, PlacementRules, SpatialDim, Toll
+from tilewright.arch.components import (
+    Component,
+    Compute,
+    Memory,
+    Network,
+    PlacementRules,
+    SpatialDim,
+    Toll,
+)
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Compute as Leaf
 from tilewright.mapper.mapping import Mapping as LoopNest
@@ -68,6 +76,8 @@ def _component(component: Component, tensors: Numbers, variables: Numbers) -> Ha
         rest = component.skip_initial_output_write
     elif isinstance(component, Toll):
         rest = _values(component.direction, tensors)
+    elif isinstance(component, Network):
+        rest = component.topology
     actions = tuple(
         (a.name, a.energy, a.throughput, _values(a.values_per_action, tensors))
         for a in component.actions

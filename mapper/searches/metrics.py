@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tilewright.arch.components import Component, Compute
+from tilewright.arch.components import Component, Compute, Network
 from tilewright.mapper.mapspace.skeleton import Frame
 from tilewright.mapper.searches import kernels
 from tilewright.mapper.searches.fields import Fields
@@ -99,6 +99,8 @@ class Metrics:
 
     def _component_latency(self, level: int, component: Component, label: Floats) -> float:
         assert component.latency is not None
+        if isinstance(component, Network):
+            return component.latency(self._on_network(level, label))
         fields = self._fields.calls
         calls = {
             action.name: float(label[field])
@@ -107,6 +109,13 @@ class Metrics:
             for action in component.actions
         }
         return component.latency(calls)
+
+    def _on_network(self, level: int, label: Floats) -> dict[str, float]:
+        """Return the busiest link and the longest way (mapper/model/costs.py)."""
+        links = [float(label[f]) for (at, _), f in self._fields.links.items() if at == level]
+        busiest = max(links, default=0.0)
+        farthest = float(label[self._fields.ways[level]])
+        return {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
 
     def energy(self, label: Floats, latency: float) -> float:
         """Return the joules of a label: dynamic energy and leakage (accelforge.md §2.5)."""

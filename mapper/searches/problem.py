@@ -38,14 +38,17 @@ def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
     return tuple(leaks)
 
 
-def refuse_unsupported(frame: Frame) -> None:
-    """Raise UnsupportedFeature for what the dynamic program does not model."""
+def refuse_unsupported(frame: Frame, networks: bool = False) -> None:
+    """Raise UnsupportedFeature for what the dynamic program does not model.
+
+    `networks`: the search models them.
+    """
     if frame.einsum.is_copy:
         raise UnsupportedFeature(f"{frame.einsum.name} is a copy", instead=_INSTEAD)
     for component in frame.components:
-        if isinstance(component, Network):
+        if isinstance(component, Network) and not networks:
             raise UnsupportedFeature(
-                f"{component.name} is a Network: its hops depend on where tiles meet",
+                f"{component.name} is a Network: this search does not count its hops",
                 instead=_INSTEAD,
             )
         if component.physical_fanout > 1:

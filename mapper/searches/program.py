@@ -14,6 +14,7 @@ from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Reserve, Slot, skeleton
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.routes import Add, Route, Router
 from tilewright.mapper.searches.taps import taps
 
@@ -92,6 +93,7 @@ def _fix_lanes(
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
     router = Router(frame, fields, template, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
+    routes += network_routes(frame, fields, template, slots)
     blocked = sorted({i for route in routes for i in route.blocked})
     if not blocked:
         yield _compile(frame, template, slots, routes)

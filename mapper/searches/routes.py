@@ -22,12 +22,16 @@ from tilewright.mapper.searches.taps import Tap
 
 @dataclass(frozen=True, slots=True, order=True)
 class Add:
-    """Add `factor` x the `kind` count of `tensor` at the state's tile to `field`."""
+    """Add `factor` x the `kind` count of `tensor` at the state's tile to `field`.
+
+    `lanes`: the tile is that many times larger (see hops.py).
+    """
 
     field: int
     tensor: str
     kind: str
     factor: float
+    lanes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components import Memory, Network
 from tilewright.mapper.mapspace.space import Mapspace
 
 _NOT_FUSED = "; fused mappings are not in it"
+
+
+_STAND = " whose spatial loops stand right above what their fanout feeds"
 
 
 def scope_alone(space: Mapspace) -> str:
@@ -44,17 +47,19 @@ def _tiles(spaces: Sequence[Mapspace]) -> str:
 
 def _lanes(space: Mapspace) -> str:
     """Say where spatial loops stand, if it matters: written lower, they may let tiles shrink."""
-    if space.conventions == "accelforge":
-        return ""
     kinds = [
         "memory" if isinstance(component, Memory) else "lanes"
         for component in space.flat.components
         if isinstance(component, Memory) or component.own_fanout > 1
     ]
+    if any(isinstance(component, Network) for component in space.flat.components):
+        return _STAND + ", in the order of the file's dimensions and the Einsum's variables"
     inner = kinds[kinds.index("memory") + 1 :] if "memory" in kinds else []
+    if space.conventions == "accelforge":
+        return ""
     if "memory" not in inner or "lanes" not in inner[inner.index("memory") :]:
         return ""
-    return " whose spatial loops stand right above what their fanout feeds"
+    return _STAND
 
 
 def _outermost(space: Mapspace) -> str:

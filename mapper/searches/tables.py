@@ -175,8 +175,14 @@ class Engine:
             self._arrays[operation] = made
         return self._arrays[operation]
 
-    def count(self, tensor: str, kind: str) -> Floats:
-        """Return the `moved` or `first` count of an edge per tile at its child (see taps.py)."""
+    def count(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...] = ()) -> Floats:
+        """Return the `moved` or `first` count of an edge per tile at its child (see taps.py).
+
+        `rounds`: values of a tile larger by `lanes`, times the iterations above; `tile`: without
+        these; `once`: one, whatever the tile.
+        """
+        if kind in ("rounds", "tile", "once"):
+            return self._sent(tensor, kind, lanes)
         key = (tensor, kind)
         if key not in self._counts:
             access = self.frame.einsum.access(tensor)
@@ -185,11 +191,23 @@ class Engine:
             self._counts[key] = self.lattice.occupancy(access) * visits
         return self._counts[key]
 
+    def _sent(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...]) -> Floats:
+        lattice = self.lattice
+        if kind == "once":
+            return np.ones(lattice.size)
+        access = self.frame.einsum.access(tensor)
+        values = lattice.occupancy(access, dict(lanes))
+        if kind == "rounds":
+            values = values * lattice.visits(access, ("relevant", "partial", "irrelevant"))
+        return values
+
     def _charge_arrays(self, operation: Charge) -> Arrays:
         numbers = sorted({0, *(add.field for add in operation.adds)})
         plus = np.zeros((len(numbers), self.lattice.size))
         for add in operation.adds:
-            plus[numbers.index(add.field)] += add.factor * self.count(add.tensor, add.kind)
+            plus[numbers.index(add.field)] += add.factor * self.count(
+                add.tensor, add.kind, add.lanes
+            )
         if operation.pinned:
             plus[0, ~self._allowed(operation.pinned)] = inf
         return _charge(numbers, plus, (-1.0, inf, 0.0))
@@ -228,6 +246,9 @@ class Engine:
         depth = self.frame.level(fan.component)
         for (level, _), field in self.fields.calls.items():
             if level >= depth:
+                times[:, field] = 1.0 / lanes
+        for (level, _), field in self.fields.links.items():
+            if level > depth and self.frame.rules.messages:
                 times[:, field] = 1.0 / lanes
         for field, values in operation.plus:
             plus[:, field] += values

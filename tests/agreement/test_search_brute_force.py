@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from network_cases import network_space_of
 from search_cases import best_by_brute_force, space_of
 from tight_cases import tight_space_of
 
@@ -67,6 +68,18 @@ def test_runs_of_holders_equal_brute_force() -> None:
 def test_runs_of_holders_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
     assert sum(check(seed, 3000, tight_space_of) for seed in seeds) >= 5
+
+
+def test_networks_equal_brute_force() -> None:
+    """Hops count the loops above the lanes, links the rounds: all gaps of the mapspace are open."""
+    assert sum(check(seed, 600, network_space_of) for seed in range(24)) >= 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(15))
+def test_networks_equal_brute_force_on_many(block: int) -> None:
+    seeds = range(1000 + block * 20, 1020 + block * 20)
+    assert sum(check(seed, 2500, network_space_of) for seed in seeds) >= 3
 
 
 @pytest.mark.parametrize("seed", [3, 11, 27, 40])

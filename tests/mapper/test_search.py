@@ -354,12 +354,49 @@ NETWORK = ARCH.replace(
 )
 
 
-def test_network_is_enumerated_when_small_and_refused_when_not() -> None:
-    result = search(load_arch(NETWORK), chain(2, 2, m=2))
+SPREAD = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    tensors: {keep: All}
+    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
+  - !Array
+    name: GRID
+    spatial: [{name: x, fanout: 4}]
+    nodes:
+    - !Memory
+      name: BUF
+      size: 1024
+      spatial: [{name: x, fanout: 2}]
+      actions: [{name: read, energy: 5, throughput: 64}, {name: write, energy: 6, throughput: 64}]
+  - !Compute
+    name: MAC
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+MESH = NETWORK.replace(
+    "name: NOC\n    topology", "name: NOC\n    spatial: [{name: y, fanout: 2}]\n    topology"
+)
+
+
+def test_networks_are_searched_exactly() -> None:
+    result = search(load_arch(MESH), chain(16, 16, m=16))
+    assert result.certificate.kind == "optimal"
+    assert result.statistics.evaluations == 0
+    assert "in the order of the file's dimensions" in result.certificate.scope
+    free = search(
+        load_arch(MESH.replace("hop, energy: 1,", "hop, energy: 0,")), chain(16, 16, m=16)
+    )
+    assert free.certificate.value < result.certificate.value
+
+
+def test_distributed_memory_is_enumerated_when_small_and_refused_when_not() -> None:
+    result = search(load_arch(SPREAD), chain(2, 2, m=2))
     assert result.statistics.evaluations > 0
     assert result.certificate.kind == "optimal"
-    with pytest.raises(UnsupportedFeature, match="NOC is a Network"):
-        search(load_arch(NETWORK), chain(64, 64, m=64))
+    with pytest.raises(UnsupportedFeature, match="spread over the grid"):
+        search(load_arch(SPREAD), chain(720, 720, m=720))
 
 
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import permutations, product
+
+from tolls import tolls_down
 
 from tilewright.arch.components import Component
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapspace.placement import Holder, Template
 from tilewright.mapper.mapspace.space import Mapspace
@@ -375,10 +378,9 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | No
                     return None
                 if breaks_rule(space, template, mapping):
                     continue
-                try:
-                    legal.append((judge.candidate(mapping), lanes))
-                except InfeasibleMapping:
-                    continue
+                for one in {mapping, tolls_down(template, mapping)}:
+                    with suppress(InfeasibleMapping, MappingError):
+                        legal.append((judge.candidate(one), lanes))
         found += keep_well_used(space, legal)
     return found
 

@@ -1,0 +1,152 @@
+"""Where in the program the hops of networks are charged.
+
+With the lanes of every dimension below a network fixed, what a spatial loop sends on it is a
+function of the tile right below the loop (mapper/model/network.py and messages.py): the tile's
+values, times a number that depends on the lanes alone, times the iterations above. Dimensions with
+several choices are enumerated outside the program, as routes.py does for other counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import prod
+
+from tilewright.arch.components import Network
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.skeleton import Frame, Slot
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.routes import Add, Route
+
+
+@dataclass(frozen=True, slots=True)
+class _Leg:
+    """The way of a tensor over a network; `fans`: slots of the dimensions that it fans out on."""
+
+    tensor: str
+    level: int
+    fans: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """One spatial loop of a leg. `after`: lanes of its slot's loops below it; `stride`: instances
+    below it on its dimension."""
+
+    slot: int
+    dim: str
+    lanes: int
+    stride: int
+    shared: bool
+    after: tuple[tuple[str, int], ...]
+
+
+def network_routes(
+    frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+) -> Iterator[Route]:
+    """Yield where to charge the hops of all networks; blocked while lanes are not fixed."""
+    ways: dict[int, int] = {}
+    for leg in _legs(frame, template, slots):
+        open_ = [i for i in leg.fans if len(_choices(slots[i])) > 1]
+        if open_:
+            yield Route(blocked=tuple(open_))
+            continue
+        loops = _loops(frame, leg, slots)
+        network = frame.components[leg.level]
+        assert isinstance(network, Network)
+        way = sum(_way(frame, network, loop) for loop in loops)
+        ways[leg.level] = max(ways.get(leg.level, 0), way)
+        yield from _charges(frame, fields, leg, loops)
+    for level, way in ways.items():
+        if way and level in fields.ways:
+            add = Add(fields.ways[level], frame.einsum.tensors[0], "once", float(way))
+            yield Route(len(slots), (add,))
+
+
+def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
+    assert isinstance(slot, Fan)
+    return slot.choices
+
+
+def _legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[_Leg]:
+    """Enumerate the ways between ends of a tensor that cross a network: the first one counts."""
+    networks = [i for i, c in enumerate(frame.components) if isinstance(c, Network)]
+    fans = [
+        (i, frame.level(slot.component))
+        for i, slot in enumerate(slots)
+        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
+    ]
+    for tensor in frame.einsum.tensors:
+        held = (h for h in (*template.holders, *template.tolls) if h.tensor == tensor)
+        ends = sorted(frame.level(h.component) for h in held)
+        for upper, lower in pairwise((*ends, len(frame.components) - 1)):
+            crossed = [level for level in networks if upper < level < lower]
+            if crossed:
+                below = [i for i, level in fans if crossed[0] <= level <= lower]
+                yield _Leg(tensor, crossed[0], tuple(below))
+
+
+def _loops(frame: Frame, leg: _Leg, slots: Sequence[Slot]) -> list[_Loop]:
+    """Return the spatial loops of a leg with fixed lanes, outermost first."""
+    access = frame.einsum.access(leg.tensor)
+    found: list[_Loop] = []
+    used: dict[tuple[str, str], int] = {}
+    for slot in reversed(leg.fans):
+        fan = slots[slot]
+        assert isinstance(fan, Fan)
+        lanes = dict(zip(fan.variables, fan.choices[0], strict=True))
+        component = frame.components[frame.level(fan.component)]
+        dim = next(dim for dim in component.spatial if dim.name == fan.name)
+        after: tuple[tuple[str, int], ...] = ()
+        for variable in reversed([v for v in frame.einsum.bounds if lanes.get(v, 1) > 1]):
+            shared = access.relevance(variable) == "irrelevant"
+            if frame.rules.messages:
+                shared = shared and leg.tensor in dim.may_reuse
+            key = (fan.component, fan.name)
+            stride = used.get(key, 1)
+            found.append(_Loop(slot, fan.name, lanes[variable], stride, shared, after))
+            after = ((variable, lanes[variable]), *after)
+            used[key] = stride * lanes[variable]
+    return found[::-1]
+
+
+def _way(frame: Frame, network: Network, loop: _Loop) -> int:
+    """Return the links that one spatial loop adds to the longest way."""
+    if network.topology == "all_to_all":
+        return 1
+    return (loop.lanes - 1 if frame.rules.messages else loop.lanes) * loop.stride
+
+
+def _charges(frame: Frame, fields: Fields, leg: _Leg, loops: Sequence[_Loop]) -> Iterator[Route]:
+    network = frame.components[leg.level]
+    assert isinstance(network, Network)
+    action = next((a for a in network.actions if a.name == "hop"), None)
+    if action is None:
+        return
+    scale = float(Fraction(network.actions_scale) / Fraction(action.values_per_action[leg.tensor]))
+    outer = 1
+    for number, loop in enumerate(loops):
+        rounds = 1 / (loop.lanes * prod(n for _, n in loop.after))  # iterations above the loop
+        hops = _hops(network, loop) * scale * rounds
+        link = scale * (1 if loop.shared else loop.lanes - 1)
+        adds = [Add(0, leg.tensor, "rounds", hops * action.energy, loop.after)]
+        field = fields.links.get((leg.level, loop.dim))
+        if field is not None and frame.rules.messages:
+            adds.append(Add(field, leg.tensor, "rounds", link * rounds / outer, loop.after))
+        elif field is not None and all(other.dim == loops[0].dim for other in loops[:number]):
+            once = link / float(network.actions_scale) if loop.dim == loops[0].dim else 0.0
+            adds.append(Add(field, leg.tensor, "tile", once, loop.after))
+        outer *= loop.lanes
+        yield Route(loop.slot + 1, tuple(adds))
+
+
+def _hops(network: Network, loop: _Loop) -> float:
+    """Return the links that one value of the tile takes in one round of the loop."""
+    if network.topology == "all_to_all":
+        return loop.lanes - 1
+    if loop.shared:
+        return (loop.lanes - 1) * loop.stride
+    return loop.lanes * (loop.lanes - 1) / 2 * loop.stride

@@ -1,0 +1,53 @@
+"""Random small designs with a Network above their lanes."""
+
+from __future__ import annotations
+
+import random
+
+from search_cases import memory, random_workload, toll, zero
+
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.workload import load_workload
+
+EINSUMS = (
+    "Z[m, n] = A[m, k] * B[k, n]",
+    "Z[m] = A[m, k] * B[k]",
+    "Z[m, n] = A[m, n] * B[n]",
+    "Z[p] = A[W: p + r] * B[r]",
+)
+ANY = "keep: Nothing, may_keep: All"
+
+
+def network_space_of(seed: int) -> Mapspace:
+    """Return a small mapspace with one or two dimensions of lanes below a network."""
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS)
+    arch, workload = load_arch(_arch(rng)), load_workload(random_workload(rng, text))
+    conventions = rng.choice(("default", "accelforge"))
+    (einsum,) = workload.einsums
+    (flat,) = flatten(arch, workload.scope(einsum))
+    return Mapspace(einsum, flat, conventions)
+
+
+def _arch(rng: random.Random) -> str:
+    lines = ["arch:", "  nodes:"]
+    lines += memory("DRAM", "inf", "keep: All", rng, 50)
+    rules = rng.choice(("keep: All", "keep: input", ANY))
+    lines += memory("BUF", str(rng.choice((16, 32, 64, 128))), rules, rng, 5)
+    hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
+    lines += ["  - !Network", "    name: NET", *zero()]
+    lines += [f"    topology: {rng.choice(('mesh', 'all_to_all'))}"]
+    lines += [f"    actions: [{{name: hop, {hop}, latency: {rng.choice((0, 1, 20))}}}]"]
+    lines += ["  - !Container", "    name: PE", "    spatial:"]
+    for name in ("x", "y")[: rng.choice((1, 2))]:
+        reuse = rng.choice(("", ", may_reuse: Nothing", ", may_reuse: input"))
+        lines.append(f"    - {{name: {name}, fanout: {rng.choice((2, 3, 4))}{reuse}}}")
+    lines += toll("LINK", rng) if rng.random() < 0.3 else []
+    if rng.random() < 0.5:
+        rules = rng.choice(("keep: output", "keep: weight", ANY))
+        lines += memory("REG", str(rng.choice((8, 16, 32))), rules, rng, 1)
+    lines += ["  - !Compute", "    name: MAC", *zero()]
+    lines += ["    actions: [{name: compute, energy: 0.5, throughput: 1}]"]
+    return "\n".join(lines) + "\n"
