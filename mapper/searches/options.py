@@ -35,6 +35,7 @@ class SearchOptions(TypedDict, total=False):
     method: SpaceSearch | str | None
     seed: int
     progress: Callable[[Progress], None] | None
+    max_fused_loops_per_rank_variable: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Options:
     proven bound. `method`: search every Einsum alone with this instead of DefaultSearch; a
     SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is the default,
     fusion and all). `seed`: where methods that go by chance start. `progress`: is called with the
-    best value and the bound so far.
+    best value and the bound so far. `max_fused_loops_per_rank_variable`: only 1 is searched.
     """
 
     objective: str = "energy"
@@ -64,6 +65,7 @@ class Options:
     method: SpaceSearch | None = None
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
+    max_fused_loops_per_rank_variable: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,12 @@ def options_of(given: Mapping[str, object]) -> Options:
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
             "the budget is a number of seconds", value=options.budget, instead="budget=10"
+        )
+    if options.max_fused_loops_per_rank_variable != 1:
+        raise TilewrightError(
+            "shared loops are searched with one loop per rank variable",
+            value=options.max_fused_loops_per_rank_variable,
+            instead="max_fused_loops_per_rank_variable=1 (docs/search.md says why)",
         )
     return options
 
