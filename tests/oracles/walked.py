@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from search_cases import Lanes, _all_lanes, _mappings, _well_used, breaks_rule
+from search_cases import Lanes, _all_lanes, _mappings, breaks_rule, keep_well_used
 
 from tilewright.arch.components import Compute as ComputePart
 from tilewright.arch.components import Container, Memory
@@ -151,6 +151,8 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
+        if template.runs:
+            continue  # the same mappings as those of its plain template
         legal: list[tuple[EinsumMapping, Lanes]] = []
         for lanes, mapping in _candidates(space, template):
             looked += 1
@@ -164,7 +166,7 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
                 continue
             energy, latency = walked(space.einsum, space.flat, mapping.nodes)
             legal.append((EinsumMapping(mapping, energy, latency), lanes))
-        found += _well_used(space, legal)
+        found += keep_well_used(space, legal)
     return found
 
 

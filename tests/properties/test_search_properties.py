@@ -1,0 +1,183 @@
+"""What must hold for every optimum, whatever the design."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from fused_cases import random_case
+from search_cases import EINSUMS, random_arch, random_workload
+
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.searches.api import answer
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.options import request_of
+from tilewright.mapper.workload import Workload, load_workload
+
+OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
+
+
+@cache
+def case(seed: int) -> tuple[str, Workload]:
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS[:3])
+    return random_arch(rng), load_workload(random_workload(rng, text))
+
+
+def best(arch: Arch, workload: Workload, objective: str) -> float:
+    try:
+        request = request_of(arch, workload, {"objective": objective})
+        return answer(request, explain=False).certificate.value
+    except InfeasibleMapping:
+        return float("inf")
+
+
+SOME = [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 12))]
+
+
+@pytest.mark.parametrize("seed", SOME)
+def test_lifting_a_constraint_never_hurts(seed: int) -> None:
+    """The same as: adding one never helps. min_usage is part of no mapspace here."""
+    text, workload = case(seed)
+    subject = Subject(load_arch(text), workload, workload.einsums[0])
+    goal = Goal(OBJECTIVES[seed % 3])
+    everything = frozenset(subject.constraints)
+
+    def value(active: frozenset[object]) -> float:
+        found = [ExactSearch().find(s, goal, None).best for s in subject.spaces(active)]  # type: ignore[arg-type]
+        return min((f.value(goal) for f in found if f is not None), default=float("inf"))
+
+    bound = value(everything)
+    for constraint in subject.constraints:
+        if constraint.kind != "force_memory_hierarchy_order":
+            assert value(everything - {constraint}) <= bound * (1 + 1e-9), str(constraint)
+
+
+@pytest.mark.parametrize("seed", SOME)
+def test_energies_scale(seed: int) -> None:
+    text, workload = case(seed)
+    arch = load_arch(text)
+    scaled = arch.with_values(
+        {
+            f"{node.name}.{field}": 3
+            for node in arch.leaves()
+            for field in ("energy_scale", "leak_power_scale")
+            if node.tag != "Container"
+        }
+    )
+    for objective, factor in (("energy", 3), ("edp", 3), ("latency", 1)):
+        one, other = best(arch, workload, objective), best(scaled, workload, objective)
+        assert other == pytest.approx(factor * one, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", SOME)
+def test_a_larger_memory_never_hurts(seed: int) -> None:
+    text, workload = case(seed)
+    if "min_usage" in text:
+        text = text.replace("min_usage: 0.5", "min_usage: 0").replace(
+            "min_usage: 1", "min_usage: 0"
+        )
+    objective = OBJECTIVES[seed % 3]
+    values = [
+        best(load_arch(text).with_values({"BUF.size": size}), workload, objective)
+        for size in (16, 32, 64, 128, 512)
+    ]
+    for small, large in pairwise(values):
+        assert large <= small * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [2])
+def test_a_larger_memory_never_hurts_a_workload(seed: int) -> None:
+    arch, workload, _ = random_case(seed)
+    values = [
+        best(arch.with_values({"BUF.size": size}), workload, "energy") for size in (4, 6, 10, 20)
+    ]
+    for small, large in pairwise(values):
+        assert large <= small * (1 + 1e-9)
+
+
+TWO = """
+workload:
+  rank_sizes: {M: 4, N: 6, K: 4}
+  bits_per_value: {All: 8}
+  einsums:
+"""
+LINES = (
+    '  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}\n',
+    '  - {einsum: "X[m] = C[m, k] * D[k]", renames: {input: C, weight: D, output: X}}\n',
+    '  - {einsum: "Z[n] = E[n, k] * D[k]", renames: {input: E, weight: D, output: Z}}\n',
+)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_order_of_independent_einsums_means_nothing(objective: str) -> None:
+    """Where one Einsum reads what another writes, the order of the file is that of execution."""
+    arch, _, _ = random_case(1)
+    arch = arch.with_values({"BUF.size": 160})
+    values = {
+        best(arch, load_workload(TWO + "".join(LINES[i] for i in order)), objective)
+        for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0))
+    }
+    assert max(values) == pytest.approx(min(values), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_names_and_order_of_variables_mean_nothing(seed: int) -> None:
+    text, _ = case(seed)
+    forms = (
+        "Z[m, n] = A[m, k] * B[k, n]",
+        "Z[n, m] = A[k, m] * B[n, k]",
+        "Z[x, y] = A[x, w] * B[w, y]",
+    )
+    sizes = ({"M": 4, "N": 6, "K": 3}, {"M": 4, "N": 6, "K": 3}, {"X": 4, "Y": 6, "W": 3})
+    found = []
+    for form, ranks in zip(forms, sizes, strict=True):
+        listed = ", ".join(f"{rank}: {size}" for rank, size in ranks.items())
+        work = (
+            f"workload:\n  rank_sizes: {{{listed}}}\n  bits_per_value: {{All: 8}}\n  einsums:\n"
+            f'  - {{einsum: "{form}", renames: {{input: A, weight: B, output: Z}}}}\n'
+        )
+        found.append(best(load_arch(text), load_workload(work), "edp"))
+    assert found == pytest.approx([found[0]] * 3, rel=1e-12)
+
+
+SCRIPT = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from fused_cases import random_case
+from tilewright.mapper.mapping_file import dump_mapping
+from tilewright.mapper.searches.api import search
+arch, workload, _ = random_case(7)
+arch = arch.with_values({"BUF.size": 40})
+out = []
+for options in ({}, {"fusion": False}, {"method": "annealing", "seed": 4}, {"objective": "edp"}):
+    result = search(arch, workload, **options)
+    out.append((dump_mapping(result.best.mapping), repr(result.certificate)))
+print(json.dumps(out))
+"""
+
+
+def test_same_bytes_for_any_hash_seed_and_thread_count() -> None:
+    oracles = str(Path(__file__).parent.parent / "oracles")
+    seen = set()
+    for seed, threads in (("0", "1"), ("4711", "2")):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "NUMBA_NUM_THREADS": threads,
+                       "OMP_NUM_THREADS": threads}  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, oracles],
+            env=environment, capture_output=True, text=True, check=True, timeout=600,
+        )  # fmt: skip
+        seen.add(done.stdout)
+    (text,) = seen
+    assert len(json.loads(text)) == 4
