@@ -126,7 +126,9 @@ class _Maker:
             return False
         streams = streaming_variables(self._frame, self._template, (*group, *left))
         last = done[-1]
-        return any(not self._all_relevant(v, last) for v in (*streams, *slides))
+        if any(not self._all_relevant(v, last) for v in (*streams, *slides)):
+            return True
+        return not slides and min(group) > max(last)  # in the same place: in one order only
 
     def _keeps_order(self, upper: int, lower: int) -> bool:
         """Tell whether another template has the two holders the other way round."""

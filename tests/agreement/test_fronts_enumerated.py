@@ -10,15 +10,14 @@ from tilewright.arch.components import Memory
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.fronts.formula import formula_of
 from tilewright.mapper.fronts.measures import measures_of
-from tilewright.mapper.fronts.one import front_of_space, least_of_space
-from tilewright.mapper.fronts.points import covered, undominated
+from tilewright.mapper.fronts.one import crowded, front_of_space, least_of_space
+from tilewright.mapper.fronts.points import undominated
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.kernels import Floats
 from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.scope import scope_alone
 
 INF = float("inf")
 METRICS = (
@@ -54,11 +53,6 @@ def scores(space: Mapspace) -> list[Score]:
     return found
 
 
-def counts_room(space: Mapspace) -> bool:
-    """Tell whether mapspace and model agree about room; else the certificate says how not."""
-    return " in which " not in scope_alone(space)
-
-
 def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
     rows = [[score.metric(name) for name in names] for score in scores]
     return np.array(rows).reshape(len(scores), len(names))
@@ -73,10 +67,6 @@ def check_fronts(space: Mapspace, listed: list[Score]) -> None:
         best = found[undominated(found)]
         every = values_of(listed, measures.names)
         wanted = every[undominated(every)]
-        if measures.memories and not counts_room(space):
-            assert covered(best, every).all()
-            assert all(space.contains(point.mapping) is None for point in result.points)
-            continue
         assert best == pytest.approx(wanted, rel=1e-9), (asked, len(best), len(wanted))
 
 
@@ -84,8 +74,6 @@ def check_formulas(space: Mapspace, listed: list[Score]) -> None:
     memories = [c.name for c in space.flat.components if isinstance(c, Memory)]
     for text in FORMULAS:
         formula = formula_of(text, memories)
-        if formula.memories and not counts_room(space):
-            continue
         result = least_of_space(space, formula, INF)
         if not listed:
             assert result.best is None
@@ -103,7 +91,8 @@ def check_formulas(space: Mapspace, listed: list[Score]) -> None:
 def check(seeds: range, limit: int) -> int:
     done = 0
     for seed in seeds:
-        space = space_of(seed)
+        plain = space_of(seed)
+        space = crowded(plain, [c.name for c in plain.flat.components if isinstance(c, Memory)])
         if space.size.points <= limit:
             listed = scores(space)
             check_fronts(space, listed)
@@ -115,6 +104,10 @@ def check(seeds: range, limit: int) -> int:
 @pytest.mark.parametrize("block", range(3))
 def test_fronts_and_formulas_equal_enumeration(block: int) -> None:
     assert check(range(block * 8, block * 8 + 8), limit=150) >= 2
+
+
+def test_two_tiles_stream_past_a_deeper_holder() -> None:
+    assert check(range(60, 61), limit=250) == 1  # the least room needs a run of four holders
 
 
 @pytest.mark.nightly
