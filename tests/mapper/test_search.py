@@ -8,6 +8,7 @@ from dataclasses import fields
 import pytest
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
@@ -414,6 +415,37 @@ def test_copies_cost_the_least_of_all_mappings(kept: str, conventions: str) -> N
     listed = search(design, work, conventions=conventions, method=ExhaustiveSearch())
     assert result.certificate.kind == "optimal"
     assert result.certificate.value == listed.certificate.value
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_each_objective_takes_the_best_compute_of_a_fork(conventions: str) -> None:
+    """DSP computes fast and dear beside the lanes: the better of two searches of one compute."""
+    fork = (
+        "  - !Fork\n    nodes:\n    - !Compute\n      name: DSP\n"
+        "      actions: [{name: compute, energy: 400, throughput: 1000}]\n"
+    )
+    slow = ARCH.replace("energy: 0.5, throughput: 1}", "energy: 0.5, throughput: 0.01}")
+    design = load_arch(slow.replace("  - !Container", fork + "  - !Container"))
+    work = chain(8, 12, m=6)
+    (einsum,) = work.einsums
+    flats = flatten(design, work.scope(einsum))
+    assert sorted(flat.compute.name for flat in flats) == ["DSP", "MAC"]
+    used = set()
+    for objective, second in (("energy", "latency"), ("latency", "energy"), ("edp", "energy")):
+        goal = Goal(objective)  # type: ignore[arg-type]
+        each = [ExactSearch().find(Mapspace(einsum, f, conventions), goal, None) for f in flats]
+        values = [
+            (found.best.value(goal), found.best.value(second))  # type: ignore[arg-type]
+            for found in each
+            if found.best is not None
+        ]
+        result = search(design, work, objective=objective, conventions=conventions)
+        assert len(values) == 2
+        assert result.certificate.kind == "optimal"
+        assert result.certificate.value == pytest.approx(min(values)[0], rel=1e-12)
+        assert result.best.score.metric(second) == pytest.approx(min(values)[1], rel=1e-12)
+        used.add(str(result.best.mapping).rstrip().rsplit(" ", 1)[-1])
+    assert used == {"DSP", "MAC"}
 
 
 def test_unknown_words() -> None:
