@@ -23,10 +23,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A slot that can loop over the variable; `lanes`: the most that a spatial one deals."""
+    """A slot that can loop over the variable; a spatial one deals `least` to `lanes` lanes."""
 
     kind: Literal["all", "thin", "lanes"]
     lanes: int = 0
+    least: int = 1
 
 
 Tail = tuple[Host, ...]
@@ -54,12 +55,11 @@ def candidates(whole: int, tail: Tail) -> Mask:
         mask[1] = True
         return mask
     rest, host = candidates(whole, tail[1:]), tail[0]
-    if host.kind == "all":
-        mask[1:] = True
-        return mask
     for tile in np.flatnonzero(rest).tolist():
-        if host.kind == "lanes":
-            mask[tile : min(host.lanes * tile, whole) + 1 : tile] = True
+        if host.kind == "all":
+            mask[tile::tile] = True
+        elif host.kind == "lanes":
+            mask[host.least * tile : min(host.lanes * tile, whole) + 1 : tile] = True
         else:
             steps = quotient_steps(-(-whole // tile))
             mask[[step * tile for step in steps if step * tile <= whole]] = True
@@ -69,11 +69,17 @@ def candidates(whole: int, tail: Tail) -> Mask:
 @cache
 def can_finish_open(tile: int, tail: Tail) -> bool:
     """Tell whether the tail can take a tile to 1 with at most one uneven loop."""
-    if not tail or tile == 1:
+    if not tail:
         return tile == 1
-    if tail[0].kind != "lanes":
-        return True
-    lanes, rest = tail[0].lanes, tail[1:]
-    if candidates(tile, rest)[-(-tile // lanes) : tile].any():
-        return True
-    return any(can_finish_open(tile // n, rest) for n in divisors(tile) if n <= lanes)
+    host, rest = tail[0], tail[1:]
+    below, even = candidates(tile, rest), divisors(tile)
+    if host.kind == "lanes":
+        least, most = host.least, host.lanes
+        odd = np.flatnonzero(below[1:tile]) + 1
+        odd = odd[tile % odd != 0]
+        turns = -(-tile // odd)
+        even = tuple(tile // n for n in even if least <= n <= most)
+        return bool(((turns >= least) & (turns <= most)).any()) or any(
+            can_finish_open(t, rest) for t in even
+        )
+    return bool(below[1:].any()) or any(can_finish_open(t, rest) for t in even)

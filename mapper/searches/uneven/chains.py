@@ -65,7 +65,7 @@ class Chains:
         self.kinds = tuple(kinds)
         self._rows: list[tuple[int, ...]] = []
         self._known: dict[tuple[int, ...], int] = {}
-        self._below: dict[tuple[int, Tail, Lane | None, int], tuple[Ints, Ints]] = {}
+        self._below: dict[tuple[int, Tail, Lane | None, tuple[int, int]], tuple[Ints, Ints]] = {}
         self._tables: dict[frozenset[Kind], Ints] = {}
         self._columns: dict[Kind, tuple[int, Column]] = {}
         self.start = self._intern(bound, uneven, 0, [(1, 0, 0)] * len(self.kinds))
@@ -123,10 +123,13 @@ class Chains:
         ]
         return self._intern(tile, bool(open_), whole, stats)
 
-    def below(self, state: int, tail: Tail, lane: Lane | None, lanes: int) -> tuple[Ints, Ints]:
+    def below(
+        self, state: int, tail: Tail, lane: Lane | None, lanes: tuple[int, int] = (1, 1)
+    ) -> tuple[Ints, Ints]:
         """Return the states that one slot can leave, with the lanes it takes (1 if temporal).
 
-        `tail`: the hosts below the slot; `lane`: its dimension if spatial, of `lanes` at most.
+        `tail`: the hosts below the slot; `lane`: its dimension if spatial, which deals at least
+        `lanes[0]` and at most `lanes[1]`.
         """
         key = (state, tail, lane, lanes)
         if key not in self._below:
@@ -152,16 +155,21 @@ class Chains:
             found += [(t, False, 1) for t in odd if tile % t]
         return found
 
-    def _lane_tiles(self, state: int, tail: Tail, lanes: int) -> list[tuple[int, bool, int]]:
+    def _lane_tiles(
+        self, state: int, tail: Tail, lanes: tuple[int, int]
+    ) -> list[tuple[int, bool, int]]:
         tile, open_, _ = self._rows[state][:3]
+        least, most = lanes
         found = [
             (tile // n, bool(open_), n)
             for n in divisors(tile)
-            if n <= lanes and self._even_ok(state, tile // n, tail)
+            if least <= n <= most and self._even_ok(state, tile // n, tail)
         ]
         if open_:
             odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
-            found += [(t, False, n) for t in odd if tile % t and (n := -(-tile // t)) <= lanes]
+            found += [
+                (t, False, n) for t in odd if tile % t and least <= (n := -(-tile // t)) <= most
+            ]
         return found
 
     def _cut(self, state: int, below: int, open_: bool, lane: Lane | None) -> int:

@@ -122,7 +122,7 @@ def _tails(
         for index in range(len(slots) - 1, 0, -1):
             slot = slots[index]
             if isinstance(slot, Fan) and _most(slot, v) > 1:
-                tail = (Host("lanes", _most(slot, v)), *tail)
+                tail = (Host("lanes", _most(slot, v), _least(slot, v)), *tail)
             elif isinstance(slot, Loops) and v in slot.variables:
                 below_lanes = timed and any(i < index for i in dealt)
                 whole = v not in frame.uneven or v in pinned or below_lanes
@@ -130,6 +130,11 @@ def _tails(
             row.append(tail)
         rows.append(tuple(reversed(row)))
     return tuple(zip(*rows, strict=True))
+
+
+def _least(fan: Fan, variable: str) -> int:
+    place = fan.variables.index(variable)
+    return min(choice[place] for choice in fan.choices)
 
 
 def _most(fan: Fan, variable: str) -> int:

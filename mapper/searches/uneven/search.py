@@ -33,7 +33,8 @@ from tilewright.mapper.searches.uneven.sweep import OutOfBudget, Pruning, Sweep
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 0.1, 1.0, inf)
-BEAM = 300
+BEAM = 300  # labels that a first look keeps at a slot
+FEW = 20
 MAX_COMBINATIONS = 5_000
 
 
@@ -175,6 +176,8 @@ class Run:
             self._beams(plain)
             self._deepen(plain)
         except OutOfBudget:
+            if self.best.mapping is None:
+                self._answer_late()
             if not self._settled:
                 return min(self._lower, self.best.value), False
         with suppress(OutOfBudget):  # the objective is optimal all the same
@@ -213,6 +216,15 @@ class Run:
                 if value > self.best.value or self._settled:
                     break
                 self._one(number, timed, self._keeper(inf), BEAM)
+
+    def _answer_late(self) -> None:
+        """Find any mapping, whatever the time: an answer, late, is better than none."""
+        self._deadline = inf
+        for _, _, number in self.least:
+            with suppress(OutOfBudget):
+                self._one(number, False, self._keeper(inf), FEW)
+            if self.best.mapping is not None:
+                return
 
     def _keeper(self, limit: float, *, tie: bool = False) -> Callable[[Floats, Floats], Any]:
         """Return the test for labels whose objective may come out at or below a limit.

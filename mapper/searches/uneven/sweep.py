@@ -23,7 +23,7 @@ from tilewright.mapper.mapspace.skeleton import Frame, Loops, value_bits
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.bills import Bill
-from tilewright.mapper.searches.uneven.chains import ALL, Chains
+from tilewright.mapper.searches.uneven.chains import ALL, Chains, Lane
 from tilewright.mapper.searches.uneven.counts import Group, groups_of, moved
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook
 from tilewright.mapper.searches.uneven.labels import Labels, joined, split, undominated
@@ -36,6 +36,9 @@ CHUNK = 2_000  # labels whose lanes are dealt at a time
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
 }  # fmt: skip
+
+
+Host = tuple[int, Lane | None, tuple[int, int]]  # slot; of lanes: dimension, least and most
 
 
 class OutOfBudget(Exception):  # noqa: N818 - control flow of the search
@@ -196,17 +199,21 @@ class Sweep:
         tail = step.plan.tails[index][v]
         states, often = np.unique(labels.states[:, v], return_counts=True)
         total = sum(
-            len(self._chains[v].below(state, tail, None, 0)[0]) * n
+            len(self._chains[v].below(state, tail, None)[0]) * n
             for state, n in zip(states.tolist(), often.tolist(), strict=True)
         )
         parts = [
-            step.better(self._expand(step, part, v, (index, None, 0))[0], rest, index)
+            step.better(self._expand(step, part, v, (index, None, (1, 1)))[0], rest, index)
             for part in split(labels, total // MOST_AT_ONCE)
         ]
         return step.joined(parts, rest, index)
 
     def _expand(
-        self, step: _Step, labels: Labels, v: int, host: tuple[int, tuple[str, str] | None, int]
+        self,
+        step: _Step,
+        labels: Labels,
+        v: int,
+        host: Host,
     ) -> tuple[Labels, Ints]:
         """Replace each label by one per tile that the slot can leave of variable v."""
         index, lane, lanes = host
@@ -239,10 +246,11 @@ class Sweep:
         most = max(map(prod, fan.choices))
         for place, variable in enumerate(fan.variables):
             lanes = max(choice[place] for choice in fan.choices)
+            least = min(choice[place] for choice in fan.choices)
             if lanes > 1:
                 numbered = Labels(labels.states, labels.fields, np.arange(len(labels)))
                 grown, taken = self._expand(
-                    step, numbered, names.index(variable), (index, lane, lanes)
+                    step, numbered, names.index(variable), (index, lane, (least, lanes))
                 )
                 rows = grown.origin
                 code, used = code[rows] * (lanes + 1) + taken, used[rows] * taken

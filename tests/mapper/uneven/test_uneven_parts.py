@@ -65,7 +65,7 @@ def test_states_count_the_tiles_that_a_walk_visits() -> None:
         chains = Chains(bound, True, kinds)
         state, loops = chains.start, random_loops(rng, bound)
         for number, (tile, spatial) in enumerate(loops, 1):
-            states, _ = chains.below(state, free, LANE if spatial else None, bound)
+            states, _ = chains.below(state, free, LANE if spatial else None, (1, bound))
             state = next(s for s in states.tolist() if chains.tile(s) == tile)
             for kind in kinds:
                 column, sizes = chains.column(kind), visited([bound], loops[:number], kind)
@@ -102,6 +102,10 @@ def test_what_an_open_tile_can_finish() -> None:
     two = (Host("lanes", 4), Host("lanes", 2))
     assert can_finish_open(7, two)  # 4 lanes of 2, of 2 lanes each
     assert not can_finish_open(9, two)
+    full = (Host("all"), Host("lanes", 4, 4))
+    assert can_finish_open(7, full)  # tiles of 4
+    assert not can_finish_open(3, full)
+    assert np.flatnonzero(candidates(9, full)).tolist() == [4, 8]
 
 
 @pytest.mark.parametrize("merge", [1, 2, 5])
