@@ -1,0 +1,56 @@
+"""Where several computes can do an Einsum, a workload takes the best one for each."""
+
+from __future__ import annotations
+
+from fused_cases import chain
+
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper import evaluate, search
+
+MEMORY = """
+  - !Memory
+    name: {name}
+    size: {size}
+    leak_power: 0
+    area: 0
+    tensors: {{{keep}}}
+    actions:
+    - {{name: read, energy: {energy}, throughput: 100}}
+    - {{name: write, energy: {energy}, throughput: 100}}
+"""
+COMPUTE = """
+  - !Compute
+    name: {name}
+    leak_power: 0
+    area: 0
+    enabled: {enabled}
+    actions: [{{name: compute, energy: {energy}, throughput: {rate}}}]
+"""
+FRUGAL = {"name": "Frugal", "energy": 1, "rate": 1}
+SWIFT = {"name": "Swift", "energy": 5, "rate": 4}
+
+
+def design(frugal: bool, swift: bool) -> Arch:
+    top = 'keep: "~Intermediates", may_keep: All'
+    return load_arch(
+        "arch:\n  nodes:"
+        + MEMORY.format(name="DRAM", size="inf", keep=top, energy=50)
+        + MEMORY.format(name="BUF", size=40, keep='keep: "~DRAM", may_keep: All', energy=1)
+        + COMPUTE.format(**FRUGAL, enabled=frugal)
+        + COMPUTE.format(**SWIFT, enabled=swift)
+    )
+
+
+def test_the_best_compute_is_taken() -> None:
+    work = chain(4, (2, 4, 2))
+    for objective, name in (("energy", "Frugal"), ("latency", "Swift")):
+        both = search(design(True, True), work, objective=objective)
+        alone = [
+            search(design(one, not one), work, objective=objective).certificate.value
+            for one in (True, False)
+        ]
+        assert both.certificate.kind == "optimal"
+        assert both.certificate.value == min(alone) < max(alone)
+        assert f"on {name}" in str(both.best.mapping)
+        assert evaluate(design(True, True), work, both.best.mapping) == both.best.score
