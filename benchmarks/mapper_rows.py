@@ -64,9 +64,9 @@ GPT = "workloads/transformers/gpt/gpt3_{}.yaml"
 THREE = "workloads/basic/matmuls.yaml"
 OWN = (HERE / "designs/weight_stationary.yaml").read_text(encoding="utf-8")
 COPY_FUSED = (
-    "The copy I differs: AccelForge merges the holders of both tensors of a copy into one chain"
-    " (docs/conventions.md), in which one order of two storages of one memory counts a write less."
-    " This search does not vary that order; copies share no loops, as the certificate's scope says."
+    "The difference is one write of GlobalBuffer and one read of LocalBuffer for the 65,536 bits of"
+    " the copy I. AccelForge merges the holders of both tensors of a copy into one chain"
+    " (docs/conventions.md); presumably an order of holders that is not searched here counts less."
 )
 COPY_LEFT_OUT = (
     "The copy I is left out of both. Here I is then an input, read three times from the main"
