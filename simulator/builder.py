@@ -191,9 +191,14 @@ class CodeBuilder:
         """Bind an output queue to a color."""
         self._output_queues.append(Queue(queue, color))
 
-    def task(self, name: str, *, entry: bool = False, blocked: bool = False) -> TaskBuilder:
-        """Declare a local task; entry tasks are active at cycle 0."""
-        return self._task(name, entry=entry, blocked=blocked)
+    def task(
+        self, name: str, *, entry: bool = False, blocked: bool = False, teardown: str | None = None
+    ) -> TaskBuilder:
+        """Declare a local task; entry tasks are active at cycle 0.
+
+        With `teardown` it becomes active when a control wavelet tears that color down here.
+        """
+        return self._task(name, entry=entry, blocked=blocked, teardown=teardown)
 
     def data_task(
         self, name: str, queue: int, arguments: Arguments = (), *, blocked: bool = False
@@ -280,9 +285,14 @@ class ProgramBuilder:
         tx: str,
         switch: Switch | None = None,
         filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
+        **properties: Any,
     ) -> None:
-        """Route a color in an area; ports as letters, as in rx="W", tx="ER"."""
-        self._routes.append(Route(color, area, tuple(rx), tuple(tx), switch, filter))
+        """Route a color in an area; ports as letters, as in rx="W", tx="ER".
+
+        Property: `teardown`, the color starts torn down.
+        """
+        directions = tuple(rx), tuple(tx)
+        self._routes.append(Route(color, area, *directions, switch, filter, **properties))
 
     def edge_input(self, port: EdgeInput) -> None:
         """Add streams that enter at the border."""

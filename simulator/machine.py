@@ -45,7 +45,8 @@ class Machine:
         check_resources(program, profile)
         self.program = program
         self.profile = profile
-        tables, self._layouts = compile_codes(program.codes, profile)
+        colors = {color.name: color.id for color in program.colors}
+        tables, self._layouts = compile_codes(program.codes, profile, colors)
         self._network = network_of(program, self._layouts, profile)
         self._compiled = ProgramStore(program, self._layouts, tables, self._network)
         self._parts = self._compiled.parts

@@ -19,7 +19,13 @@ from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.simd import paired_queues
-from tilewright.simulator.steering import Steering, all_directions, control_colors, most_buffers
+from tilewright.simulator.steering import (
+    Steering,
+    all_directions,
+    control_colors,
+    most_buffers,
+    teardown_tasks,
+)
 from tilewright.simulator.steering import port_groups as groups_of
 from tilewright.simulator.tables import CodeLayout
 
@@ -190,8 +196,10 @@ class _NetworkCompiler:
         base = np.full(self.elements, -1, dtype=np.int64)
         base[places] = self._router(places, number)
         made = _Buffers(np.tile(base, (5, 1)), [(base[places], places)])
+        handlers = teardown_tasks(self.layouts, self.places_of, self.elements, routes)
         for route in routes:
-            if not (route.switch or route.filter or route.color in self.commanded):
+            steered = route.switch or route.filter or route.teardown
+            if not steered and route.color not in self.commanded:
                 continue
             inside = self._area(route)
             groups = groups_of(route)
@@ -200,7 +208,7 @@ class _NetworkCompiler:
                 ports = np.flatnonzero([group >> port & 1 for port in range(5)])
                 made.arrive[ports[:, None], inside] = numbers
             made.holders.extend((numbers, inside) for numbers in fifos[1:])
-            self.steering.add(route, number, inside, fifos)
+            self.steering.add(route, number, inside, fifos, handlers[inside])
         return made
 
     def _router(self, places: Ids, color: int) -> Ids:
@@ -245,10 +253,8 @@ class _NetworkCompiler:
                 places = self.places_of[layout.code.name]
                 bad = places[rx[places] >> RAMP & 1 == 0]
                 if bad.size:
-                    raise ProgramError(
-                        f"{self._at(bad[0])}: output queue {queue.id} sends color {name}, but its "
-                        "router has no route for it from R"
-                    )
+                    what = f"output queue {queue.id} sends color {name}, but its router"
+                    raise ProgramError(f"{self._at(bad[0])}: {what} has no route for it from R")
                 depth = self.profile.output_queue_words[queue.id] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
                 self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
@@ -272,10 +278,8 @@ class _NetworkCompiler:
                 continue
             if queue.id in layout.queues and reached.size != places.size:
                 missing = places[~delivered[places]]
-                raise ProgramError(
-                    f"{self._at(missing[0])}: input queue {queue.id} receives color {name}, but "
-                    "its router has no route for it to R"
-                )
+                what = f"input queue {queue.id} receives color {name}, but its router"
+                raise ProgramError(f"{self._at(missing[0])}: {what} has no route for it to R")
             depth = self.profile.input_queue_words[queue.id] + latency - 1
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached

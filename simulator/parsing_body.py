@@ -21,6 +21,7 @@ from tilewright.simulator.program import (
     Block,
     Compute,
     DsdOperation,
+    EndTeardown,
     If,
     Instruction,
     LoadRegister,
@@ -139,6 +140,11 @@ def parse_load(line: Line) -> LoadRegister:
     return LoadRegister(held, name, offset, strides=tuple(strides), **given)
 
 
+def _end_teardown(line: Line) -> EndTeardown:
+    color = line.name("a color")
+    return EndTeardown(color, line.integer("a position") if line.has("position") else None)
+
+
 SINGLE: Final[dict[str, Callable[[Line], Instruction]]] = {
     "set": _counter(Set),
     "add": _counter(Add),
@@ -148,6 +154,7 @@ SINGLE: Final[dict[str, Callable[[Line], Instruction]]] = {
     "read_length": _length(True),
     "write_length": _length(False),
     "load": parse_load,
+    "end_teardown": _end_teardown,
 }
 
 

@@ -188,4 +188,5 @@ TASK: Final[Properties] = {
     "blocked": flag,
     "queue": Line.integer,
     "control": Line.integer,
+    "teardown": Line.name,
 }

@@ -57,7 +57,7 @@ def parse_route(line: Line) -> Route:
     line.expect("tx")
     tx = ports(line)
     switch = _switch(line)
-    return Route(color, area, rx, tx, switch, _filter(line))
+    return Route(color, area, rx, tx, switch, _filter(line), line.has("teardown"))
 
 
 def _switch(line: Line) -> Switch | None:

@@ -55,6 +55,7 @@ from tilewright.simulator.program import (
     Compute,
     DsdOperation,
     ElementCode,
+    EndTeardown,
     If,
     Instruction,
     LoadRegister,
@@ -132,10 +133,13 @@ def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
 
 
 def _single(
-    instruction: Activate | Block | Unblock | Compute | SetLength | LoadRegister,
+    instruction: Activate | Block | Unblock | Compute | SetLength | LoadRegister | EndTeardown,
 ) -> str:
     if isinstance(instruction, LoadRegister):
         return print_load(instruction)
+    if isinstance(instruction, EndTeardown):
+        place = "" if instruction.position is None else f" position {instruction.position}"
+        return f"end_teardown {print_name(instruction.color)}{place}"
     if isinstance(instruction, Compute | SetLength):
         return print_scalar(instruction)
     return f"{type(instruction).__name__.lower()} {print_name(instruction.task)}"

@@ -45,7 +45,7 @@ def print_steering(route: Route) -> str:
         text += f" range {route.filter.low} {route.filter.high}"
     elif route.filter is not None:
         text += _counter(route.filter)
-    return text
+    return text + (" teardown" if route.teardown else "")
 
 
 def _counter(chosen: CounterFilter) -> str:
@@ -60,6 +60,7 @@ def print_binding(task: Task) -> str:
     """Return what starts a data or control task, empty for a local one."""
     text = f" queue {task.queue}" if task.queue is not None else ""
     text += f" control {task.control}" if task.control is not None else ""
+    text += f" teardown {print_name(task.teardown)}" if task.teardown is not None else ""
     return text + "".join(f" {print_name(name)}:{dtype}" for name, dtype in task.arguments)
 
 

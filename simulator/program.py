@@ -154,6 +154,14 @@ class LoadRegister:
 
 
 @dataclass(frozen=True, slots=True)
+class EndTeardown:
+    """Let a color move again at this element's router, at another switch position if given."""
+
+    color: str
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Map:
     """`@map`: run the body per element of its operands, until one has no elements left.
 
@@ -179,6 +187,7 @@ Instruction = (
     | Compute
     | SetLength
     | LoadRegister
+    | EndTeardown
     | Map
 )
 
@@ -201,6 +210,8 @@ class Task:
     queue: int | None = None
     control: int | None = None
     arguments: tuple[tuple[str, str], ...] = ()
+    teardown: str | None = None
+    """The color whose teardown by a control wavelet makes this local task active."""
 
     @property
     def is_local(self) -> bool:

@@ -117,6 +117,8 @@ class Route:
     tx: tuple[str, ...]
     switch: Switch | None = None
     filter: CounterFilter | RangeFilter | None = None
+    teardown: bool = False
+    """The color starts torn down: nothing moves until the element ends the teardown."""
 
     def directions(self) -> tuple[Position, ...]:
         """Return rx and tx of every position, the route itself first."""

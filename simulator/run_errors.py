@@ -18,6 +18,13 @@ def run_error(final: FinalState) -> MachineError:
     if error == at.ERROR_TWO_ARRIVALS:
         return _arrivals(final, cycle)
     element = final.parts.element.number(header[at.S_ERROR_ELEMENT])
+    if error == at.ERROR_NO_TEARDOWN:
+        number = int(header[at.S_ERROR_VALUE])
+        color = next(c.name for c in final.program.colors if c.id == number)
+        return MachineError(
+            f"cycle {cycle}, {final.name(element)}: the end of a teardown, but color {color} is "
+            "not torn down here, or has no such switch position"
+        )
     row, value = int(header[at.S_ERROR_ROW]), int(header[at.S_ERROR_VALUE])
     if error == at.ERROR_BOUNDS:
         return _bounds(final, element, row, cycle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -34,6 +35,7 @@ from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
     Compute,
     ElementCode,
+    EndTeardown,
     Instruction,
     LoadRegister,
     Map,
@@ -58,6 +60,7 @@ class Compiler(Protocol):
     """What the compiler of a code offers."""
 
     tasks: dict[str, int]
+    colors: Mapping[str, int]
 
     def variable(self, name: str) -> int: ...
     def operand(self, operand: Resolved) -> int: ...
@@ -200,6 +203,9 @@ class SpecialRows:
             return at.I_COMPUTE, self._compute(task, instruction)
         if isinstance(instruction, LoadRegister):
             return at.I_LOAD_REGISTER, self._load(instruction)
+        if isinstance(instruction, EndTeardown):
+            position = -1 if instruction.position is None else instruction.position
+            return at.I_END_TEARDOWN, self.compiler.colors[instruction.color], position
         assert isinstance(instruction, SetLength)
         number = next(i for i, f in enumerate(self._fifos) if f.name == instruction.fifo)
         column = at.Q_READ_LENGTH if instruction.reads else at.Q_WRITE_LENGTH

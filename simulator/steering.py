@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,7 @@ from tilewright.simulator.routes import (
     RangeFilter,
     Route,
 )
+from tilewright.simulator.tables import CodeLayout
 
 Ids = npt.NDArray[np.int64]
 SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
@@ -89,6 +91,21 @@ def most_buffers(program: Program) -> int:
     )
 
 
+def teardown_tasks(
+    layouts: Sequence[CodeLayout],
+    places: Mapping[str, Ids],
+    elements: int,
+    routes: Sequence[Route],
+) -> Ids:
+    """Return the task of each element that a teardown of the routes' color activates, or -1."""
+    found = np.full(elements, -1, dtype=np.int64)
+    for layout in layouts:
+        for number, task in enumerate(layout.code.tasks):
+            if routes and task.teardown == routes[0].color:
+                found[places[layout.code.name]] = number
+    return found
+
+
 @dataclass(slots=True)
 class Steering:
     """Collect the rows of ways and router states while a network is compiled."""
@@ -102,9 +119,13 @@ class Steering:
     way_count: int = 0
     state_count: int = 0
 
-    def add(self, route: Route, color: int, places: Ids, buffers: list[Ids]) -> None:
-        """Steer the buffers (one array per port group) of a route's elements."""
+    def add(self, route: Route, color: int, places: Ids, buffers: list[Ids], handlers: Ids) -> None:
+        """Steer the buffers (one array per port group) of a route's elements.
+
+        handlers: the task of each element that a teardown activates, or -1.
+        """
         state = self._state(route, color, places, buffers)
+        self.states[-1][:, at.X_HANDLER] = handlers
         tx = all_directions(route)[1]
         used = [port for port in SUCCESSOR_ORDER if tx >> port & 1]
         for group, fifos in zip(port_groups(route), buffers, strict=True):
@@ -125,6 +146,7 @@ class Steering:
         for i, fifos in enumerate(buffers):
             rows[:, at.X_FIFOS + i] = fifos
         rows[:, at.X_ELEMENT], rows[:, at.X_COLOR] = places, color
+        rows[:, at.X_TORN] = int(route.teardown)
         if route.switch is not None:
             rows[:, [at.X_POSITION, at.X_BEFORE]] = route.switch.current
             rows[:, at.X_RING] = int(route.switch.ring)

@@ -131,6 +131,7 @@ class ProgramStore:
         layouts, tables, network = self._given
         store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
         store[at.S_ELEMENTS] = parts.element.start
+        store[[at.S_STATES, at.S_STATES_END]] = parts.state.start, parts.state.end
         store[at.S_BATCH] = parts.batch.start
         store[at.S_EVENT] = parts.end
         store[at.S_MARGIN] = parts.most_events

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
@@ -87,6 +88,7 @@ class CodeTables:
 
 @dataclass(slots=True)
 class _Rows:
+    colors: Mapping[str, int]
     operation: list[list[int]] = field(default_factory=list)
     operand: list[list[int]] = field(default_factory=list)
     instruction: list[list[int]] = field(default_factory=list)
@@ -97,10 +99,10 @@ class _Rows:
 
 
 def compile_codes(
-    codes: tuple[ElementCode, ...], profile: Profile
+    codes: tuple[ElementCode, ...], profile: Profile, colors: Mapping[str, int]
 ) -> tuple[CodeTables, tuple[CodeLayout, ...]]:
     """Return the engine's tables and the layout of each code. Raises ProgramError."""
-    rows = _Rows()
+    rows = _Rows(colors)
     layouts = tuple(_CodeCompiler(code, profile, rows).compile() for code in codes)
     tables = CodeTables(
         _table(rows.operation, at.O_WIDTH),
@@ -149,6 +151,7 @@ class _CodeCompiler:
         self.queues: set[int] = set()
         self.operations: list[tuple[str, ResolvedOperation]] = []
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
+        self.colors = rows.colors
         self.special = SpecialRows(code, profile, self)
 
     def compile(self) -> CodeLayout:

@@ -24,6 +24,7 @@ from tilewright.simulator.program import (
     Block,
     Compute,
     DsdOperation,
+    EndTeardown,
     If,
     Instruction,
     LoadRegister,
@@ -163,6 +164,10 @@ class TaskBuilder:
     def set_write_length(self, fifo: str, length: int) -> None:
         """Append the setting of a FIFO's length as destination."""
         self.add(SetLength(fifo, False, length))
+
+    def end_teardown(self, color: str, position: int | None = None) -> None:
+        """Append the end of a color's teardown, at another switch position if given."""
+        self.add(EndTeardown(color, position))
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
         """Append the loading of a register; settings as in `LoadRegister`."""

@@ -35,6 +35,7 @@ from tilewright.simulator.program import (
     Unblock,
 )
 from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.teardown_check import check_teardowns
 from tilewright.simulator.tokens import MAX_DEPTH
 from tilewright.simulator.validate_special import (
     check_fabric_properties,
@@ -79,6 +80,7 @@ def _check_program(program: Program) -> None:
     colors = {color.name for color in program.colors}
     for code in program.codes:
         check_code(code, colors)
+        check_teardowns(program, code)
     _check_ports(program, colors)
 
 

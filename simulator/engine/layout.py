@@ -80,7 +80,8 @@ X_INCLUSIVE: Final = 21
 X_TORN: Final = 22  # 1 while the color is torn down
 X_ELEMENT: Final = 23
 X_COLOR: Final = 24
-X_WIDTH: Final = 25
+X_HANDLER: Final = 25  # task of the element that a teardown activates, or -1
+X_WIDTH: Final = 26
 NO_POP, ALWAYS_POP, POP_ON_ADVANCE, POP_ON_ADVANCE_NOP = range(4)
 NO_FILTER, COUNTER, SPARSE_COUNTER, RANGE = range(4)
 COUNTS_DATA, COUNTS_CONTROL = 1, 2
@@ -312,11 +313,12 @@ SCALAR_F32, SCALAR_F16, SCALAR_I16, SCALAR_U16, SCALAR_I32, SCALAR_U32 = range(6
     I_COMPUTE,
     I_SET_LENGTH,
     I_LOAD_REGISTER,
+    I_END_TEARDOWN,
     I_MAP_START,
     I_MAP_READ,
     I_MAP_WRITE,
     I_MAP_END,
-) = range(19)
+) = range(20)
 I_WIDTH: Final = 4
 
 # The header of the store, at address 0.
@@ -351,8 +353,10 @@ I_WIDTH: Final = 4
     K_SCALAR,
     K_DESCRIPTOR,
     K_MAP,
+    S_STATES,  # address of the states of routers
+    S_STATES_END,
     S_WIDTH,
-) = range(30)
+) = range(32)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -377,25 +381,11 @@ WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 
 (
-    OK,
-    ERROR_TWO_ARRIVALS,
-    ERROR_QUEUE_BUSY,
-    ERROR_THREAD_BUSY,
-    ERROR_BOUNDS,
-    ERROR_LIMIT,
-    EVENTS_FULL,
-    ERROR_EXTENTS,
-    ERROR_FIFO,
-    ERROR_NOT_LOADED,
-    ERROR_INDEX,
-    ERROR_NOT_ASYNC,
-    ERROR_SINGLE_STEP,
-    ERROR_NO_SINGLE_STEP,
-    ERROR_FIFO_REGISTER,
-    ERROR_FEATURE,
-    ERROR_NO_FIFO,
-    ERROR_CHANGE,
-) = range(18)
+    OK, ERROR_TWO_ARRIVALS, ERROR_QUEUE_BUSY, ERROR_THREAD_BUSY, ERROR_BOUNDS, ERROR_LIMIT,
+    EVENTS_FULL, ERROR_EXTENTS, ERROR_FIFO, ERROR_NOT_LOADED, ERROR_INDEX, ERROR_NOT_ASYNC,
+    ERROR_SINGLE_STEP, ERROR_NO_SINGLE_STEP, ERROR_FIFO_REGISTER, ERROR_FEATURE, ERROR_NO_FIFO,
+    ERROR_CHANGE, ERROR_NO_TEARDOWN,
+) = range(19)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -132,6 +132,10 @@ def obey(store: Table, state: int, payload: int, now: int) -> Word:
         advances = turn_switch(store, state, command, now) and command == at.SWITCH_ADVANCE
     elif command == at.TEARDOWN:
         store[state + at.X_TORN] = 1
+        if store[state + at.X_HANDLER] >= 0:
+            e = store[state + at.X_ELEMENT]
+            store[e + at.E_ACTIVE] |= 1 << store[state + at.X_HANDLER]
+            schedule(store, e, now + 1)
     mode = store[state + at.X_POP]
     popped = mode == at.ALWAYS_POP
     popped = popped or (mode == at.POP_ON_ADVANCE and advances)
