@@ -126,6 +126,6 @@ class _Editor:
             assert isinstance(step, str)
             copy = dict(container or {})
             copy[step] = self._changed(copy.get(step), rest, value)
-        self._marks[id(copy)] = self._document.marks.get(id(untag(container)), {})
+        self._marks[id(copy)] = self._marks.get(id(untag(container)), {})
         self._copied[id(copy)] = copy
         return copy
