@@ -51,7 +51,7 @@ def page(rows: Sequence[Row], known: Mapping[str, Any], command: str, machine: s
     table = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     table += [_line(row, known[row.name]) for row in measured]
     if absent:
-        table += ["", f"Not measured: {', '.join(absent)}."]
+        table += ["", f"Without figures, so no goal is met there: {', '.join(absent)}."]
     return PAGE.format(
         command=command, machine=machine, limit=LIMIT, load=_load(known), table="\n".join(table),
         differences=_differences(measured, known), process=_process(measured, known),

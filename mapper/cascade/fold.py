@@ -22,6 +22,7 @@ Pending = tuple[str, int, int]
 # shared loops; depth per live tensor (-1: not on chip); contested tensors
 Key = tuple[tuple[Loop, ...], tuple[int, ...], tuple[Pending, ...]]
 START: Key = ((), (), ())
+ROW, EDGE = 8, 3  # labels that take as much memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +205,16 @@ def graph_of(steps: tuple[Step, ...], budget: Budget) -> Graph:
     reach: list[dict[Key, tuple[float, float]]] = [{START: (0.0, 0.0)}]
     edges: list[dict[Key, list[Edge]]] = []
     costs = tuple({id(row): row.least for row in step.rows} for step in steps)
+    count = 0
     for step, least in zip(steps, costs, strict=True):
-        budget.check()
+        budget.check(ROW * len(step.rows))
         index = RowIndex(step)
         following: dict[Key, tuple[float, float]] = {}
         edges.append({})
         for key, paid in reach[-1].items():
             budget.check()
             edges[-1][key] = found = list(index.edges(key))
+            budget.check(EDGE * (count := count + len(found)))
             for row, target in found:
                 cost = least[id(row)]
                 known = following.get(target, (inf, inf))
