@@ -19,6 +19,8 @@ from tilewright.simulator.tables import CodeLayout
 
 MAX_STEPS: Final = 200_000
 """Instructions walked per code."""
+THREAD_KEY: Final = 16
+"""Behind the queue slots: microthreads."""
 ADVANCE, WAIT, FABRIC, WORK, BEGIN, END = range(6)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
 (FABRIC, fabric operation, 0), (WORK, operation row, cycles), (BEGIN or END, task, 0)."""
@@ -96,6 +98,7 @@ class ScriptWalker:
         self.tasks: list[int] = []
         self.runs = [0] * len(layout.operations)
         self.words = [0] * 16
+        self.held: dict[int, int] = {}
         self.steps = 0
 
     def walk(self) -> Script:
@@ -350,15 +353,13 @@ class ScriptWalker:
 
     def _exclusive(self, row: Sequence[int]) -> tuple[int, ...]:
         """Return the last microthread operation on each of the same queues and on the thread."""
-        slots = {slot for slot in range(16) if row[at.O_QUEUES] >> slot & 1}
-        last: dict[int, int] = {}
-        for number, other in enumerate(self.ops):
-            if not other.asynchronous:
-                continue
-            last.update((slot, number) for slot, _ in other.queues if slot in slots)
-            if row[at.O_ASYNC] and other.thread == row[at.O_THREAD]:
-                last[-1] = number
-        return tuple(sorted(set(last.values())))
+        keys = [slot for slot in range(16) if row[at.O_QUEUES] >> slot & 1]
+        if row[at.O_ASYNC]:
+            keys.append(THREAD_KEY + row[at.O_THREAD])
+        last = {self.held[key] for key in keys if key in self.held}
+        if row[at.O_ASYNC]:
+            self.held.update((key, len(self.ops)) for key in keys)
+        return tuple(sorted(last))
 
     # -- memory ----------------------------------------------------------------------------
 
