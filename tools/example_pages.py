@@ -152,7 +152,7 @@ def source(module: ModuleType, test: Callable[..., None]) -> str:
         open_names += [name for name in used if name in made and name != "PROFILES"]
     lines = inspect.getsource(module).splitlines()
     parts = [_text(lines, node) for node in tree.body if node in wanted]
-    return "\n\n".join(parts)
+    return "\n\n\n".join(parts)
 
 
 def _defined(node: ast.stmt) -> list[str]:
