@@ -69,8 +69,8 @@ class SimulatedCostModel:
     seed: int = 0
     shown_elements: int | None = 0
     overrides: Mapping[str, object] = field(default_factory=dict)
-    engine: str = "fast"
-    """`fast`: the reference engine runs what the fast one has no certificate for; `reference`."""
+    engine: str = "reference"
+    """`reference`, or `fast`: then the reference engine runs what that has no certificate for."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
         """Execute the candidate; raises InfeasibleMapping if it cannot be built."""

@@ -254,10 +254,11 @@ def test_a_study_by_either_engine(tmp_path, monkeypatch):
     """Records, front and design details are the same bytes, but for the name of the engine."""
     monkeypatch.chdir(tmp_path)
     small = ["--trials", "6", "--set", "SCALE=64", "--set", "TOKENS=2", "--workers", "1"]
-    for name in ("fast", "reference"):
+    runners = {"fast": cost_model.execute, "reference": cost_model.execute_by_reference}
+    for name, runner in runners.items():
+        monkeypatch.setitem(cost_model.RUNNERS, "reference", runner)
         done = run("study", "run", "wafer_matvec", *small, "--out", name)
         assert done.exit_code == 0, done.output
-        monkeypatch.setitem(cost_model.RUNNERS, "fast", cost_model.execute_by_reference)
     mine, theirs = (files_of(tmp_path / name) for name in ("fast", "reference"))
     engines = [set(ENGINE.findall(b"".join(found.values()))) for found in (mine, theirs)]
     assert b'"engine": "fast, with certificate"' in engines[0]
