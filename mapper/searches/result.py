@@ -170,6 +170,18 @@ class SearchResult:
     notes: tuple[str, ...] = ()
     front_proof: FrontProof | None = None
 
+    def __str__(self) -> str:
+        """Return the best loop nest, what it costs and what is proven, for a person to read."""
+        score = self.best.score
+        lines = [
+            str(self.best.mapping).rstrip(),
+            f"energy {score.energy:.6g} J, latency {score.latency:.6g} s, edp {score.edp:.6g} J·s",
+            str(self.certificate),
+        ]
+        if self.front_proof is not None:
+            lines.append(f"front of {len(self.front)} mappings: {self.front_proof}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -478,3 +478,13 @@ def test_touched_values_are_counted_by_walking(index: str, sizes: tuple[int, int
     )
     einsum = work.einsums[0]
     assert touched(einsum.access("A"), einsum.bounds) == len(walked)
+
+
+def test_result_prints_as_loop_nest_costs_and_proof() -> None:
+    result = search(arch(), chain(8, 8), front=("energy", "latency"))
+    shown = str(result).splitlines()
+    nest = str(result.best.mapping).splitlines()
+    assert shown[: len(nest)] == nest
+    assert shown[len(nest)].startswith(f"energy {result.best.score.energy:.6g} J, latency ")
+    assert shown[len(nest) + 1] == str(result.certificate)
+    assert shown[len(nest) + 2].startswith(f"front of {len(result.front)} mappings: the whole ")
