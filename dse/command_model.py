@@ -114,6 +114,8 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
 @search_options()
 @click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
+@click.option("--report", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="Write a page with the loop nest, the front and the costs (HTML).")  # fmt: skip
 @click.option("--why-not", default=None, metavar="TENSOR@MEMORY",
               help="Say why the best mapping does not keep a tensor there.")  # fmt: skip
 @settings_option()
@@ -121,8 +123,6 @@ def _metrics(context: click.Context, option: click.Parameter, text: str) -> tupl
 def map_command(
     arch: Names,
     workload: Names,
-    save: Path | None,
-    why_not: str | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -136,15 +136,18 @@ def map_command(
     Examples:
       tilewright map --arch tpu_v4i --workload matmul.yaml --save best.yaml
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
+      tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --report m.html
     """
     from tilewright.dse.lean_numba import start_numba_lean
     from tilewright.dse.mapping_answer import find_mapping
     from tilewright.dse.search_progress import SearchDisplay
 
     start_numba_lean()
+    save, report, why_not = (given.pop(name) for name in ("save", "report", "why_not"))
     machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
-    if save is not None:
-        check_writable(save)
+    for out in (save, report):
+        if out is not None:
+            check_writable(out)
     if why_not is not None:
         from tilewright.dse.command_mapspace import answer_why_not
 
@@ -156,6 +159,10 @@ def map_command(
         from tilewright.dse.rundir import write_atomically
 
         write_atomically(save, answer.mapping_file())
+    if report is not None:
+        from tilewright.dse.mapping_page import write_page
+
+        write_page(report, answer, (arch, workload))
     if as_json:
         emit(answer.document())
     else:

@@ -9,12 +9,13 @@ from typing import Any
 
 from tilewright.dse.conclusion import census, highlights, reference_of
 from tilewright.dse.knobs import knob_text
+from tilewright.dse.page import templates
 from tilewright.dse.reasons import group_reasons, reason_of
 from tilewright.dse.record import Trial, front_of
 from tilewright.dse.report_data import metric_names, report_data
 from tilewright.dse.rundir import REPORT, RunDirectory, write_atomically
 from tilewright.dse.study import StudySpec
-from tilewright.dse.units import UNITS, label, quantity
+from tilewright.dse.units import UNITS
 
 
 def write_report(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> Path:
@@ -26,20 +27,10 @@ def write_report(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) ->
 
 def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
     """Return the page as HTML text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    templates = Environment(
-        loader=PackageLoader("tilewright.dse", "templates"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["quantity"] = quantity
-    templates.filters["label"] = label
-    templates.filters["knob"] = knob_text
-    templates.filters["reason"] = reason_of
-    return templates.get_template("report.html").render(_context(run, spec, trials))
+    pages = templates()
+    pages.filters["knob"] = knob_text
+    pages.filters["reason"] = reason_of
+    return pages.get_template("report.html").render(_context(run, spec, trials))
 
 
 def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
