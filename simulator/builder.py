@@ -289,7 +289,7 @@ class ProgramBuilder:
     ) -> None:
         """Route a color in an area; ports as letters, as in rx="W", tx="ER".
 
-        Property: `teardown`, the color starts torn down.
+        Properties: `teardown`, the color starts torn down; `swap`, as in `Route`.
         """
         directions = tuple(rx), tuple(tx)
         self._routes.append(Route(color, area, *directions, switch, filter, **properties))

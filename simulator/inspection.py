@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.profile import Profile
-from tilewright.simulator.program import ElementCode, Program
+from tilewright.simulator.program import ElementCode, Program, Reconfigure
 from tilewright.simulator.register_count import RegisterNeed, register_needs
-from tilewright.simulator.routes import PORTS, Area
+from tilewright.simulator.routes import PORTS, Area, Route
 from tilewright.simulator.steering import all_directions
-from tilewright.simulator.validate import operations
+from tilewright.simulator.validate import instructions, operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,12 @@ def inspect_program(program: Program, profile: Profile) -> Inspection:
             if tx >> port & 1:
                 rows, columns = _slices(route.area)
                 links[rows, columns, port] |= 1 << numbers[route.color]
+    for number, code in enumerate(program.codes):
+        for change in (i for task in code.tasks for i in instructions(task.body)):
+            if isinstance(change, Reconfigure):
+                _, tx = all_directions(change.route(Route(change.color, Area(0, 0), (), ())))
+                for port in (port for port in range(5) if tx >> port & 1):
+                    links[program.placement == number, port] |= 1 << numbers[change.color]
     colors = tuple(sorted((color.id, color.name) for color in program.colors))
     return Inspection(codes, links, colors)
 

@@ -14,7 +14,7 @@ from tilewright.simulator.dsd import (
     Ref,
     Register,
 )
-from tilewright.simulator.parsing_routes import flag
+from tilewright.simulator.parsing_routes import flag, parse_reconfigure
 from tilewright.simulator.program import (
     Activate,
     Add,
@@ -155,6 +155,7 @@ SINGLE: Final[dict[str, Callable[[Line], Instruction]]] = {
     "write_length": _length(False),
     "load": parse_load,
     "end_teardown": _end_teardown,
+    "reconfigure": parse_reconfigure,
 }
 
 

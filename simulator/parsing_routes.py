@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tilewright.simulator.program import Reconfigure
 from tilewright.simulator.routes import (
     POP_MODES,
+    SWAPS,
     Area,
     CounterFilter,
     EdgeInput,
@@ -52,12 +54,25 @@ def parse_route(line: Line) -> Route:
     """Return the rest of a `route` line."""
     color = line.name("a color's name")
     area = parse_area(line)
+    directions = _directions(line)
+    swap = line.choose(SWAPS[1:], "swap") if line.has("swap") else ""
+    switch = _switch(line)
+    return Route(color, area, *directions, switch, _filter(line), line.has("teardown"), swap)
+
+
+def parse_reconfigure(line: Line) -> Reconfigure:
+    """Return the rest of a `reconfigure` line."""
+    color = line.name("a color's name")
+    directions = _directions(line)
+    switch = _switch(line)
+    return Reconfigure(color, *directions, switch, _filter(line))
+
+
+def _directions(line: Line) -> tuple[tuple[str, ...], tuple[str, ...]]:
     line.expect("rx")
     rx = ports(line)
     line.expect("tx")
-    tx = ports(line)
-    switch = _switch(line)
-    return Route(color, area, rx, tx, switch, _filter(line), line.has("teardown"))
+    return rx, ports(line)
 
 
 def _switch(line: Line) -> Switch | None:

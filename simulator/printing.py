@@ -40,13 +40,14 @@ from tilewright.simulator.dsd import (
 from tilewright.simulator.printing_special import (
     print_binding,
     print_changes,
+    print_fabric,
     print_load,
     print_map,
     print_on_control,
     print_properties,
     print_ring,
+    print_route,
     print_scalar,
-    print_steering,
 )
 from tilewright.simulator.program import (
     Activate,
@@ -62,6 +63,7 @@ from tilewright.simulator.program import (
     Loop,
     Map,
     Program,
+    Reconfigure,
     Set,
     SetLength,
     Task,
@@ -80,9 +82,7 @@ def print_program(program: Program) -> str:
     for name, area in placement_areas(program):
         lines.append(f"place {print_name(name)} {area}")
     for route in program.routes:
-        rx, tx = "".join(route.rx), "".join(route.tx)
-        head = f"route {print_name(route.color)} {route.area} rx {rx} tx {tx}"
-        lines.append(head + print_steering(route))
+        lines.append(f"route {print_name(route.color)} {route.area} {print_route(route)}")
     lines += [_edge("edge_input", port) for port in program.edge_inputs]
     lines += [_edge("edge_output", port) for port in program.edge_outputs]
     return "\n".join(lines) + "\n"
@@ -133,13 +133,19 @@ def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
 
 
 def _single(
-    instruction: Activate | Block | Unblock | Compute | SetLength | LoadRegister | EndTeardown,
+    instruction: Activate
+    | Block
+    | Unblock
+    | Compute
+    | SetLength
+    | LoadRegister
+    | EndTeardown
+    | Reconfigure,
 ) -> str:
     if isinstance(instruction, LoadRegister):
         return print_load(instruction)
-    if isinstance(instruction, EndTeardown):
-        place = "" if instruction.position is None else f" position {instruction.position}"
-        return f"end_teardown {print_name(instruction.color)}{place}"
+    if isinstance(instruction, EndTeardown | Reconfigure):
+        return print_fabric(instruction)
     if isinstance(instruction, Compute | SetLength):
         return print_scalar(instruction)
     return f"{type(instruction).__name__.lower()} {print_name(instruction.task)}"

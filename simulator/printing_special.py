@@ -20,20 +20,23 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.program import (
     Compute,
+    EndTeardown,
     LoadRegister,
     Map,
     OnControl,
+    Reconfigure,
     SetLength,
     Task,
     Value,
 )
-from tilewright.simulator.routes import CounterFilter, RangeFilter, Route
+from tilewright.simulator.routes import Area, CounterFilter, RangeFilter, Route
 from tilewright.simulator.tokens import print_index, print_name, print_number
 
 
-def print_steering(route: Route) -> str:
-    """Return a route's switch and filter, empty without."""
-    text = ""
+def print_route(route: Route) -> str:
+    """Return a route's ports, swap, switch and filter."""
+    text = f"rx {''.join(route.rx)} tx {''.join(route.tx)}"
+    text += f" swap {route.swap}" if route.swap else ""
     if route.switch is not None:
         for number, position in enumerate(route.switch.positions, 1):
             text += f" pos{number}"
@@ -46,6 +49,15 @@ def print_steering(route: Route) -> str:
     elif route.filter is not None:
         text += _counter(route.filter)
     return text + (" teardown" if route.teardown else "")
+
+
+def print_fabric(change: EndTeardown | Reconfigure) -> str:
+    """Return an instruction that changes a router."""
+    if isinstance(change, EndTeardown):
+        place = "" if change.position is None else f" position {change.position}"
+        return f"end_teardown {print_name(change.color)}{place}"
+    route = change.route(Route(change.color, Area(0, 0), change.rx, change.tx))
+    return f"reconfigure {print_name(change.color)} {print_route(route)}"
 
 
 def _counter(chosen: CounterFilter) -> str:

@@ -66,6 +66,8 @@ class Profile:
     """Whether FIFOs may have a SIMD mode."""
     switch_both_directions: bool
     """Whether one switch position may change rx and tx."""
+    color_swap: bool
+    """Whether routes may swap the colors of a pair."""
     switchable_colors: tuple[int, ...]
     filter_counter_inclusive: bool
     """The other reading of a counter filter: the counter runs over 0..limit, both included."""

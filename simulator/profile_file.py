@@ -57,6 +57,7 @@ AT_LEAST: Final[dict[str, int]] = {
 }
 """The integer fields and their least values."""
 SWITCHES: Final = (
+    "color_swap",
     "explicit_microthread",
     "filter_counter_inclusive",
     "fifo_full_action",
@@ -71,6 +72,7 @@ OTHER: Final = (
     "bank_conflict_factor",
     "stride_limits",
     "clock_hz",
+    "color_swap",
     "cycles_per_wavelet",
     "explicit_microthread",
     "filter_counter_inclusive",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,15 @@ from tilewright.simulator.dsd import (
     Operand,
     Register,
 )
-from tilewright.simulator.routes import Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.routes import (
+    Color,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    RangeFilter,
+    Route,
+    Switch,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +170,25 @@ class EndTeardown:
 
 
 @dataclass(frozen=True, slots=True)
+class Reconfigure:
+    """Give a torn-down color at this element's router another route, switch and filter.
+
+    What is not given is not there afterwards; words that wait at the router go by the new route.
+    """
+
+    color: str
+    rx: tuple[str, ...]
+    tx: tuple[str, ...]
+    switch: Switch | None = None
+    filter: CounterFilter | RangeFilter | None = None
+
+    def route(self, before: Route) -> Route:
+        """Return the route of an area after the change."""
+        changed = {"rx": self.rx, "tx": self.tx, "switch": self.switch, "filter": self.filter}
+        return replace(before, **changed)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
 class Map:
     """`@map`: run the body per element of its operands, until one has no elements left.
 
@@ -188,6 +215,7 @@ Instruction = (
     | SetLength
     | LoadRegister
     | EndTeardown
+    | Reconfigure
     | Map
 )
 

@@ -7,12 +7,12 @@ from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import describe, resolve
 from tilewright.simulator.priorities import check_priorities
 from tilewright.simulator.profile import Profile
-from tilewright.simulator.program import ElementCode, Program
+from tilewright.simulator.program import ElementCode, Program, Reconfigure
 from tilewright.simulator.register_check import check_registers
 from tilewright.simulator.register_count import check_register_count
-from tilewright.simulator.routes import Route
+from tilewright.simulator.routes import Area, Route
 from tilewright.simulator.simd import check_simd
-from tilewright.simulator.validate import operations
+from tilewright.simulator.validate import instructions, operations
 
 
 def check_resources(program: Program, profile: Profile) -> None:
@@ -24,8 +24,7 @@ def check_resources(program: Program, profile: Profile) -> None:
                 value=color.id,
                 instead=f"0 to {profile.colors - 1}",
             )
-    for route in program.routes:
-        _check_switch(program, route, profile)
+    _check_routes(program, profile)
     for code in program.codes:
         check_registers(code, profile)
         check_priorities(code, profile)
@@ -51,6 +50,22 @@ def check_resources(program: Program, profile: Profile) -> None:
                     )
                 _check_registers(resolved.operands, profile, describe(code, task.name, op))
         check_register_count(code, profile)
+
+
+def _check_routes(program: Program, profile: Profile) -> None:
+    """Refuse routes, and what they can be changed to, that no router of a profile has."""
+    for route in program.routes:
+        _check_switch(program, route, profile)
+        if route.swap and not profile.color_swap:
+            raise ProgramError(
+                f"route of color {route.color} in {route.area}: {profile.name} has no color swap",
+                value=route.swap,
+            )
+    tasks = (task for code in program.codes for task in code.tasks)
+    for change in (instruction for task in tasks for instruction in instructions(task.body)):
+        if isinstance(change, Reconfigure):
+            route = Route(change.color, Area(0, 0), change.rx, change.tx)
+            _check_switch(program, change.route(route), profile)
 
 
 def _check_switch(program: Program, route: Route, profile: Profile) -> None:

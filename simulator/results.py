@@ -95,7 +95,7 @@ def _link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
     np.add.at(words, (element * 5 + port)[plain], outcome.fifo[fifo[plain], at.F_POPS])
     ways = np.flatnonzero(outcome.network.fifo[:, at.F_WAY] >= 0)
     numbers = outcome.network.fifo[ways, at.F_WAY]
-    ports = outcome.network.way_ports[numbers]
+    ports = outcome.network.steered.ports[numbers]
     sent = outcome.parts.way.view(outcome.store)[numbers, at.W_SENT : at.W_SENT + 5]
     links = outcome.network.element[ways][:, None] * 5 + ports
     np.add.at(words, links[ports >= 0], sent[ports >= 0])

@@ -39,6 +39,7 @@ class Area:
         return f"[{self.row}:{rows}, {self.column}:{columns}]"
 
 
+SWAPS: Final = ("", "x", "y", "xy")
 POP_MODES: Final = ("no_pop", "always_pop", "pop_on_advance", "pop_on_advance_nop")
 
 
@@ -109,6 +110,11 @@ class Route:
     """What every router of an area does with a color: wavelets of `rx` ports go to all of `tx`.
 
     One configuration per element and color; a route with several tx ports is a multicast.
+
+    A color swap (`swap`: x for what comes from E and W, y from N and S, xy these and R) makes the
+    router take for this color the wavelets of its partner, the color whose id differs in the
+    lowest bit. So both colors of a pair swapped are exchanged; with one of them swapped, its
+    partner's wavelets come on both colors. What arrives is still subject to `rx`.
     """
 
     color: str
@@ -119,6 +125,8 @@ class Route:
     filter: CounterFilter | RangeFilter | None = None
     teardown: bool = False
     """The color starts torn down: nothing moves until the element ends the teardown."""
+    swap: str = ""
+    """One of SWAPS (WSE-2)."""
 
     def directions(self) -> tuple[Position, ...]:
         """Return rx and tx of every position, the route itself first."""

@@ -22,8 +22,8 @@ def run_error(final: FinalState) -> MachineError:
         number = int(header[at.S_ERROR_VALUE])
         color = next(c.name for c in final.program.colors if c.id == number)
         return MachineError(
-            f"cycle {cycle}, {final.name(element)}: the end of a teardown, but color {color} is "
-            "not torn down here, or has no such switch position"
+            f"cycle {cycle}, {final.name(element)}: a teardown's end, or a new route, switch or "
+            f"filter, but color {color} is not torn down here, or has no such switch position"
         )
     row, value = int(header[at.S_ERROR_ROW]), int(header[at.S_ERROR_VALUE])
     if error == at.ERROR_BOUNDS:

@@ -23,6 +23,7 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.fabric_rows import CHANGES, FabricRows
 from tilewright.simulator.loads import all_loads, loaded
 from tilewright.simulator.operands import (
     Resolved,
@@ -35,7 +36,6 @@ from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
     Compute,
     ElementCode,
-    EndTeardown,
     Instruction,
     LoadRegister,
     Map,
@@ -76,6 +76,7 @@ class SpecialRows:
         self.code = code
         self.profile = profile
         self.compiler = compiler
+        self.fabric = FabricRows(compiler.colors)
         self.buffers: dict[int, str] = {}
         self._fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
         self._registers: dict[Register, int] = {}
@@ -203,9 +204,8 @@ class SpecialRows:
             return at.I_COMPUTE, self._compute(task, instruction)
         if isinstance(instruction, LoadRegister):
             return at.I_LOAD_REGISTER, self._load(instruction)
-        if isinstance(instruction, EndTeardown):
-            position = -1 if instruction.position is None else instruction.position
-            return at.I_END_TEARDOWN, self.compiler.colors[instruction.color], position
+        if isinstance(instruction, CHANGES):
+            return self.fabric.instruction(instruction)
         assert isinstance(instruction, SetLength)
         number = next(i for i, f in enumerate(self._fifos) if f.name == instruction.fifo)
         column = at.Q_READ_LENGTH if instruction.reads else at.Q_WRITE_LENGTH

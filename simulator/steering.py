@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,14 @@ def control_colors(program: Program) -> set[str]:
         for dsd in code.dsds:
             if isinstance(dsd, Fabout) and dsd.commands:
                 found.add(color[dsd.queue])
-    return found
+    return found | _partners(program, found)
+
+
+def _partners(program: Program, commanded: set[str]) -> set[str]:
+    """Return the colors that a swap lets take the wavelets of some colors."""
+    ids = {color.id for color in program.colors if color.name in commanded}
+    swapped = {route.color for route in program.routes if route.swap}
+    return {color.name for color in program.colors if color.name in swapped and color.id ^ 1 in ids}
 
 
 def port_bits(ports: tuple[str, ...]) -> int:
@@ -44,18 +51,19 @@ def port_bits(ports: tuple[str, ...]) -> int:
     return sum(1 << PORTS.index(port) for port in set(ports))
 
 
-def all_directions(route: Route) -> tuple[int, int]:
-    """Return the rx and tx bits of all positions of a route together."""
+def all_directions(*routes: Route) -> tuple[int, int]:
+    """Return the rx and tx bits of all positions of a route, and of what it can become."""
     rx = tx = 0
-    for position in route.directions():
-        rx |= port_bits(position.rx or ())
-        tx |= port_bits(position.tx or ())
+    for route in routes:
+        for position in route.directions():
+            rx |= port_bits(position.rx or ())
+            tx |= port_bits(position.tx or ())
     return rx, tx
 
 
-def port_groups(route: Route) -> list[int]:
-    """Return the rx ports (bits) that the positions always take together, one buffer each."""
-    masks = [port_bits(position.rx or ()) for position in route.directions()]
+def port_groups(*routes: Route) -> list[int]:
+    """Return the rx ports (bits) that all positions take together, one buffer each."""
+    masks = [port_bits(p.rx or ()) for route in routes for p in route.directions()]
     groups: dict[tuple[int, ...], int] = {}
     for port in range(5):
         signature = tuple(mask >> port & 1 for mask in masks)
@@ -64,9 +72,11 @@ def port_groups(route: Route) -> list[int]:
     return list(groups.values())
 
 
-def way_masks(route: Route, group: int) -> list[int]:
-    """Return per position the successors as bits, and whether it takes from a group of ports."""
-    used = [port for port in SUCCESSOR_ORDER if all_directions(route)[1] >> port & 1]
+def way_masks(route: Route, group: int, used: Sequence[int]) -> list[int]:
+    """Return per position the successors as bits, and whether it takes from a group of ports.
+
+    used: the port of each successor.
+    """
     masks = []
     for position in route.directions():
         tx = port_bits(position.tx or ())
@@ -81,14 +91,18 @@ def valid_positions(route: Route) -> int:
     return 1 | sum(1 << n for n, position in enumerate(later, 1) if position != Position())
 
 
-def most_buffers(program: Program) -> int:
-    """Return an upper bound of the router buffers and edge ports of a program."""
+def most_buffers(program: Program, changed: Collection[str]) -> int:
+    """Return an upper bound of the router buffers and edge ports; `changed`: colors of changes."""
     ports = sum(p.positions for p in program.edge_inputs)
     ports += sum(p.positions for p in program.edge_outputs)
     return ports + sum(
-        route.area.height * route.area.width * (len(port_groups(route)) or 1)
+        route.area.height * route.area.width * (5 if route.color in changed else _buffers(route))
         for route in program.routes
     )
+
+
+def _buffers(route: Route) -> int:
+    return len(port_groups(route)) or 1
 
 
 def teardown_tasks(
@@ -116,47 +130,76 @@ class Steering:
     ports: list[Ids] = field(default_factory=list)
     steered: list[tuple[Ids, Ids]] = field(default_factory=list)
     """(buffers, their ways)."""
+    changes: list[at.Table] = field(default_factory=list)
+    """A row per configuration that a router can be changed to."""
     way_count: int = 0
     state_count: int = 0
 
-    def add(self, route: Route, color: int, places: Ids, buffers: list[Ids], handlers: Ids) -> None:
+    def add(
+        self,
+        configurations: Sequence[Route],
+        color: int,
+        places: Ids,
+        buffers: list[Ids],
+        handlers: Ids,
+    ) -> None:
         """Steer the buffers (one array per port group) of a route's elements.
 
-        handlers: the task of each element that a teardown activates, or -1.
+        configurations: the route, then what it can be changed to; handlers: the task of each
+        element that a teardown activates, or -1.
         """
+        route = configurations[0]
         state = self._state(route, color, places, buffers)
         self.states[-1][:, at.X_HANDLER] = handlers
-        tx = all_directions(route)[1]
+        tx = all_directions(*configurations)[1]
         used = [port for port in SUCCESSOR_ORDER if tx >> port & 1]
-        for group, fifos in zip(port_groups(route), buffers, strict=True):
+        groups = port_groups(*configurations)
+        for group, fifos in zip(groups, buffers, strict=True):
             rows = np.zeros((places.size, at.W_WIDTH), dtype=np.int64)
             rows[:, at.W_STATE] = state
-            rows[:, at.W_MASKS : at.W_MASKS + 4] = way_masks(route, group)
+            rows[:, at.W_MASKS : at.W_MASKS + 4] = way_masks(route, group, used)
             rows[:, at.W_RAMP] = int(tx >> RAMP & 1)
             self.ways.append(rows)
             self.ports.append(np.tile(used + [-1] * (5 - len(used)), (places.size, 1)))
             numbers = np.arange(self.way_count, self.way_count + places.size, dtype=np.int64)
             self.way_count += places.size
             self.steered.append((fifos, numbers))
+        self.states[-1][:, at.X_CHANGES] = len(self.changes)
+        for changed in configurations[1:]:
+            self._change(changed, groups, used)
+
+    def _change(self, route: Route, groups: Sequence[int], used: Sequence[int]) -> None:
+        """Append a row of what a reconfiguration writes into a router's state and ways."""
+        row = np.zeros(at.C_WIDTH, dtype=np.int64)
+        for column, value in self._settings(route).items():
+            row[column] = value
+        for i, group in enumerate(groups):
+            first = at.C_MASKS + 4 * i
+            row[first : first + 4] = way_masks(route, group, used)
+        self.changes.append(row)
 
     def _state(self, route: Route, color: int, places: Ids, buffers: list[Ids]) -> Ids:
         rows = np.zeros((places.size, at.X_WIDTH), dtype=np.int64)
-        rows[:, at.X_VALID] = valid_positions(route)
         rows[:, at.X_FIFOS : at.X_FIFOS + 5] = -1
         for i, fifos in enumerate(buffers):
             rows[:, at.X_FIFOS + i] = fifos
         rows[:, at.X_ELEMENT], rows[:, at.X_COLOR] = places, color
         rows[:, at.X_TORN] = int(route.teardown)
-        if route.switch is not None:
-            rows[:, [at.X_POSITION, at.X_BEFORE]] = route.switch.current
-            rows[:, at.X_RING] = int(route.switch.ring)
-            rows[:, at.X_POP] = POP_MODES.index(route.switch.pop)
-        for column, value in self._filter(route).items():
+        for column, value in self._settings(route).items():
             rows[:, column] = value
         self.states.append(rows)
         numbers = np.arange(self.state_count, self.state_count + places.size, dtype=np.int64)
         self.state_count += places.size
         return numbers
+
+    def _settings(self, route: Route) -> dict[int, int]:
+        """Return the columns of a router's state that a configuration sets."""
+        settings = {at.X_VALID: valid_positions(route)}
+        if route.switch is not None:
+            settings[at.X_POSITION] = settings[at.X_BEFORE] = route.switch.current
+            settings[at.X_RING] = int(route.switch.ring)
+            settings[at.X_POP] = POP_MODES.index(route.switch.pop)
+        return settings | self._filter(route)
 
     def _filter(self, route: Route) -> dict[int, int]:
         chosen = route.filter
@@ -177,9 +220,10 @@ class Steering:
             at.X_INCLUSIVE: int(self.profile.filter_counter_inclusive),
         }
 
-    def tables(self) -> tuple[at.Table, at.Table, Ids]:
-        """Return the rows of ways and states, and the port of each way's successors."""
+    def tables(self) -> tuple[at.Table, at.Table, Ids, at.Table]:
+        """Return the rows of ways and states, the port of each way's successors, the changes."""
         way = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
         state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]
         ports = [np.zeros((0, 5), np.int64), *self.ports]
-        return np.concatenate(way), np.concatenate(state), np.concatenate(ports)
+        changes = np.array(self.changes, dtype=np.int64).reshape(len(self.changes), at.C_WIDTH)
+        return np.concatenate(way), np.concatenate(state), np.concatenate(ports), changes

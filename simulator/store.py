@@ -57,6 +57,7 @@ PARTS: Final = (
     "batch",
     "way",
     "state",
+    "change",
     "binding",
     "scalar",
     "load",
@@ -84,6 +85,7 @@ class Parts:
     batch: Part
     way: Part
     state: Part
+    change: Part
     binding: Part
     scalar: Part
     load: Part
@@ -172,8 +174,9 @@ def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int
         (network.ring_entries, 2),
         (network.links, 2),
         (network.fifo.shape[0] + elements, 1),
-        network.way.shape,
-        network.state.shape,
+        network.steered.way.shape,
+        network.steered.state.shape,
+        network.steered.change.shape,
         tables.binding.shape,
         tables.scalar.shape,
         tables.load.shape,
@@ -269,13 +272,15 @@ def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     parts.ring.view(store)[:, 0] = at.NEVER_USED
     fifo[:, at.F_WAY] = parts.way.address(fifo[:, at.F_WAY])
     way = parts.way.view(store)
-    way[:] = network.way
+    way[:] = network.steered.way
     way[:, at.W_STATE] = parts.state.address(way[:, at.W_STATE])
     state = parts.state.view(store)
-    state[:] = network.state
+    state[:] = network.steered.state
     waiting = slice(at.X_FIFOS, at.X_FIFOS + 5)
     state[:, waiting] = parts.fifo.address(state[:, waiting])
     state[:, at.X_ELEMENT] = parts.element.address(state[:, at.X_ELEMENT])
+    state[:, at.X_CHANGES] = parts.change.address(state[:, at.X_CHANGES])
+    parts.change.view(store)[:] = network.steered.change
 
 
 def _place_elements(

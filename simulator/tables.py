@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import lcm
 
@@ -12,6 +12,7 @@ from tilewright.simulator.banks import bank_cycles
 from tilewright.simulator.dsd import DTYPES, Fabin, Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.header import header
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
 from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.priorities import level
@@ -26,6 +27,7 @@ from tilewright.simulator.program import (
     Instruction,
     Loop,
     Map,
+    Reconfigure,
     Set,
     Unblock,
 )
@@ -68,6 +70,8 @@ class CodeLayout:
     """Bit per priority of the operations on queues and FIFOs."""
     buffers: tuple[tuple[int, str], ...]
     """(operand row, buffer) of the operands that special operations and scalars touch."""
+    changes: Mapping[str, Sequence[Reconfigure]]
+    """What the routers of its elements may be changed to, by color."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +116,13 @@ def compile_codes(
         _table(rows.binding, at.BIND_WIDTH),
         _table(rows.scalar, at.U_WIDTH),
         _table(rows.load, at.L_WIDTH),
-        _header(profile),
+        header(profile),
     )
     return tables, layouts
 
 
 def _table(rows: list[list[int]], width: int) -> at.Table:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)
-
-
-def _header(profile: Profile) -> at.Table:
-    table = np.zeros(at.S_WIDTH, dtype=np.int64)
-    table[at.K_ISSUE] = profile.issue_cycles
-    table[at.K_LOOP] = profile.loop_back_edge_cycles
-    table[at.K_COUNTER] = profile.counter_cycles
-    table[at.K_TAKEN] = profile.branch_taken_cycles
-    table[at.K_NOT_TAKEN] = profile.branch_not_taken_cycles
-    table[at.K_CONTROL] = profile.task_control_cycles
-    table[at.K_SWITCH] = profile.task_switch_cycles
-    table[at.K_COMPLETION] = profile.completion_cycles
-    table[at.K_MEMORY_COMPLETION] = profile.memory_completion_cycles
-    table[at.K_EXECUTE] = profile.decode_to_execute_cycles
-    table[at.K_SCALAR] = profile.scalar_operation_cycles
-    table[at.K_MAP] = profile.map_step_cycles
-    table[at.K_DESCRIPTOR] = max(1, profile.descriptor_load_cycles)
-    return table
 
 
 class _CodeCompiler:
@@ -183,6 +169,7 @@ class _CodeCompiler:
             self.special.register_names(),
             self._levels(first_operation),
             tuple(self.special.buffers.items()),
+            self.special.fabric.changes,
         )
 
     def _levels(self, first: int) -> int:

@@ -31,11 +31,13 @@ from tilewright.simulator.program import (
     Loop,
     Map,
     OnControl,
+    Reconfigure,
     Set,
     SetLength,
     Unblock,
     Value,
 )
+from tilewright.simulator.routes import CounterFilter, RangeFilter, Switch
 
 OperandLike = Operand | Index | str | int | float
 ValueLike = Element | str | int | float
@@ -168,6 +170,18 @@ class TaskBuilder:
     def end_teardown(self, color: str, position: int | None = None) -> None:
         """Append the end of a color's teardown, at another switch position if given."""
         self.add(EndTeardown(color, position))
+
+    def reconfigure(
+        self,
+        color: str,
+        *,
+        rx: str,
+        tx: str,
+        switch: Switch | None = None,
+        filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
+    ) -> None:
+        """Append another route, switch and filter of a torn-down color at this element."""
+        self.add(Reconfigure(color, tuple(rx), tuple(tx), switch, filter))
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
         """Append the loading of a register; settings as in `LoadRegister`."""

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.program import ElementCode, EndTeardown, If, Instruction, Loop, Program
+from tilewright.simulator.program import (
+    ElementCode,
+    EndTeardown,
+    If,
+    Instruction,
+    Loop,
+    Program,
+    Reconfigure,
+)
+from tilewright.simulator.routes import PORTS, Area, Route
+from tilewright.simulator.validate_special import check_steering
 
 
 def check_teardowns(program: Program, code: ElementCode) -> None:
-    """Refuse tasks and instructions on teardowns of colors that cannot be torn down.
+    """Refuse tasks and instructions on teardowns of colors, and changes, that cannot be.
 
     Raises ProgramError.
     """
@@ -28,17 +40,45 @@ def check_teardowns(program: Program, code: ElementCode) -> None:
             )
         for instruction in _instructions(task.body):
             if isinstance(instruction, EndTeardown):
-                _check_end_teardown(program, instruction, where)
+                _check_end_teardown(program, code, instruction, where)
+            elif isinstance(instruction, Reconfigure):
+                _check_reconfigure(program, code, instruction, where)
 
 
-def _check_end_teardown(program: Program, instruction: EndTeardown, where: str) -> None:
+def _check_end_teardown(
+    program: Program, code: ElementCode, instruction: EndTeardown, where: str
+) -> None:
     routes = [route for route in program.routes if route.color == instruction.color]
     if not routes:
         raise ProgramError(f"{where}: teardown of an unrouted color", value=instruction.color)
     position = instruction.position
-    most = max(len(route.directions()) for route in routes)
+    later = (i for task in code.tasks for i in _instructions(task.body))
+    changes = [i.route(routes[0]) for i in later if isinstance(i, Reconfigure)]
+    most = max(len(route.directions()) for route in (*routes, *changes))
     if position is not None and not 0 <= position < most:
         raise ProgramError(f"{where}: no such switch position of the color", value=position)
+
+
+def _check_reconfigure(
+    program: Program, code: ElementCode, change: Reconfigure, where: str
+) -> None:
+    where = f"{where}, reconfigure {change.color}:"
+    bad = [port for port in (*change.rx, *change.tx) if port not in PORTS]
+    if bad or not change.rx or not change.tx:
+        raise ProgramError(f"{where} rx and tx need ports N E S W R", value=(change.rx, change.tx))
+    check_steering(change.route(Route(change.color, Area(0, 0), change.rx, change.tx)), where)
+    routed = np.zeros(program.placement.shape, dtype=bool)
+    for route in program.routes:
+        if route.color == change.color:
+            area = route.area
+            rows = slice(area.row, area.row + area.height)
+            routed[rows, area.column : area.column + area.width] = True
+    lost = np.argwhere((program.placement == program.codes.index(code)) & ~routed)
+    if lost.size:
+        raise ProgramError(
+            f"{where} element {tuple(lost[0].tolist())} has no route of the color to change",
+            instead="a route there, which may start torn down",
+        )
 
 
 def _instructions(body: tuple[Instruction, ...]) -> Iterator[Instruction]:

@@ -34,7 +34,7 @@ from tilewright.simulator.program import (
     Task,
     Unblock,
 )
-from tilewright.simulator.routes import PORTS, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.routes import PORTS, SWAPS, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.teardown_check import check_teardowns
 from tilewright.simulator.tokens import MAX_DEPTH
 from tilewright.simulator.validate_special import (
@@ -314,8 +314,21 @@ def _check_route(program: Program, route: Route, colors: set[str]) -> None:
     inside = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
     inside = inside and area.row + area.height <= program.height
     check_steering(route, where)
+    if route.swap:
+        _check_swap(program, route, where)
     if not inside or area.column + area.width > program.width:
         raise ProgramError(f"{where} outside the grid", value=program.placement.shape)
+
+
+def _check_swap(program: Program, route: Route, where: str) -> None:
+    if route.swap not in SWAPS:
+        raise ProgramError(f"{where} a swap is x, y or xy", value=route.swap)
+    ids = {color.name: color.id for color in program.colors}
+    if ids[route.color] ^ 1 not in ids.values():
+        raise ProgramError(
+            f"{where} a swap needs the color with the id that differs in the lowest bit",
+            value=ids[route.color] ^ 1,
+        )
 
 
 def _check_edge(program: Program, port: EdgeInput | EdgeOutput, colors: set[str]) -> None:

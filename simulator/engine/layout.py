@@ -55,7 +55,8 @@ W_TARGETS: Final = 1  # successors of the head that bids in this cycle, a bit ea
 W_MASKS: Final = 2  # four columns, one per position: successors, and ACCEPTS
 W_SENT: Final = 6  # five columns: wavelets per successor
 W_RAMP: Final = 11  # bit of the successor that is the ramp, or 0
-W_WIDTH: Final = 12
+W_COPIES: Final = 12  # four bits per successor: 1 + the successor that it gets a copy of, or 0
+W_WIDTH: Final = 13
 ACCEPTS: Final = 1 << 5
 """Set in a mask when the position takes wavelets from this buffer's ports."""
 
@@ -81,7 +82,11 @@ X_TORN: Final = 22  # 1 while the color is torn down
 X_ELEMENT: Final = 23
 X_COLOR: Final = 24
 X_HANDLER: Final = 25  # task of the element that a teardown activates, or -1
-X_WIDTH: Final = 26
+X_CHANGES: Final = 26  # first of the configurations that it can be changed to
+X_WIDTH: Final = 27
+# A change: the first columns of a state, then four masks for each of its (at most five) ways.
+C_MASKS: Final = X_TORN
+C_WIDTH: Final = C_MASKS + 20
 NO_POP, ALWAYS_POP, POP_ON_ADVANCE, POP_ON_ADVANCE_NOP = range(4)
 NO_FILTER, COUNTER, SPARSE_COUNTER, RANGE = range(4)
 COUNTS_DATA, COUNTS_CONTROL = 1, 2
@@ -314,11 +319,12 @@ SCALAR_F32, SCALAR_F16, SCALAR_I16, SCALAR_U16, SCALAR_I32, SCALAR_U32 = range(6
     I_SET_LENGTH,
     I_LOAD_REGISTER,
     I_END_TEARDOWN,
+    I_RECONFIGURE,
     I_MAP_START,
     I_MAP_READ,
     I_MAP_WRITE,
     I_MAP_END,
-) = range(20)
+) = range(21)
 I_WIDTH: Final = 4
 
 # The header of the store, at address 0.

@@ -72,6 +72,14 @@ def everything() -> Program:
     main.compute("f", "mul", code.element("v", 3), 0.1, dtype="f32")
     main.compute("f", "add", "f", float("inf"), dtype="f32")
     main.set_read_length("fifo", 2)
+    main.reconfigure(
+        "x",
+        rx="N",
+        tx="R",
+        switch=Switch((Position(tx=("E",)),)),
+        filter=CounterFilter(5, 4, filter_control=True),
+    )
+    main.end_teardown("x", 1)
     main.load(Register("src0", 1), Ref("all").at(variable("k")), xdsr=2, strides=(1, 2, 3))
     main.load(Register("dest", 4), "four", save_address=True)
     with main.map(("a", "four"), ("b", Register("src1", 5)), output=("c", "four")):
@@ -88,7 +96,9 @@ def everything() -> Program:
         (Position(tx=("W",)), Position(rx=("R",))), current=1, ring=True, pop="always_pop"
     )
     b.route("x", Area(1, 1), rx="N", tx="RE", switch=switch, filter=RangeFilter(1, 5))
-    b.route("x", Area(0, 1), rx="N", tx="SR", filter=CounterFilter(5, 4, other_limit=7))
+    b.color("y", 1)
+    b.route("x", Area(0, 1), rx="N", tx="SR", filter=CounterFilter(5, 4, other_limit=7), swap="xy")
+    b.route("y", Area(0, 0), rx="N", tx="R", teardown=True)
     b.edge_input(EdgeInput("xs", "N", 1, 1, "x", "f32", 8, interval=2, start=5))
     b.edge_output(EdgeOutput("y s", "E", 1, 1, "x", "f32", 8))
     return b.build()

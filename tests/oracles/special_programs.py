@@ -128,12 +128,76 @@ def buffered(seed: int, words: int, capacity: int) -> Case:
     return Case(b.build(), {"weights": weights}, {}, {"x": x}, {"y": y})
 
 
+def there_and_back(seed: int, width: int, words: int) -> Case:
+    """The west end sends to all and tears the color down; then the east end does, the other way."""
+    rng = np.random.default_rng(seed)
+    b = ProgramBuilder("there_and_back", 1, width)
+    b.color("x")
+    ends = {0: ("west", "R", "E", "E", "R"), width - 1: ("east", "W", "R", "R", "W")}
+    for column in range(width):
+        name, *ports = ends.get(column, (f"e{column}", "W", "RE", "E", "RW"))
+        code = b.code(name)
+        code.buffer("v", "u32", words)
+        code.buffer("got", "u32", 2 * words)
+        code.mem1d("all", "v", words)
+        code.mem1d("place", "got", words)
+        code.input_queue(2, "x")
+        code.output_queue(3, "x")
+        code.fabin("in", 2, words)
+        code.fabout("out", 3, words)
+        code.fabout("command", 3, 1, control=True)
+        first, second = code.task("first", entry=True), code.task("second", teardown="x")
+        for task in (first, second):
+            with task.loop("wait", int(rng.integers(1, 30))):
+                task.increment("idle")
+        second.reconfigure("x", rx=ports[2], tx=ports[3])
+        second.end_teardown("x")
+        first.op("mov32", *(("out", "all") if column == 0 else ("place", "in")))
+        if column == 0:
+            first.op("mov32", "command", control_wavelet("teardown", ignore_ce=True))
+        later = ("out", "all") if column == width - 1 else (Ref("place").at(words), "in")
+        second.op("mov32", *later)
+        b.place(name, Area(0, column))
+        b.route("x", Area(0, column), rx=ports[0], tx=ports[1])
+    v = rng.integers(0, 1 << 32, (1, width, words), dtype=np.uint32)
+    got = np.zeros((1, width, 2 * words), dtype=np.uint32)
+    got[0, 1:, :words], got[0, :-1, words:] = v[0, 0], v[0, -1]
+    return Case(b.build(), {"v": v}, {"got": got})
+
+
+def swapped(seed: int, width: int, words: int) -> Case:
+    """Two streams go east on a pair of colors; some routers exchange them."""
+    rng = np.random.default_rng(seed)
+    b = ProgramBuilder("swapped", 1, width)
+    b.color("even", 0)
+    b.color("odd", 1)
+    b.code("idle").task("nothing")
+    b.place("idle", Area(0, 0, 1, width))
+    swaps = [bool(rng.integers(2)) for _ in range(width)]
+    for column, swap in enumerate(swaps):
+        for color in ("even", "odd"):
+            b.route(color, Area(0, column), rx="W", tx="E", swap="x" if swap else "")
+    values = {}
+    for color in ("even", "odd"):
+        interval, start = (int(n) for n in rng.integers(1, 9, 2))
+        b.edge_input(EdgeInput(color, "W", 0, 1, color, "u32", words, interval, start))
+        b.edge_output(EdgeOutput(f"{color}_out", "E", 0, 1, color, "u32", words))
+        values[color] = rng.integers(0, 1 << 32, (1, words), dtype=np.uint32)
+    other = {"even": "odd", "odd": "even"} if sum(swaps) % 2 else {"even": "even", "odd": "odd"}
+    expected = {f"{other[color]}_out": values[color] for color in values}
+    return Case(b.build(), {}, {}, values, expected)
+
+
 def special_case(seed: int) -> Case:
     """Draw a program by a seed."""
     rng = np.random.default_rng(seed)
-    kind = int(rng.integers(3))
+    kind = int(rng.integers(5))
     if kind == 0:
         return gather(seed, int(rng.integers(1, 6)), int(rng.integers(1, 12)))
     if kind == 1:
         return scatter(seed, int(rng.integers(1, 5)), int(rng.integers(1, 6)))
+    if kind == 2:
+        return there_and_back(seed, int(rng.integers(2, 7)), int(rng.integers(1, 12)))
+    if kind == 3:
+        return swapped(seed, int(rng.integers(1, 7)), int(rng.integers(1, 20)))
     return buffered(seed, int(rng.integers(1, 40)), int(rng.integers(1, 8)))
