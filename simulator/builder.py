@@ -192,13 +192,14 @@ class CodeBuilder:
         self._output_queues.append(Queue(queue, color))
 
     def task(
-        self, name: str, *, entry: bool = False, blocked: bool = False, teardown: str | None = None
+        self, name: str, *, entry: bool = False, blocked: bool = False, **starts: Any
     ) -> TaskBuilder:
         """Declare a local task; entry tasks are active at cycle 0.
 
-        With `teardown` it becomes active when a control wavelet tears that color down here.
+        starts: `teardown`, a color whose teardown by a control wavelet makes it active here;
+        `empty_input` or `empty_output`, a queue whose emptying does after a flush.
         """
-        return self._task(name, entry=entry, blocked=blocked, teardown=teardown)
+        return self._task(name, entry=entry, blocked=blocked, **starts)
 
     def data_task(
         self, name: str, queue: int, arguments: Arguments = (), *, blocked: bool = False

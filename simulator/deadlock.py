@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.simulator.dsd import Fifo
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.fabric_rows import first_color
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
 from tilewright.simulator.operands import describe
 from tilewright.simulator.program import Program
@@ -59,11 +60,18 @@ class FinalState:
         task, resolved = layout.operations[number]
         return describe(layout.code, task, resolved.source)
 
+    def queue(self, element: int, slot: int) -> int:
+        """Return the FIFO that a queue slot is bound to now."""
+        return self.parts.fifo.number(self.element[element, at.E_QUEUES + slot])
+
     def color(self, element: int, slot: int) -> str:
-        """Return the color of a queue slot."""
-        code = self.layout(element).code
-        queues = code.output_queues if slot >= at.OUTPUT_SLOT else code.input_queues
-        return next((q.color for q in queues if q.id == slot % at.OUTPUT_SLOT), "?")
+        """Return the color that a queue slot is bound to now."""
+        layout, now = self.layout(element), self.element[element, at.E_QUEUES + slot]
+        first = int(self.element[element, at.E_BOUND]) + at.B_FIFO
+        for column, (bound, color) in enumerate(layout.bindings):
+            if bound == slot and self.store[first + column * at.B_WIDTH] == now:
+                return color
+        return first_color(layout.code, slot)
 
 
 def find_waits(final: FinalState) -> tuple[Wait, ...]:
@@ -148,6 +156,9 @@ class Ways:
             last = here
             here = next((t for t in self.fed(here) if self.is_full(t) and t not in seen), None)
             seen.add(last if here is None else here)
+        if int(self.final.fifo[last, at.F_CAP]) == 0:
+            owner = self.owner(last)
+            return [End(f"no queue of {owner} is bound to its color", owner)]
         return [End(f"nobody takes from {self.place(last)}", self.place(last))]
 
 
@@ -157,7 +168,7 @@ def _operations(ways: Ways) -> Iterator[Wait]:
         row = final.element[element]
         for i in range(int(row[at.E_THREAD_COUNT])):
             thread = int(row[at.E_THREADS]) + i * at.T_WIDTH
-            if final.store[thread + at.T_STATE] in (at.RUNNING, at.MAPPING):
+            if final.store[thread + at.T_STATE] in (at.RUNNING, at.MAPPING, at.PAUSED):
                 yield _operation(ways, int(element), thread)
 
 
@@ -169,14 +180,16 @@ def _operation(ways: Ways, element: int, thread: int) -> Wait:
         extent = int(final.store[thread + at.T_EXTENT])
     queues = int(final.store[thread + at.T_QUEUES])
     who = f"{final.name(element)}, {final.operation(element, op)}"
-    if final.store[thread + at.T_STATE] == at.RUNNING:
+    if final.store[thread + at.T_STATE] != at.MAPPING:
         done = f"{extent - left} of {extent} done"
         who += ", endless" if extent == at.ENDLESS else f", {done}"
     reasons = [*_pools(ways, element, thread)]
+    if final.store[thread + at.T_STATE] == at.PAUSED:
+        reasons.append(Reason("its microthread is blocked", [End("", final.name(element))]))
     for slot in range(16):
         if not queues >> slot & 1:
             continue
-        fifo = int(final.network.queue[element, slot])
+        fifo = final.queue(element, slot)
         color = final.color(element, slot)
         if slot < at.OUTPUT_SLOT and ways.count(fifo) == 0:
             ends = ways.who_feeds(fifo, color)

@@ -50,7 +50,7 @@ class Machine:
         self._network = network_of(program, self._layouts, profile)
         self._compiled = ProgramStore(program, self._layouts, tables, self._network)
         self._parts = self._compiled.parts
-        self._fuse = fuse
+        self._fuse = fuse and not any(layout.rebinds for layout in self._layouts)
         self._queues = queues
         self._fused: tuple[at.Table, Ids] | None = None
 

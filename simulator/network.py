@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tilewright.simulator.connections import Steered, connect, copy_ways
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.fabric_rows import first_color, slots_of
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routers import RouterMap, Routers
@@ -47,6 +48,10 @@ class Network:
     words: npt.NDArray[np.int64]
     """(moves, 3): FIFO, element, port of every way a FIFO's words go, for link counts."""
     steered: Steered
+    bound: tuple[Ids, ...]
+    """Per code (its elements, its layout's bindings): FIFOs that queues may be bound to later."""
+    closed: Ids
+    """Input queues' FIFOs that no queue is bound to at the start: they take nothing."""
 
 
 OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
@@ -69,6 +74,7 @@ class _NetworkCompiler:
         self.places: list[Ids] = []
         self.count = 0
         self.queue = np.full((self.elements, 16), -1, dtype=np.int32)
+        self.closed: list[Ids] = []
         self.links = self.elements * LINKS
         self.successors: list[tuple[Ids, Ids, Ids]] = []
         self.copies: list[tuple[Ids, Ids, Ids]] = []
@@ -77,6 +83,10 @@ class _NetworkCompiler:
         self.entered: set[tuple[int, str, str]] = set()
         self.routers = RouterMap(program, layouts, profile, self._router)
         self.places_of = self.routers.places_of
+        self.bound = tuple(
+            np.full((self.places_of[layout.code.name].size, len(layout.bindings)), -1, np.int64)
+            for layout in layouts
+        )
         # by columns: those that nobody writes here take no memory
         self.table = np.zeros((self._most_fifos(), at.F_WIDTH), dtype=np.int64, order="F")
 
@@ -84,6 +94,7 @@ class _NetworkCompiler:
         """Return an upper bound of the FIFOs; rows that stay unused cost no memory."""
         used = [(self.places_of[code.name].size, code) for code in self.program.codes]
         queues = sum(n * (len(c.input_queues) + len(c.output_queues)) for n, c in used)
+        queues += sum(bound.size for bound in self.bound)
         changed = {color for layout in self.layouts for color in layout.changes}
         return queues + most_buffers(self.program, changed)
 
@@ -113,6 +124,8 @@ class _NetworkCompiler:
             tuple(outputs),
             np.concatenate(self.words) if self.words else np.zeros((0, 3), np.int64),
             steered,
+            self.bound,
+            _joined(self.closed),
         )
 
     def _add(self, kind: int, places: Ids, capacity: Ids | int, latency: int) -> Ids:
@@ -172,29 +185,29 @@ class _NetworkCompiler:
         if latency < 1:
             raise ProgramError("dispatch_to_link_cycles must exceed hop_cycles", value=latency)
         takers = self.routers.takers(color, RAMP)
-        for layout in self.layouts:
-            for queue in layout.code.output_queues:
-                slot = at.OUTPUT_SLOT + queue.id
-                if queue.color != color.name or slot not in layout.queues:
+        for number, layout in enumerate(self.layouts):
+            for slot in slots_of(layout, color.name, output=True):
+                if slot not in layout.queues:
                     continue
+                queue = slot - at.OUTPUT_SLOT
                 places = self.places_of[layout.code.name]
                 bad = places[takers[0][places] < 0]
                 if bad.size:
-                    what = f"output queue {queue.id} sends color {color.name}, but its router"
+                    what = f"output queue {queue} sends color {color.name}, but its router"
                     raise ProgramError(f"{self._at(bad[0])}: {what} has no route for it from R")
-                depth = self.profile.output_queue_words[queue.id] + latency - 1
+                depth = self.profile.output_queue_words[queue] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
                 self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
-                self.rows[-1][:, at.F_COLOR] = queue.id
-                self.queue[places, slot] = numbers
+                self.rows[-1][:, at.F_COLOR] = queue
+                self._bind(number, slot, color.name, (places, numbers))
                 self._feed(numbers, takers, places, places * LINKS + 5)
 
     def _ramps_in(self, name: str, routers: Routers) -> None:
         latency = self.profile.arrival_to_execute_cycles
         delivered = (routers.tx >> RAMP & 1).astype(bool)
-        for layout in self.layouts:
+        for number, layout in enumerate(self.layouts):
             places = self.places_of[layout.code.name]
-            queue = next((q for q in layout.code.input_queues if q.color == name), None)
+            queue = next(iter(slots_of(layout, name, output=False)), None)
             reached = places[delivered[places]]
             if queue is None:
                 if reached.size:
@@ -203,15 +216,15 @@ class _NetworkCompiler:
                         f"{layout.code.name} has no input queue for it"
                     )
                 continue
-            if queue.id in layout.queues and reached.size != places.size:
+            if queue in layout.queues and reached.size != places.size:
                 missing = places[~delivered[places]]
-                what = f"input queue {queue.id} receives color {name}, but its router"
+                what = f"input queue {queue} receives color {name}, but its router"
                 raise ProgramError(f"{self._at(missing[0])}: {what} has no route for it to R")
-            depth = self.profile.input_queue_words[queue.id] + latency - 1
+            depth = self.profile.input_queue_words[queue] + latency - 1
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
-            self.rows[-1][:, at.F_WAKE] += queue.id in paired_queues(layout.code)
-            self.queue[reached, queue.id] = numbers
+            self.rows[-1][:, at.F_WAKE] += queue in paired_queues(layout.code)
+            self._bind(number, queue, name, (reached, numbers))
             ramps = np.full(self.elements, -1, dtype=np.int64)
             ramps[reached] = numbers
             for fifos, homes in routers.holders:
@@ -219,6 +232,19 @@ class _NetworkCompiler:
                 ramp_links = homes[mine] * LINKS + RAMP
                 self.successors.append((fifos[mine], ramps[homes][mine], ramp_links))
                 self._note(fifos[mine], homes[mine], RAMP)
+
+    def _bind(self, number: int, slot: int, color: str, made: tuple[Ids, Ids]) -> None:
+        """Note the FIFOs of a queue's color: those of the first one are there at the start."""
+        places, fifos = made
+        layout = self.layouts[number]
+        if (slot, color) in layout.bindings:
+            column = layout.bindings.index((slot, color))
+            mine = np.searchsorted(self.places_of[layout.code.name], places)
+            self.bound[number][mine, column] = fifos
+        if color == first_color(layout.code, slot):
+            self.queue[places, slot] = fifos
+        elif slot < at.OUTPUT_SLOT:
+            self.closed.append(fifos)
 
     def _links(self, color: Color, port: int, outputs: list[Ids]) -> None:
         """Connect every router that sends by a port to its neighbour or to an edge output."""
@@ -300,6 +326,13 @@ class _NetworkCompiler:
                         f"{self._at(places[0])}: queue {slot % 8} of code {layout.code.name} has "
                         "no route"
                     )
+
+        for bound, layout in zip(self.bound, self.layouts, strict=True):
+            for slot, color in (layout.bindings[i] for i in np.argwhere(bound < 0)[:1, 1]):
+                raise ProgramError(
+                    f"code {layout.code.name}: queue {slot % 8} is bound to color {color}, but no "
+                    "operation uses it, or a router has no route for it"
+                )
 
     def _at(self, element: int) -> str:
         return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"

@@ -18,10 +18,13 @@ from tilewright.simulator.parsing_routes import flag, parse_reconfigure
 from tilewright.simulator.program import (
     Activate,
     Add,
+    BindQueue,
     Block,
+    BlockMicrothread,
     Compute,
     DsdOperation,
     EndTeardown,
+    Flush,
     If,
     Instruction,
     LoadRegister,
@@ -145,6 +148,18 @@ def _end_teardown(line: Line) -> EndTeardown:
     return EndTeardown(color, line.integer("a position") if line.has("position") else None)
 
 
+def _bind(output: bool) -> Callable[[Line], Instruction]:
+    return lambda line: BindQueue(line.integer("a queue"), output, line.name("a color"))
+
+
+def _flush(output: bool) -> Callable[[Line], Instruction]:
+    return lambda line: Flush(line.integer("a queue"), output)
+
+
+def _pause(blocks: bool) -> Callable[[Line], Instruction]:
+    return lambda line: BlockMicrothread(line.integer("a microthread"), blocks)
+
+
 SINGLE: Final[dict[str, Callable[[Line], Instruction]]] = {
     "set": _counter(Set),
     "add": _counter(Add),
@@ -156,6 +171,12 @@ SINGLE: Final[dict[str, Callable[[Line], Instruction]]] = {
     "load": parse_load,
     "end_teardown": _end_teardown,
     "reconfigure": parse_reconfigure,
+    "bind_input": _bind(False),
+    "bind_output": _bind(True),
+    "flush_input": _flush(False),
+    "flush_output": _flush(True),
+    "block_ut": _pause(True),
+    "unblock_ut": _pause(False),
 }
 
 

@@ -189,4 +189,6 @@ TASK: Final[Properties] = {
     "queue": Line.integer,
     "control": Line.integer,
     "teardown": Line.name,
+    "empty_input": Line.integer,
+    "empty_output": Line.integer,
 }

@@ -37,6 +37,7 @@ from tilewright.simulator.dsd import (
     Operand,
     Register,
 )
+from tilewright.simulator.fabric_rows import CHANGES, Change
 from tilewright.simulator.printing_special import (
     print_binding,
     print_changes,
@@ -56,14 +57,12 @@ from tilewright.simulator.program import (
     Compute,
     DsdOperation,
     ElementCode,
-    EndTeardown,
     If,
     Instruction,
     LoadRegister,
     Loop,
     Map,
     Program,
-    Reconfigure,
     Set,
     SetLength,
     Task,
@@ -133,18 +132,11 @@ def print_body(body: tuple[Instruction, ...], depth: int = 0) -> Iterator[str]:
 
 
 def _single(
-    instruction: Activate
-    | Block
-    | Unblock
-    | Compute
-    | SetLength
-    | LoadRegister
-    | EndTeardown
-    | Reconfigure,
+    instruction: Activate | Block | Unblock | Compute | SetLength | LoadRegister | Change,
 ) -> str:
     if isinstance(instruction, LoadRegister):
         return print_load(instruction)
-    if isinstance(instruction, EndTeardown | Reconfigure):
+    if isinstance(instruction, CHANGES):
         return print_fabric(instruction)
     if isinstance(instruction, Compute | SetLength):
         return print_scalar(instruction)

@@ -18,13 +18,16 @@ from tilewright.simulator.dsd import (
     Operand,
     Ref,
 )
+from tilewright.simulator.fabric_rows import Change
 from tilewright.simulator.program import (
+    BindQueue,
+    BlockMicrothread,
     Compute,
     EndTeardown,
+    Flush,
     LoadRegister,
     Map,
     OnControl,
-    Reconfigure,
     SetLength,
     Task,
     Value,
@@ -51,8 +54,15 @@ def print_route(route: Route) -> str:
     return text + (" teardown" if route.teardown else "")
 
 
-def print_fabric(change: EndTeardown | Reconfigure) -> str:
-    """Return an instruction that changes a router."""
+def print_fabric(change: Change) -> str:
+    """Return an instruction that changes a router, a queue or a microthread."""
+    if isinstance(change, BlockMicrothread):
+        return f"{'block' if change.blocks else 'unblock'}_ut {change.microthread}"
+    if isinstance(change, Flush):
+        return f"flush_{'output' if change.output else 'input'} {change.queue}"
+    if isinstance(change, BindQueue):
+        kind = "output" if change.output else "input"
+        return f"bind_{kind} {change.queue} {print_name(change.color)}"
     if isinstance(change, EndTeardown):
         place = "" if change.position is None else f" position {change.position}"
         return f"end_teardown {print_name(change.color)}{place}"
@@ -73,6 +83,8 @@ def print_binding(task: Task) -> str:
     text = f" queue {task.queue}" if task.queue is not None else ""
     text += f" control {task.control}" if task.control is not None else ""
     text += f" teardown {print_name(task.teardown)}" if task.teardown is not None else ""
+    text += f" empty_input {task.empty_input}" if task.empty_input is not None else ""
+    text += f" empty_output {task.empty_output}" if task.empty_output is not None else ""
     return text + "".join(f" {print_name(name)}:{dtype}" for name, dtype in task.arguments)
 
 

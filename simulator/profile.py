@@ -66,6 +66,8 @@ class Profile:
     """Whether FIFOs may have a SIMD mode."""
     switch_both_directions: bool
     """Whether one switch position may change rx and tx."""
+    queue_flush: bool
+    """Whether a task can wait for the emptying of a queue."""
     color_swap: bool
     """Whether routes may swap the colors of a pair."""
     switchable_colors: tuple[int, ...]

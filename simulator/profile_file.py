@@ -63,6 +63,7 @@ SWITCHES: Final = (
     "fifo_full_action",
     "fifo_simd",
     "priority_on_descriptors",
+    "queue_flush",
     "switch_both_directions",
 )
 """Fields that are true or false."""
@@ -79,6 +80,7 @@ OTHER: Final = (
     "fifo_full_action",
     "fifo_simd",
     "priority_on_descriptors",
+    "queue_flush",
     "switch_both_directions",
     "switchable_colors",
     "input_queue_words",

@@ -189,6 +189,31 @@ class Reconfigure:
 
 
 @dataclass(frozen=True, slots=True)
+class BindQueue:
+    """Bind an input or output queue of this element to another color; the queue must be empty."""
+
+    queue: int
+    output: bool
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Make the task of a queue's emptying active as soon as the queue is empty (WSE-3)."""
+
+    queue: int
+    output: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMicrothread:
+    """Let a microthread do nothing until it is unblocked; `blocks` false: unblock it (WSE-3)."""
+
+    microthread: int
+    blocks: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Map:
     """`@map`: run the body per element of its operands, until one has no elements left.
 
@@ -216,6 +241,9 @@ Instruction = (
     | LoadRegister
     | EndTeardown
     | Reconfigure
+    | BindQueue
+    | Flush
+    | BlockMicrothread
     | Map
 )
 
@@ -240,6 +268,9 @@ class Task:
     arguments: tuple[tuple[str, str], ...] = ()
     teardown: str | None = None
     """The color whose teardown by a control wavelet makes this local task active."""
+    empty_input: int | None = None
+    """The input queue whose emptying after a `Flush` makes this local task active."""
+    empty_output: int | None = None
 
     @property
     def is_local(self) -> bool:

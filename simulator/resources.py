@@ -8,6 +8,7 @@ from tilewright.simulator.operands import describe, resolve
 from tilewright.simulator.priorities import check_priorities
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Program, Reconfigure
+from tilewright.simulator.queue_check import check_queue_resources
 from tilewright.simulator.register_check import check_registers
 from tilewright.simulator.register_count import check_register_count
 from tilewright.simulator.routes import Area, Route
@@ -29,6 +30,7 @@ def check_resources(program: Program, profile: Profile) -> None:
         check_registers(code, profile)
         check_priorities(code, profile)
         check_simd(code, profile)
+        check_queue_resources(code, profile)
         _check_memory(code, profile)
         _check_queues(code, profile)
         if len(code.tasks) > profile.local_tasks:

@@ -72,6 +72,11 @@ def _queues(outcome: Outcome) -> npt.NDArray[np.int64]:
     fifo, network = outcome.fifo, outcome.network
     bound = network.queue >= 0
     found[:, :16][bound] = fifo[network.queue[bound], at.F_WAITED]
+    for layout, others in zip(outcome.layouts, network.bound, strict=True):
+        for (slot, _), fifos in zip(layout.bindings, others.T, strict=True):
+            places = network.element[fifos]
+            later = fifos[network.queue[places, slot] != fifos]
+            found[network.element[later], slot] += fifo[later, at.F_WAITED]
     routers = np.flatnonzero(network.kind == ROUTER)
     np.add.at(found[:, 16], network.element[routers], fifo[routers, at.F_WAITED])
     return found.reshape(*outcome.program.placement.shape, 17)

@@ -18,13 +18,8 @@ def run_error(final: FinalState) -> MachineError:
     if error == at.ERROR_TWO_ARRIVALS:
         return _arrivals(final, cycle)
     element = final.parts.element.number(header[at.S_ERROR_ELEMENT])
-    if error == at.ERROR_NO_TEARDOWN:
-        number = int(header[at.S_ERROR_VALUE])
-        color = next(c.name for c in final.program.colors if c.id == number)
-        return MachineError(
-            f"cycle {cycle}, {final.name(element)}: a teardown's end, or a new route, switch or "
-            f"filter, but color {color} is not torn down here, or has no such switch position"
-        )
+    if error in (at.ERROR_NO_TEARDOWN, at.ERROR_BIND):
+        return _fabric(final, element, cycle)
     row, value = int(header[at.S_ERROR_ROW]), int(header[at.S_ERROR_VALUE])
     if error == at.ERROR_BOUNDS:
         return _bounds(final, element, row, cycle)
@@ -39,6 +34,25 @@ def run_error(final: FinalState) -> MachineError:
         other = final.operation(element, value)
         return MachineError(f"{where}: its microthread is in use by {other}")
     return MachineError(f"{where}: {_special(final, element, error, value)}")
+
+
+def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
+    """Say what is wrong with a change of a router or a queue."""
+    row, value = (int(final.store[column]) for column in (at.S_ERROR_ROW, at.S_ERROR_VALUE))
+    where = f"cycle {cycle}, {final.name(element)}"
+    if final.store[at.S_ERROR] == at.ERROR_NO_TEARDOWN:
+        color = next(c.name for c in final.program.colors if c.id == value)
+        return MachineError(
+            f"{where}: a teardown's end, or a new route, switch or filter, but color {color} is "
+            "not torn down here, or has no such switch position"
+        )
+    kind = "input" if row < at.OUTPUT_SLOT else "output"
+    held = f"{value} words of color {final.color(element, row)} are inside"
+    return MachineError(
+        f"{where}: {kind} queue {row % at.OUTPUT_SLOT} gets another color, but "
+        f"{held if value else 'an operation uses it'}",
+        instead="the change when the queue is empty; a flush tells (WSE-3)",
+    )
 
 
 def _special(final: FinalState, element: int, error: int, value: int) -> str:

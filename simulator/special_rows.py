@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -60,8 +59,9 @@ class Compiler(Protocol):
     """What the compiler of a code offers."""
 
     tasks: dict[str, int]
-    colors: Mapping[str, int]
+    colors: dict[str, int]
 
+    def thread(self, microthread: int) -> int: ...
     def variable(self, name: str) -> int: ...
     def operand(self, operand: Resolved) -> int: ...
     def terms(self, row: list[int], operand: Resolved, wide: int) -> None: ...
@@ -76,7 +76,7 @@ class SpecialRows:
         self.code = code
         self.profile = profile
         self.compiler = compiler
-        self.fabric = FabricRows(compiler.colors)
+        self.fabric = FabricRows(code, compiler)
         self.buffers: dict[int, str] = {}
         self._fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
         self._registers: dict[Register, int] = {}
@@ -93,7 +93,7 @@ class SpecialRows:
 
     def bindings(self) -> list[int]:
         """Return the tasks of input queues and entries."""
-        row = [-1] * at.BIND_WIDTH
+        row = [-1] * at.BIND_EMPTY + self.fabric.emptied()
         for number, task in enumerate(self.code.tasks):
             if task.queue is not None:
                 row[task.queue] = number

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tilewright.simulator.dsd import Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.profile import Profile
-from tilewright.simulator.program import Program
+from tilewright.simulator.program import BindQueue, Program
 from tilewright.simulator.routes import (
     POP_MODES,
     PORTS,
@@ -22,6 +22,7 @@ from tilewright.simulator.routes import (
     Route,
 )
 from tilewright.simulator.tables import CodeLayout
+from tilewright.simulator.validate import instructions
 
 Ids = npt.NDArray[np.int64]
 SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
@@ -32,10 +33,12 @@ def control_colors(program: Program) -> set[str]:
     """Return the colors on which control wavelets may come, or a code may advance its switch."""
     found = {port.color for port in program.edge_inputs if port.control}
     for code in program.codes:
-        color = {queue.id: queue.color for queue in code.output_queues}
-        for dsd in code.dsds:
-            if isinstance(dsd, Fabout) and dsd.commands:
-                found.add(color[dsd.queue])
+        commands = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
+        found |= {queue.color for queue in code.output_queues if queue.id in commands}
+        bodies = (task.body for task in code.tasks if commands)
+        for change in (instruction for body in bodies for instruction in instructions(body)):
+            if isinstance(change, BindQueue) and change.output and change.queue in commands:
+                found.add(change.color)
     return found | _partners(program, found)
 
 

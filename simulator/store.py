@@ -63,6 +63,7 @@ PARTS: Final = (
     "load",
     "pool",
     "register",
+    "bound",
 )
 """The parts of a store in order."""
 
@@ -91,13 +92,14 @@ class Parts:
     load: Part
     pool: Part
     register: Part
+    bound: Part
     memory_words: int
     most_events: int
     """Upper bound of the events of one cycle."""
 
     @property
     def end(self) -> int:
-        return self.register.end
+        return self.bound.end
 
 
 class ProgramStore:
@@ -139,6 +141,7 @@ class ProgramStore:
         store[at.S_MARGIN] = parts.most_events
         _place_network(store, parts, network)
         _place_elements(store, parts, layouts, self._elements, self._amounts)
+        _place_bindings(store, parts, network, self._elements)
         place_special(store, parts, layouts, tables)
         queues = parts.fifo.address(network.queue.astype(np.int64))
         parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
@@ -153,6 +156,7 @@ def _amounts(codes: npt.NDArray[np.int32], layouts: tuple[CodeLayout, ...]) -> A
         at.E_RUNS: [2 * len(layout.operations) for layout in layouts],
         at.E_POOLS: [len(layout.pools) for layout in layouts],
         at.E_REGISTERS: [len(layout.registers) for layout in layouts],
+        at.E_BOUND: [len(layout.bindings) for layout in layouts],
     }
     return {
         column: np.array(values, dtype=np.int64)[codes] for column, values in per_element.items()
@@ -182,6 +186,7 @@ def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int
         tables.load.shape,
         (int(amounts[at.E_POOLS].sum()), at.Q_WIDTH),
         (int(amounts[at.E_REGISTERS].sum()), at.R_WIDTH),
+        (int(amounts[at.E_BOUND].sum()), at.B_WIDTH),
     )
     start = at.WHEEL_AT + at.WHEEL
     parts = []
@@ -283,6 +288,19 @@ def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     parts.change.view(store)[:] = network.steered.change
 
 
+def _place_bindings(
+    store: at.Table, parts: Parts, network: Network, codes: npt.NDArray[np.int32]
+) -> None:
+    """Write the FIFOs that queues may be bound to; those that none is bound to take nothing."""
+    fifo = parts.fifo.view(store)
+    for number, bound in enumerate(network.bound):
+        first = parts.element.view(store)[codes == number, at.E_BOUND]
+        for column, fifos in enumerate(bound.T):
+            store[first + column * at.B_WIDTH + at.B_FIFO] = parts.fifo.address(fifos)
+            store[first + column * at.B_WIDTH + at.B_CAP] = network.fifo[fifos, at.F_CAP]
+    fifo[network.closed, at.F_CAP] = 0
+
+
 def _place_elements(
     store: at.Table,
     parts: Parts,
@@ -298,6 +316,7 @@ def _place_elements(
         at.E_RUNS: parts.runs,
         at.E_POOLS: parts.pool,
         at.E_REGISTERS: parts.register,
+        at.E_BOUND: parts.bound,
     }
     for column, amount in amounts.items():
         first = np.cumsum(amount) - amount

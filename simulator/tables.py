@@ -72,6 +72,10 @@ class CodeLayout:
     """(operand row, buffer) of the operands that special operations and scalars touch."""
     changes: Mapping[str, Sequence[Reconfigure]]
     """What the routers of its elements may be changed to, by color."""
+    bindings: Sequence[tuple[int, str]]
+    """(slot, color) of the queues that are bound again while the program runs."""
+    rebinds: bool
+    """Whether it looks at what is in queues: they are not merged then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ class _CodeCompiler:
         self.queues: set[int] = set()
         self.operations: list[tuple[str, ResolvedOperation]] = []
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
-        self.colors = rows.colors
+        self.colors = dict(rows.colors)
         self.special = SpecialRows(code, profile, self)
 
     def compile(self) -> CodeLayout:
@@ -170,6 +174,8 @@ class _CodeCompiler:
             self._levels(first_operation),
             tuple(self.special.buffers.items()),
             self.special.fabric.changes,
+            self.special.fabric.bindings,
+            bool(self.special.fabric.bindings) or self.special.fabric.flushes,
         )
 
     def _levels(self, first: int) -> int:
@@ -378,4 +384,8 @@ class _CodeCompiler:
         thread = fabric.queue if chosen is None else chosen
         if not 0 <= thread < self.profile.microthreads:
             raise ProgramError(f"{where}: no such microthread", value=thread)
-        return self.threads.setdefault(thread, len(self.threads) + 1)
+        return self.thread(thread)
+
+    def thread(self, microthread: int) -> int:
+        """Return the row of a microthread of the element."""
+        return self.threads.setdefault(microthread, len(self.threads) + 1)

@@ -21,10 +21,13 @@ from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.program import (
     Activate,
     Add,
+    BindQueue,
     Block,
+    BlockMicrothread,
     Compute,
     DsdOperation,
     EndTeardown,
+    Flush,
     If,
     Instruction,
     LoadRegister,
@@ -182,6 +185,30 @@ class TaskBuilder:
     ) -> None:
         """Append another route, switch and filter of a torn-down color at this element."""
         self.add(Reconfigure(color, tuple(rx), tuple(tx), switch, filter))
+
+    def bind_input(self, queue: int, color: str) -> None:
+        """Append the binding of an empty input queue to another color."""
+        self.add(BindQueue(queue, False, color))
+
+    def bind_output(self, queue: int, color: str) -> None:
+        """Append the binding of an empty output queue to another color."""
+        self.add(BindQueue(queue, True, color))
+
+    def flush_input(self, queue: int) -> None:
+        """Append a request to run the task of an input queue's emptying once it is empty."""
+        self.add(Flush(queue, False))
+
+    def flush_output(self, queue: int) -> None:
+        """Append a request to run the task of an output queue's emptying once it is empty."""
+        self.add(Flush(queue, True))
+
+    def block_microthread(self, microthread: int) -> None:
+        """Append the blocking of a microthread: what runs on it waits (WSE-3)."""
+        self.add(BlockMicrothread(microthread))
+
+    def unblock_microthread(self, microthread: int) -> None:
+        """Append the unblocking of a microthread."""
+        self.add(BlockMicrothread(microthread, blocks=False))
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
         """Append the loading of a register; settings as in `LoadRegister`."""

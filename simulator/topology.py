@@ -49,6 +49,7 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
             *(layout.code.name, layout.code.input_queues, layout.code.output_queues),
             *(layout.queues, paired_queues(layout.code)),
             tuple((color, tuple(changes)) for color, changes in layout.changes.items()),
+            tuple(layout.bindings),
             tuple(task.teardown for task in layout.code.tasks),
         )
         for layout in layouts

@@ -34,6 +34,7 @@ from tilewright.simulator.program import (
     Task,
     Unblock,
 )
+from tilewright.simulator.queue_check import check_queue_changes
 from tilewright.simulator.routes import PORTS, SWAPS, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.teardown_check import check_teardowns
 from tilewright.simulator.tokens import MAX_DEPTH
@@ -108,6 +109,7 @@ def check_code(code: ElementCode, colors: set[str]) -> None:
     for task in code.tasks:
         _check_depth(task.body, f"code {code.name}, task {task.name}")
         _check_body(code, task, task.body, {})
+    check_queue_changes(code, colors)
 
 
 def instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:

@@ -40,6 +40,25 @@ def arrivals(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
             task = task_of(store, e, slot, now)
             if task >= 0:
                 found |= 1 << task
+    if store[e + at.E_LISTEN] >> at.FLUSHED:
+        found |= emptied(store, e)
+    return found
+
+
+@inner_kernel
+def emptied(store: Table, e: int) -> Word:
+    """Make the tasks active that wait for the emptying of a queue; return them, a bit each."""
+    found = 0
+    for slot in range(16):
+        if store[e + at.E_LISTEN] >> (at.FLUSHED + slot) & 1 == 0:
+            continue
+        queue = store[e + at.E_QUEUES + slot]
+        if store[queue + at.F_COUNT] == 0:
+            found |= 1 << store[store[e + at.E_BINDINGS] + at.BIND_EMPTY + slot]
+            store[e + at.E_LISTEN] &= ~(1 << (at.FLUSHED + slot))
+        elif slot >= at.OUTPUT_SLOT:
+            store[queue + at.F_WAITER] = e  # the router's taking wakes the element
+    store[e + at.E_ACTIVE] |= found
     return found
 
 

@@ -95,7 +95,9 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
             slot = turn + i if turn + i < count else turn + i - count
             thread = address(first + slot * at.T_WIDTH)
             state = store[thread + at.T_STATE]
-            if state in (at.FREE, at.MAPPING) or (ranked and store[thread + at.T_PRIORITY] != rank):
+            if state in (at.FREE, at.MAPPING, at.PAUSED) or (
+                ranked and store[thread + at.T_PRIORITY] != rank
+            ):
                 continue
             due = store[thread + at.T_NEXT]
             if due > now or (fired and state == at.RUNNING):

@@ -48,8 +48,14 @@ def _has_rare_control(store: at.Table, parts: Parts) -> bool:
     return bool(((codes >= at.I_ARGUMENT) & (codes < at.I_MAP_START)).any())
 
 
+def _changes_fabric(store: at.Table, parts: Parts) -> bool:
+    codes = _codes(store, parts)
+    return bool(((codes >= at.I_END_TEARDOWN) & (codes < at.I_MAP_START)).any())
+
+
 def _listens(store: at.Table, parts: Parts) -> bool:
-    return bool(parts.element.view(store)[:, at.E_LISTEN].any())
+    flushes = (_codes(store, parts) == at.I_FLUSH).any()
+    return bool(flushes or parts.element.view(store)[:, at.E_LISTEN].any())
 
 
 def _steers(store: at.Table, parts: Parts) -> bool:
@@ -78,6 +84,7 @@ FEATURES: Final = (
     ),
     Feature("map_loop", {at.FEATURE_MAP: "map_step"}, _has_map),
     Feature("rare_control", {at.FEATURE_CONTROL: "special_control"}, _has_rare_control),
+    Feature("fabric_changes", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
     Feature("banks", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),

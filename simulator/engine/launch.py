@@ -297,7 +297,7 @@ def launch(store: Table, memory: Memory, what: What) -> Word:
     if store[e + at.E_QUEUES_BUSY] & queues:
         fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
         return 0
-    store[thread + at.T_STATE] = at.RUNNING
+    store[thread + at.T_STATE] = at.PAUSED if store[thread + at.T_BLOCKED] else at.RUNNING
     store[thread + at.T_NEXT] = now
     store[thread + at.T_FRACTION] = 0
     store[thread + at.T_START] = now

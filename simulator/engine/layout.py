@@ -131,11 +131,17 @@ E_POOLS: Final = 43  # first row of the element's FIFOs in memory
 E_REGISTERS: Final = 44  # first row of the element's data-structure registers
 E_LEVELS: Final = 45  # bit per priority that its operations on queues have
 E_TURN: Final = 46  # a column per priority: thread that had the datapath last
-E_WIDTH: Final = 53
+E_BOUND: Final = 53  # first of the FIFOs that its queues may be bound to
+E_WIDTH: Final = 54
+FLUSHED: Final = 16
+"""From this bit on E_LISTEN has a bit per queue slot whose emptying a task waits for."""
 
 BIND_CONTROL: Final = 8
-BIND_WIDTH: Final = 72
-"""A code's bindings: data task of each input queue, then control task of each entry, or -1."""
+BIND_EMPTY: Final = 72
+BIND_WIDTH: Final = 88
+"""A code's tasks: of each input queue, then of each control entry, of each empty slot, or -1."""
+B_FIFO, B_CAP, B_WIDTH = range(3)
+"""A FIFO that a queue may be bound to, and its capacity when it is."""
 
 M_IDLE, M_READY, M_DISPATCH, M_SYNC, M_MAP = range(5)
 """States of the main thread."""
@@ -171,10 +177,11 @@ T_HALF: Final = 45  # three columns: 1 while half a wavelet of the operand is he
 T_HELD: Final = 48  # three columns: the half
 T_OWN: Final = 51  # three columns: length of an operand with D_LENGTH_ROW
 T_STRIDE: Final = 54  # three columns: words, of an operand with D_STRIDE_ROW
-T_WIDTH: Final = 57
+T_BLOCKED: Final = 57  # 1 while the microthread is blocked
+T_WIDTH: Final = 58
 
 LEVELS: Final = 7
-FREE, RUNNING, COMPLETING, MAPPING = range(4)
+FREE, RUNNING, COMPLETING, MAPPING, PAUSED = range(5)
 """States of a thread."""
 
 # An operation.
@@ -303,28 +310,10 @@ SCALAR_F32, SCALAR_F16, SCALAR_I16, SCALAR_U16, SCALAR_I32, SCALAR_U32 = range(6
 
 # An instruction: code and three arguments.
 (
-    I_OPERATION,
-    I_LOOP,
-    I_END_LOOP,
-    I_SET,
-    I_ADD,
-    I_UNLESS_BELOW,
-    I_JUMP,
-    I_ACTIVATE,
-    I_BLOCK,
-    I_UNBLOCK,
-    I_END,
-    I_ARGUMENT,
-    I_COMPUTE,
-    I_SET_LENGTH,
-    I_LOAD_REGISTER,
-    I_END_TEARDOWN,
-    I_RECONFIGURE,
-    I_MAP_START,
-    I_MAP_READ,
-    I_MAP_WRITE,
-    I_MAP_END,
-) = range(21)
+    I_OPERATION, I_LOOP, I_END_LOOP, I_SET, I_ADD, I_UNLESS_BELOW, I_JUMP, I_ACTIVATE, I_BLOCK,
+    I_UNBLOCK, I_END, I_ARGUMENT, I_COMPUTE, I_SET_LENGTH, I_LOAD_REGISTER, I_END_TEARDOWN,
+    I_RECONFIGURE, I_BIND, I_FLUSH, I_PAUSE, I_MAP_START, I_MAP_READ, I_MAP_WRITE, I_MAP_END,
+) = range(24)  # fmt: skip
 I_WIDTH: Final = 4
 
 # The header of the store, at address 0.
@@ -381,8 +370,9 @@ S_FEATURES: Final = 64
     FEATURE_BANKS,
     FEATURE_SIMD_READY,
     FEATURE_SIMD,
+    FEATURE_FABRIC,
     FEATURES,
-) = range(13)
+) = range(14)
 WHEEL_AT: Final = 96
 """Address of the wheel, behind the header and the features."""
 
@@ -390,8 +380,8 @@ WHEEL_AT: Final = 96
     OK, ERROR_TWO_ARRIVALS, ERROR_QUEUE_BUSY, ERROR_THREAD_BUSY, ERROR_BOUNDS, ERROR_LIMIT,
     EVENTS_FULL, ERROR_EXTENTS, ERROR_FIFO, ERROR_NOT_LOADED, ERROR_INDEX, ERROR_NOT_ASYNC,
     ERROR_SINGLE_STEP, ERROR_NO_SINGLE_STEP, ERROR_FIFO_REGISTER, ERROR_FEATURE, ERROR_NO_FIFO,
-    ERROR_CHANGE, ERROR_NO_TEARDOWN,
-) = range(19)  # fmt: skip
+    ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_BIND,
+) = range(20)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -38,7 +38,7 @@ def dispatch(store: Table, memory: Memory, e: int, now: int) -> None:
     if store[op + at.O_FABRIC] == 0:
         run_memory(store, memory, (e, thread), now)
         return
-    store[thread + at.T_STATE] = at.RUNNING
+    store[thread + at.T_STATE] = at.PAUSED if store[thread + at.T_BLOCKED] else at.RUNNING
     store[thread + at.T_LEFT] = store[op + at.O_EXTENT]
     store[thread + at.T_NEXT] = now
     store[thread + at.T_FRACTION] = 0

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.fabric import schedule
-from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.indirect import What, use
 from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.scalar import compute
-from tilewright.simulator.engine.task import fail, start_of
+from tilewright.simulator.engine.task import start_of
 
 
 @inner_kernel
@@ -23,62 +22,6 @@ def load_register(store: Table, e: int, row: int) -> None:
     store[register + at.R_POSITION] = position
     for i in range(at.R_WIDTH - at.R_ASYNC):
         store[register + at.R_ASYNC + i] = store[row + at.L_SETTINGS + i]
-
-
-@inner_kernel
-def torn_state(store: Table, e: int, pc: int) -> Word:
-    """Return the state of the torn-down color that an instruction names, or -1 and an error."""
-    for state in range(store[at.S_STATES], store[at.S_STATES_END], at.X_WIDTH):
-        if store[state + at.X_ELEMENT] == e and store[state + at.X_COLOR] == store[pc + 1]:
-            if store[state + at.X_TORN] == 1:
-                return state
-            break
-    fail(store, at.ERROR_NO_TEARDOWN, e, pc, store[pc + 1])
-    return -1
-
-
-@inner_kernel
-def end_teardown(store: Table, e: int, pc: int) -> Word:
-    """Let a color move again at the element's router; return the cycles of the instruction."""
-    now, position = store[at.S_CYCLE], store[pc + 2]
-    state = torn_state(store, e, pc)
-    if state < 0:
-        return 0
-    if position >= 0 and store[state + at.X_VALID] >> position & 1 == 0:
-        fail(store, at.ERROR_NO_TEARDOWN, e, pc, store[pc + 1])
-        return 0
-    store[state + at.X_TORN] = 0
-    if position >= 0:
-        store[state + at.X_POSITION] = store[state + at.X_BEFORE] = position
-    for i in range(5):
-        if store[state + at.X_FIFOS + i] >= 0:
-            schedule(store, store[state + at.X_FIFOS + i], now + 1)
-    return store[at.K_CONTROL]
-
-
-@inner_kernel
-def reconfigure(store: Table, e: int, pc: int) -> Word:
-    """Give a torn-down color another route, switch and filter; return the cycles."""
-    state = torn_state(store, e, pc)
-    if state < 0:
-        return 0
-    change = store[state + at.X_CHANGES] + store[pc + 2] * at.C_WIDTH
-    for column in range(at.X_POSITION, at.C_MASKS):
-        if column < at.X_FIFOS or column >= at.X_FILTER:
-            store[state + column] = store[change + column]
-    for group in range(5):
-        fifo = store[state + at.X_FIFOS + group]
-        if fifo < 0:
-            continue
-        way = store[fifo + at.F_WAY]
-        for position in range(4):
-            mask = store[change + at.C_MASKS + 4 * group + position]
-            for rank in range(5):
-                copied = store[way + at.W_COPIES] >> 4 * rank & 15
-                if copied > 0 and mask >> (copied - 1) & 1:
-                    mask |= 1 << rank
-            store[way + at.W_MASKS + position] = mask
-    return store[at.K_CONTROL]
 
 
 @inner_kernel
@@ -99,10 +42,8 @@ def special_control(store: Table, memory: Memory, what: What) -> Word:
     if code == at.I_LOAD_REGISTER:
         load_register(store, e, store[pc + 1])
         return store[at.K_DESCRIPTOR]
-    if code == at.I_END_TEARDOWN:
-        return end_teardown(store, e, pc)
-    if code == at.I_RECONFIGURE:
-        return reconfigure(store, e, pc)
+    if code >= at.I_END_TEARDOWN:
+        return use(store, memory, at.FEATURE_FABRIC, what)
     shift, bits = store[pc + 2], store[pc + 3]
     value = (store[e + at.E_ARGUMENT] >> shift) & ((1 << abs(bits)) - 1)
     if bits < 0 and value >> (-bits - 1):

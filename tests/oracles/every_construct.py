@@ -80,6 +80,13 @@ def everything() -> Program:
         filter=CounterFilter(5, 4, filter_control=True),
     )
     main.end_teardown("x", 1)
+    main.flush_output(3)
+    main.flush_input(2)
+    main.block_microthread(5)
+    main.unblock_microthread(5)
+    later = code.task("emptied", empty_output=3)
+    later.bind_output(3, "x")
+    code.task("drained", empty_input=2).bind_input(2, "y")
     main.load(Register("src0", 1), Ref("all").at(variable("k")), xdsr=2, strides=(1, 2, 3))
     main.load(Register("dest", 4), "four", save_address=True)
     with main.map(("a", "four"), ("b", Register("src1", 5)), output=("c", "four")):
