@@ -6,44 +6,32 @@ from math import inf
 
 from tilewright.mapper.cascade.boundary import Boundaries, is_simple
 from tilewright.mapper.cascade.fold import Graph
-from tilewright.mapper.cascade.labels import Label
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.cascade.table import Row
 from tilewright.mapper.cascade.tree import Body, TreeBuilder, body_of
+from tilewright.mapper.cascade.walk import Label
 from tilewright.mapper.mapping import Mapping
-
-
-def chosen_rows(best: Label) -> list[tuple[Label, Row]]:
-    """Return the labels from the first Einsum to the last, with their rows."""
-    found: list[tuple[Label, Row]] = []
-    label: Label | None = best
-    while label is not None and label.row is not None:
-        found.append((label, label.row))
-        label = label.before
-    return found[::-1]
 
 
 def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) -> Mapping:
     """Return the mapping that a complete label stands for."""
     bodies: list[Body] = []
-    shared: list[int] = []
-    for (label, row), step in zip(chosen_rows(best), graph.steps, strict=True):
-        table = step.tables[row.table]
+    for one, step in zip(best.chosen, graph.steps, strict=True):
+        table = step.tables[one.rows.table]
         if isinstance(table, LoneTable):
-            bodies.append(table.bodies[row.origins[label.point][1]])
+            bodies.append(table.bodies[one.rows.origins[one.point, 1]])
         else:
-            bodies.append(body_of(table, row, label.point))
-        shared.append(len(label.kept))
+            bodies.append(body_of(table, one))
+    shared = [one.shared for one in best.chosen[:-1]]
     memory = room.inner or room.outer
-    return TreeBuilder(bodies, shared[:-1], boundaries.users, memory).mapping()
+    return TreeBuilder(bodies, shared, boundaries.users, memory).mapping()
 
 
 def on_chip_in(graph: Graph, best: Label) -> tuple[str, ...]:
     """Return the tensors that a complete label keeps on chip, in order of first use."""
     names: dict[str, None] = {}
-    for (_, row), step in zip(chosen_rows(best), graph.steps, strict=True):
-        pairs = zip(step.tables[row.table].boundary, row.depths, strict=True)
+    for one, step in zip(best.chosen, graph.steps, strict=True):
+        pairs = zip(step.tables[0].boundary, one.rows.depths, strict=True)
         names |= {tensor: None for tensor, depth in pairs if depth >= 0}
     return tuple(names)
 

@@ -17,11 +17,13 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.budget import Budget
-from tilewright.mapper.cascade.deepening import Cascade, Deepening, Found, Solo
-from tilewright.mapper.cascade.labels import Label, Value
+from tilewright.mapper.cascade.deepening import Cascade, Deepening, Found
+from tilewright.mapper.cascade.floors import Solo
+from tilewright.mapper.cascade.labels import Value
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.room import Room, room_of
+from tilewright.mapper.cascade.walk import Label
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
@@ -159,7 +161,7 @@ def _value(request: Request) -> Value:
             "the usage of a memory is not minimized over fused mappings",
             instead="search without fusion, or a formula of energy and latency",
         )
-    return formula.of_pair
+    return formula.of_pairs
 
 
 def _confirm(goal: str, best: Label, score: Score) -> None:
@@ -188,4 +190,5 @@ def _lower_bound(cascade: Cascade, found: Found) -> float:
         return found.lower - latency
     if all(solo.ideal for solo in cascade.einsums if isinstance(solo, LoneTable)):
         return found.lower
-    return min(found.lower, cascade.value(found.least[0] - energy, found.least[1] - latency))
+    least = cascade.value(found.least[0] - energy, found.least[1] - latency)
+    return min(found.lower, float(least))

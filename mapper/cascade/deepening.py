@@ -1,7 +1,9 @@
 """The search of a whole workload: rows that cost too much are never made.
 
-1. The least that each Einsum can cost, alone, is a lower bound of it, and their sum of all.
-2. Rows that cost more than a limit leaves them, when all other Einsums cost their least, cannot
+1. The first mapping keeps nothing on chip between Einsums: each is at its best alone.
+2. The least that each Einsum can cost, alone, with each choice of what stays on chip, bounds what
+   it leaves to all others; choices that agree add up to a lower bound (floors.py).
+3. Rows that cost more than a limit leaves them, when all other Einsums cost their least, cannot
    matter below that limit. It is raised from the lower bound on, until a mapping lies below it:
    then none is better (lattice-dp.md §8.5, §9.2). At each limit mappings without shared loops come
    first: there are few, and one that meets the lower bound ends the search.
@@ -12,23 +14,25 @@ chip costs no more than the same loop above it, it only needs more room. Then no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.budget import Allowance, Budget, OutOfBudget
-from tilewright.mapper.cascade.fold import Graph, graph_of, steps_of
-from tilewright.mapper.cascade.labels import Label, LabelPass, Value
+from tilewright.mapper.cascade.floors import NEVER, Floors, Solo
+from tilewright.mapper.cascade.fold import Graph, Limits, graph_of
+from tilewright.mapper.cascade.labels import LabelPass, Value
 from tilewright.mapper.cascade.lone import LoneTable
-from tilewright.mapper.cascade.maker import Run, Scope, TableMaker
+from tilewright.mapper.cascade.maker import Choice, Scope, TableMaker
+from tilewright.mapper.cascade.steps import steps_of
 from tilewright.mapper.cascade.table import Table
+from tilewright.mapper.cascade.walk import Label
 from tilewright.mapper.searches.result import Statistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
 TIE = 1e-12
 TINY, HUGE = 1e-300, 1e300
-Solo = LoneTable | tuple[Run, ...]  # a copy, or an Einsum on the way to each of its computes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,81 +92,92 @@ class Deepening:
             return self._found(exhausted=True)
         return self._found(exhausted=False)
 
-    def within(self, energy: float, latency: float) -> Graph:
+    def within(self, energy: float, latency: float) -> Graph | None:
         """Return the graph of all mappings with at most so much energy and latency.
 
-        OutOfBudget.
+        OutOfBudget; None when there is no mapping.
         """
+        most = energy, latency
         floors = self._floors()
-        least = _total(floors)
-        allowances = [
-            Allowance(energy - (least[0] - own[0]), latency - (least[1] - own[1])) for own in floors
-        ]
-        return self._graph(allowances, self._cascade.capacity < inf)
+        floors.settle(lambda _: True, lambda _: most)
+        fused = self._cascade.capacity < inf
+        return self._graph(floors.allowances(most), floors.limits(most), fused)
 
     def _found(self, exhausted: bool) -> Found:
         label, graph = self._best or (None, None)
         return Found(label, graph, self._lower, self._least, exhausted)
 
     def _search(self) -> None:
+        self._least = _work(self._cascade.einsums)
+        self._lower = self._cascade.value(*self._least)
         floors = self._floors()
-        self._least = _total(floors)
-        least = self._lower = self._cascade.value(*self._least)
-        if not least < inf:
-            return
+        try:
+            floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
+            self._unfused(floors)
+            floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))
+        finally:
+            self._least = floors.least
+            self._lower = min(self._cascade.value(*self._least), self._value)
+        least = self._lower
         for slack in STEPS:
             limit = least * (1 + slack) if least > 0 else inf
+            if self._value <= self._lower * (1 + TIE) or self._lower == inf:
+                return
             self._below(limit, floors)
             self._lower = min(max(self._lower, limit), self._value)
             self._watch(self._value, self._lower)
-            if self._value <= self._lower * (1 + TIE) or limit == inf:
-                return
 
-    def _below(self, limit: float, floors: Sequence[tuple[float, float]]) -> None:
+    def _floors(self) -> Floors:
+        cascade = self._cascade
+        first = cascade.objective == "latency"
+        return Floors(cascade.boundaries, cascade.einsums, self._maker, first)
+
+    def _unfused(self, floors: Floors) -> None:
+        """Find a mapping that keeps nothing on chip."""
+        allowed = [
+            {choice: most for choice, most in each.items() if choice.mask == 0}
+            for each in floors.alone()
+        ]
+        self._solve(self._graph(allowed, floors.limits(NEVER), fused=False), inf)
+
+    def _below(self, limit: float, floors: Floors) -> None:
         """Look for a mapping of value `limit` or less, better than the incumbent."""
         for fused in (False, True)[: 1 + (self._cascade.capacity < inf)]:
             most = min(limit, self._value)
-            self._solve(self._graph(self._allowances(floors, most), fused), most)
+            room = self._ceilings(most, *self._least)
+            graph = self._graph(floors.allowances(room), floors.limits(room), fused)
+            self._solve(graph, most)
             if self._value <= self._lower * (1 + TIE):
                 return
-
-    def _floors(self) -> list[tuple[float, float]]:
-        """Return the least energy and latency of each Einsum alone."""
-        objective = self._cascade.objective
-        found: list[tuple[float, float]] = []
-        for solo in self._cascade.einsums:
-            if isinstance(solo, LoneTable):
-                found.append(solo.least)
-                continue
-            try:
-                least = [self._maker.floor(run, objective) for run in solo]
-            except OutOfBudget:
-                rest = self._cascade.einsums[len(found) :]
-                self._lower = self._cascade.value(*_total([*found, *map(_work, rest)]))
-                raise
-            found.append((min(e for e, _ in least), min(t for _, t in least)))
-        return found
 
     @property
     def _value(self) -> float:
         """The value of the incumbent."""
         if self._best is None:
             return inf
-        return self._cascade.value(self._best[0].energy, self._best[0].latency)
+        return float(self._cascade.value(self._best[0].energy, self._best[0].latency))
 
-    def _graph(self, allowances: Sequence[Allowance], fused: bool) -> Graph:
+    def _graph(
+        self, allowed: Sequence[Mapping[Choice, Allowance]], limits: Limits, fused: bool
+    ) -> Graph | None:
+        """Return the graph of rows within the allowances; None if an Einsum has none."""
         tables: list[tuple[Table | LoneTable, ...]] = []
-        for solo, allowance in zip(self._cascade.einsums, allowances, strict=True):
+        for solo, choices in zip(self._cascade.einsums, allowed, strict=True):
             if isinstance(solo, LoneTable):
                 tables.append((solo,))
-            else:
-                tables.append(tuple(self._maker.table(run, allowance, fused) for run in solo))
-        graph = graph_of(steps_of(self._cascade.boundaries, tables), self._budget)
+                continue
+            made = [self._maker.table(choice, most, fused) for choice, most in choices.items()]
+            if not any(table.rows for table in made):
+                return None
+            tables.append(tuple(table.numbered(i) for i, table in enumerate(made)))
+        graph = graph_of(steps_of(self._cascade.boundaries, tables), limits, self._budget)
         self._keys += graph.keys
         return graph
 
-    def _solve(self, graph: Graph, most: float) -> None:
+    def _solve(self, graph: Graph | None, most: float) -> None:
         """Pass labels; keep the best mapping of value `most` or less."""
+        if graph is None:
+            return
         cascade = self._cascade
         folded = LabelPass(graph, cascade.capacity, cascade.value, self._budget).solve(most)
         self._labels += folded.labels
@@ -171,14 +186,6 @@ class Deepening:
         if folded.best is not None:
             self._best = folded.best, graph
             self._watch(self._value, self._lower)
-
-    def _allowances(self, floors: Sequence[tuple[float, float]], limit: float) -> list[Allowance]:
-        """Return what each Einsum may cost when all others cost their least."""
-        energy, latency = _total(floors)
-        most = self._ceilings(limit, energy, latency)
-        return [
-            Allowance(most[0] - (energy - own[0]), most[1] - (latency - own[1])) for own in floors
-        ]
 
     def _ceilings(self, limit: float, energy: float, latency: float) -> tuple[float, float]:
         """Return the most energy and the most latency that a value of `limit` leaves room for."""
@@ -208,15 +215,13 @@ def _highest(value: Callable[[float], float], start: float, limit: float) -> flo
     return high
 
 
-def _total(floors: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return sum(one[0] for one in floors), sum(one[1] for one in floors)
-
-
-def _work(solo: Solo) -> tuple[float, float]:
+def _work(einsums: Sequence[Solo]) -> tuple[float, float]:
     """Return what computing alone costs: a bound that needs no search."""
-    if isinstance(solo, LoneTable):
-        return solo.least
-    return min(run.work[0] for run in solo), min(run.work[1] for run in solo)
+    each = [
+        [solo.least] if isinstance(solo, LoneTable) else [run.work for run in solo]
+        for solo in einsums
+    ]
+    return sum(min(e for e, _ in few) for few in each), sum(min(t for _, t in few) for few in each)
 
 
 def _share(product: float, other: float) -> float:

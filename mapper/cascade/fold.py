@@ -1,247 +1,229 @@
-"""Join the tables of all Einsums, in order, exactly (lattice-dp.md §8.3–8.5).
+"""Join the tables of all Einsums, in order: the graph of keys (lattice-dp.md §8.3–8.5).
 
 The state between two Einsums is the loops that both sides share and where each live tensor stands.
-First a pass over these keys alone: without capacity between Einsums, the least that still has to
-be paid from each key is a lower bound. Then labels are passed on, pruned with that bound against a
-limit that is raised until a solution lies below it.
+This is a pass over these keys alone: without capacity between Einsums, the least that still has to
+be paid from each key is a lower bound. Keys of one form differ in tiles only, so that everything is
+done for all of them at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf
 
-from tilewright.mapper.cascade.boundary import Boundaries
+import numpy as np
+
 from tilewright.mapper.cascade.budget import Budget
-from tilewright.mapper.cascade.lone import LoneTable
-from tilewright.mapper.cascade.table import Loop, Row, Table
+from tilewright.mapper.cascade.steps import START, Form, Pending, Step, Tiling
+from tilewright.mapper.cascade.table import Rows
+from tilewright.mapper.searches.kernels import Floats, Ints
 
-# contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there)
-Pending = tuple[str, int, int]
-# shared loops; depth per live tensor (-1: not on chip); contested tensors
-Key = tuple[tuple[Loop, ...], tuple[int, ...], tuple[Pending, ...]]
-START: Key = ((), (), ())
-ROW, EDGE = 8, 3  # labels that take as much memory
+Pair = tuple[float, float]  # energy, latency
+# of the Einsums behind number i, with these tensors on chip: the least they cost
+ToGo = Callable[[int, frozenset[str]], Pair]
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """The size of a tensor below some loops: `bounds` of its variables, `bits` per value."""
+class Limits:
+    """The `most` that a mapping may cost, and a bound of what is still to be paid."""
 
-    bounds: tuple[Loop, ...]
-    bits: float
-
-    def below(self, loops: tuple[Loop, ...]) -> float:
-        """Return its bits below `loops`."""
-        tiles = dict(loops)
-        return self.bits * prod(tiles.get(name, bound) for name, bound in self.bounds)
+    most: Pair
+    to_go: ToGo
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How to join one Einsum. Positions count live tensors before, after, and boundary tensors.
+@dataclass(frozen=True, eq=False, slots=True)
+class Edges:
+    """Rows of one shape that continue keys of one form; one entry per edge: the number of the key,
+    of the row, and of the key that it leads to."""
 
-    `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
-    None where it has no place; `new`: row positions of tensors that it writes; `before`: the sizes
-    of the live tensors before; `contested`: sizes of contested tensors that it touches; `later`:
-    contested tensors that a later Einsum touches.
-    """
+    source: Form
+    rows: Rows
+    target: Form
+    keys: Ints
+    numbers: Ints
+    ends: Ints
 
-    tables: tuple[Table | LoneTable, ...]
-    before: tuple[Extent, ...]
-    shared: tuple[tuple[int, int], ...]
-    kept: tuple[tuple[int | None, int | None], ...]
-    new: tuple[int, ...]
-    contested: Mapping[str, Extent]
-    later: frozenset[str]
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows of all computes that can do the Einsum."""
-        return tuple(row for table in self.tables for row in table.rows)
-
-    def live_bits(self, key: Key) -> float:
-        """Return the bits of tensors on chip that stand below all shared loops of `key`."""
-        loops, depths, _ = key
-        return sum(
-            extent.below(loops)
-            for extent, depth in zip(self.before, depths, strict=True)
-            if depth == len(loops)
-        )
-
-
-Edge = tuple[Row, Key]  # a row that continues a key, and where it leads
-
-
-def steps_of(
-    boundaries: Boundaries, tables: Sequence[tuple[Table | LoneTable, ...]]
-) -> tuple[Step, ...]:
-    """Prepare how each Einsum is joined; `tables`: one per compute that can do it."""
-    steps: list[Step] = []
-    before: tuple[str, ...] = ()
-    extents: dict[str, Extent] = {}
-    for number, several in enumerate(tables):
-        table = several[0]
-        after = boundaries.live_after(number)
-        place = {t: i for i, t in enumerate(table.boundary)}
-        earlier = {t: i for i, t in enumerate(before)}
-        shared = tuple((earlier[t], place[t]) for t in before if t in place)
-        kept = tuple((earlier.get(t), place.get(t)) for t in after)
-        new = tuple(place[t] for t in table.boundary if t not in earlier)
-        contested = boundaries.contested
-        touched = {t: _extent(table, t) for t in table.widths if t in contested}
-        later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
-        sizes = tuple(extents[t] for t in before)
-        steps.append(Step(several, sizes, shared, kept, new, touched, later))
-        extents |= {t: _extent(table, t) for t in table.boundary}
-        before = after
-    return tuple(steps)
-
-
-def _extent(table: Table | LoneTable, tensor: str) -> Extent:
-    bounds = table.einsum.bounds
-    variables = sorted(table.einsum.access(tensor).rank_variables)
-    return Extent(tuple((v, bounds[v]) for v in variables), table.widths[tensor])
-
-
-class RowIndex:
-    """Finds the rows that agree with a key: same depths of shared tensors, same first loops."""
-
-    def __init__(self, step: Step) -> None:
-        self._step = step
-        self._rows: dict[tuple[tuple[int, ...], tuple[Loop, ...]], list[Row]] = {}
-        self._outside: dict[object, dict[str, int]] = {}
-        for row in step.rows:
-            if (row.depths, row.held) not in self._outside:
-                self._outside[row.depths, row.held] = self._contested(row)
-            depths = tuple(row.depths[place] for _, place in step.shared)
-            for count in range(max(0, *depths) if depths else 0, len(row.loops) + 1):
-                self._rows.setdefault((depths, row.loops[:count]), []).append(row)
-
-    def edges(self, key: Key) -> Iterator[Edge]:
-        """Yield the rows that continue `key`."""
-        loops, depths, pending = key
-        shared = tuple(depths[place] for place, _ in self._step.shared)
-        for row in self._rows.get((shared, loops), ()):
-            target = self._target(depths, pending, row)
-            if target is not None:
-                yield row, target
-
-    def _target(
-        self, depths: tuple[int, ...], pending: tuple[Pending, ...], row: Row
-    ) -> Key | None:
-        """Return the key after the row; None if a contested tensor would stand in two places above
-        one loop.
-
-        An older tensor that the row does not touch is carried along: the row runs in all loops
-        above it (accelforge refuses that if no tensor of the row stays live as deep).
-        """
-        shared = 0
-        after: list[int] = []
-        for before, place in self._step.kept:
-            if place is not None:
-                after.append(row.depths[place])
-            else:
-                assert before is not None
-                after.append(depths[before])
-            shared = max(shared, after[-1])
-        waiting = self._pending(pending, row, shared)
-        return None if waiting is None else (row.loops[:shared], tuple(after), waiting)
-
-    def _pending(
-        self, pending: tuple[Pending, ...], row: Row, shared: int
-    ) -> tuple[Pending, ...] | None:
-        """Follow the contested tensors; None if users above one loop disagree about a place."""
-        outside = self._outside[row.depths, row.held]
-        if not pending and not outside:
-            return ()
-        found: dict[str, Pending] = {}
-        for tensor, reach, place in pending:
-            if tensor in outside:
-                own = outside[tensor]
-                if (own if own < reach else -1) != place:
-                    return None
-            elif min(reach, shared) > 0:
-                left = min(reach, shared)
-                found[tensor] = (tensor, left, place if place < left else -1)
-        if shared > 0:
-            for tensor, own in outside.items():
-                found[tensor] = (tensor, shared, own if own < shared else -1)
-        return tuple(found[t] for t in sorted(found) if t in self._step.later)
-
-    def _contested(self, row: Row) -> dict[str, int]:
-        """Return the contested tensors that the row does not keep on chip, with the loops above
-        their holder (-1: not held above the innermost)."""
-        boundary = self._step.tables[0].boundary
-        on_chip = {t for t, depth in zip(boundary, row.depths, strict=True) if depth >= 0}
-        held = dict(row.held)
-        return {t: held.get(t, -1) for t in self._step.contested if t not in on_chip}
+    def some(self, chosen: Ints) -> Edges:
+        """Return some of the edges."""
+        return Edges(
+            self.source, self.rows, self.target,
+            self.keys[chosen], self.numbers[chosen], self.ends[chosen],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """All keys with their edges.
 
-    `least[i][id(row)]`: the least energy and latency of a row; `reach[i][key]`: the least of both
-    from the start to key before Einsum i; `rest[i][key]`: from there to the end, inf if there is no
-    way.
+    `codes[i]`: the keys before Einsum i, per form, as numbers of `tiling`; `edges[i]`: its edges,
+    by source; `rest[i]`: the least energy and latency from there to the end, inf if there is no
+    way; shape (keys, 2).
     """
 
     steps: tuple[Step, ...]
-    edges: tuple[dict[Key, list[Edge]], ...]
-    least: tuple[dict[int, tuple[float, float]], ...]
-    reach: tuple[dict[Key, tuple[float, float]], ...]
-    rest: tuple[dict[Key, tuple[float, float]], ...]
+    tiling: Tiling
+    codes: tuple[dict[Form, Ints], ...]
+    edges: tuple[tuple[Edges, ...], ...]
+    rest: tuple[dict[Form, Floats], ...]
 
     @property
     def keys(self) -> int:
         """Keys and edges looked at."""
-        return sum(len(edges) + sum(map(len, edges.values())) for edges in self.edges)
+        edges = sum(len(some.keys) for step in self.edges for some in step)
+        return edges + sum(len(codes) for forms in self.codes for codes in forms.values())
+
+    @property
+    def least(self) -> Pair:
+        """The least energy and latency of a mapping, each on its own."""
+        first = self.rest[0].get(START)
+        return (inf, inf) if first is None else (float(first[0, 0]), float(first[0, 1]))
 
 
-def graph_of(steps: tuple[Step, ...], budget: Budget) -> Graph:
+def graph_of(steps: tuple[Step, ...], limits: Limits, budget: Budget) -> Graph:
     """Walk the keys forwards, then the costs backwards."""
-    reach: list[dict[Key, tuple[float, float]]] = [{START: (0.0, 0.0)}]
-    edges: list[dict[Key, list[Edge]]] = []
-    costs = tuple({id(row): row.least for row in step.rows} for step in steps)
-    count = 0
-    for step, least in zip(steps, costs, strict=True):
-        budget.check(ROW * len(step.rows))
-        index = RowIndex(step)
-        following: dict[Key, tuple[float, float]] = {}
-        edges.append({})
-        for key, paid in reach[-1].items():
-            budget.check()
-            edges[-1][key] = found = list(index.edges(key))
-            budget.check(EDGE * (count := count + len(found)))
-            for row, target in found:
-                cost = least[id(row)]
-                known = following.get(target, (inf, inf))
-                following[target] = (
-                    min(known[0], paid[0] + cost[0]),
-                    min(known[1], paid[1] + cost[1]),
-                )
-        reach.append(following)
-    return Graph(steps, tuple(edges), costs, tuple(reach), _rest(costs, edges, reach))
+    tiling = Tiling(steps)
+    codes: list[dict[Form, Ints]] = [{START: np.zeros(1, np.int64)}]
+    reach: dict[Form, Floats] = {START: np.zeros((1, 2))}
+    edges: list[tuple[Edges, ...]] = []
+    for number in range(len(steps)):
+        budget.check()
+        joined = _joined(_Side(number, steps[number], tiling), (codes[-1], reach), limits)
+        edges.append(joined)
+        following, reach = _reached(joined, reach)
+        codes.append(following)
+        edges[-1] = tuple(_numbered(one, following[one.target]) for one in joined)
+        budget.check(sum(len(one.keys) for step in edges for one in step))
+    return Graph(steps, tiling, tuple(codes), tuple(edges), _rest(edges, codes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One Einsum to join."""
+
+    number: int
+    step: Step
+    tiling: Tiling
+
+
+def _joined(
+    side: _Side, before: tuple[dict[Form, Ints], dict[Form, Floats]], limits: Limits
+) -> tuple[Edges, ...]:
+    """Return the edges of one step; instead of the numbers of their ends the codes of these."""
+    tiling, index = side.tiling, _index(side.step)
+    packed = {id(rows): tiling.codes(rows) for rows in side.step.rows}
+    found: list[Edges] = []
+    for form, codes in before[0].items():
+        shared = tuple(form.depths[place] for place, _ in side.step.shared)
+        reach = before[1][form]
+        for rows in index.get((shared, form.loops), ()):
+            target = target_of(side.step, form, rows)
+            if target is None:
+                continue
+            own = packed[id(rows)]
+            head = tiling.head(own, len(form.loops))
+            keys = np.minimum(np.searchsorted(codes, head), len(codes) - 1)
+            on_chip = frozenset(
+                t for t, d in zip(side.step.live, target.depths, strict=True) if d >= 0
+            )
+            more = limits.to_go(side.number, on_chip)
+            cost = reach[keys] + rows.least + np.array(more)
+            fine = (codes[keys] == head) & (cost <= np.array(limits.most)).all(axis=1)
+            if len(numbers := np.flatnonzero(fine)):
+                ends = tiling.head(own[numbers], len(target.loops))
+                found.append(Edges(form, rows, target, keys[numbers], numbers, ends))
+    return tuple(found)
+
+
+def _index(step: Step) -> dict[tuple[tuple[int, ...], tuple[str, ...]], list[Rows]]:
+    """File the rows by depths of shared tensors and first loops."""
+    found: dict[tuple[tuple[int, ...], tuple[str, ...]], list[Rows]] = {}
+    for rows in step.rows:
+        depths = tuple(rows.depths[place] for _, place in step.shared)
+        for count in range(max(0, *depths) if depths else 0, len(rows.loops) + 1):
+            found.setdefault((depths, rows.loops[:count]), []).append(rows)
+    return found
+
+
+def _reached(
+    edges: Sequence[Edges], reach: dict[Form, Floats]
+) -> tuple[dict[Form, Ints], dict[Form, Floats]]:
+    """Return the keys after a step, and the least cost of a way to each."""
+    ends: dict[Form, list[Ints]] = {}
+    for one in edges:
+        ends.setdefault(one.target, []).append(one.ends)
+    codes = {form: np.unique(np.concatenate(few)) for form, few in ends.items()}
+    after = {form: np.full((len(few), 2), inf) for form, few in codes.items()}
+    for one in edges:
+        cost = reach[one.source][one.keys] + one.rows.least[one.numbers]
+        np.minimum.at(after[one.target], np.searchsorted(codes[one.target], one.ends), cost)
+    return codes, after
+
+
+def _numbered(edges: Edges, codes: Ints) -> Edges:
+    ends = np.searchsorted(codes, edges.ends)
+    return Edges(edges.source, edges.rows, edges.target, edges.keys, edges.numbers, ends)
 
 
 def _rest(
-    costs: Sequence[dict[int, tuple[float, float]]],
-    edges: Sequence[dict[Key, list[Edge]]],
-    reach: Sequence[dict[Key, tuple[float, float]]],
-) -> tuple[dict[Key, tuple[float, float]], ...]:
-    rest = [dict.fromkeys(reach[-1], (0.0, 0.0))]
-    for number in range(len(costs) - 1, -1, -1):
-        least = costs[number]
-        below = rest[-1]
-        here: dict[Key, tuple[float, float]] = {}
-        for key, found in edges[number].items():
-            energy = latency = inf
-            for row, target in found:
-                cost, more = least[id(row)], below[target]
-                energy = min(energy, cost[0] + more[0])
-                latency = min(latency, cost[1] + more[1])
-            here[key] = (energy, latency)
+    edges: Sequence[Sequence[Edges]], codes: Sequence[dict[Form, Ints]]
+) -> tuple[dict[Form, Floats], ...]:
+    """Return what is still to be paid; energy and latency each take their own best way."""
+    rest = [{form: np.zeros((len(few), 2)) for form, few in codes[-1].items()}]
+    for number in range(len(edges) - 1, -1, -1):
+        here = {form: np.full((len(few), 2), inf) for form, few in codes[number].items()}
+        for one in edges[number]:
+            cost = one.rows.least[one.numbers] + rest[-1][one.target][one.ends]
+            np.minimum.at(here[one.source], one.keys, cost)
         rest.append(here)
     return tuple(reversed(rest))
+
+
+def target_of(step: Step, form: Form, rows: Rows) -> Form | None:
+    """Return the form of keys after the rows; None if a contested tensor would stand in two places
+    above one loop.
+
+    An older tensor that the rows do not touch is carried along: they run in all loops above it
+    (accelforge refuses that if no tensor of the row stays live as deep).
+    """
+    after = tuple(_depth(before, place, form, rows) for before, place in step.kept)
+    shared = max(0, *after) if after else 0
+    pending = _pending(step, form, (rows, shared))
+    return None if pending is None else Form(rows.loops[:shared], after, pending)
+
+
+def _depth(before: int | None, place: int | None, form: Form, rows: Rows) -> int:
+    if place is not None:
+        return rows.depths[place]
+    assert before is not None
+    return form.depths[before]
+
+
+def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, ...] | None:
+    """Follow the contested tensors; None if users above one loop disagree about a place."""
+    rows, shared = after
+    outside = dict(_outside(step, rows))
+    found: dict[str, Pending] = {}
+    for tensor, reach, place in form.pending:
+        if tensor in outside:
+            own = outside[tensor]
+            if (own if own < reach else -1) != place:
+                return None
+        elif min(reach, shared) > 0:
+            left = min(reach, shared)
+            found[tensor] = (tensor, left, place if place < left else -1)
+    if shared > 0:
+        for tensor, own in outside.items():
+            found[tensor] = (tensor, shared, own if own < shared else -1)
+    return tuple(found[t] for t in sorted(found) if t in step.later)
+
+
+def _outside(step: Step, rows: Rows) -> Iterator[tuple[str, int]]:
+    """Yield the contested tensors that the rows do not keep on chip, with the loops above their
+    holder (-1: not held above the innermost)."""
+    boundary = step.tables[0].boundary
+    on_chip = {t for t, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
+    held = dict(rows.held)
+    for tensor in step.contested:
+        if tensor not in on_chip:
+            yield tensor, held.get(tensor, -1)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
+import numpy as np
+
 from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.cascade.table import Point, Row
+from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Mapping as LoopNest
@@ -41,7 +43,7 @@ class LoneTable:
     einsum: Einsum
     boundary: tuple[str, ...]
     widths: Mapping[str, float]
-    rows: tuple[Row, ...]
+    rows: tuple[Rows, ...]
     bodies: tuple[Body, ...]
     slack: tuple[float, float]
     ideal: bool
@@ -49,8 +51,8 @@ class LoneTable:
     @property
     def least(self) -> tuple[float, float]:
         """Least energy and least latency among the rows."""
-        least = [row.least for row in self.rows]
-        return min(one[0] for one in least), min(one[1] for one in least)
+        energy, latency = np.min([rows.least[0] for rows in self.rows], axis=0).tolist()
+        return energy, latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,13 @@ class LoneSolver:
         ways = [self._outside(einsum, goals)]
         if boundary and (way := self._on_chip(einsum, boundary[0], goals)) is not None:
             ways.append(way)
-        rows: list[Row] = []
+        rows: list[Rows] = []
         bodies: list[Body] = []
         for kept, way in enumerate(ways):
             sizes = [self._size(einsum, t) * kept for t in boundary]
-            points = tuple(self._point(one, space, sum(sizes)) for one, space in way.found)
-            origins = tuple((0, len(bodies) + i) for i in range(len(points)))
-            rows.append(Row((), (kept - 1,) * len(boundary), tuple(sizes), (), points, origins))
+            points = [self._point(one, space, sum(sizes)) for one, space in way.found]
+            origins = [(0, len(bodies) + i) for i in range(len(points))]
+            rows.append(_one_row((kept - 1,) * len(boundary), sizes, (points, origins)))
             for one, _ in way.found:
                 body = _body(one.mapping.nodes, self._room.outer)
                 bodies.append(_without(body, boundary[0]) if kept else body)
@@ -138,7 +140,7 @@ class LoneSolver:
             if first.component == self._room.inner:
                 yield mapping
 
-    def _point(self, best: EinsumMapping, space: Mapspace, shared: float) -> Point:
+    def _point(self, best: EinsumMapping, space: Mapspace, shared: float) -> tuple[float, ...]:
         """Return the metrics and the bits in the second memory, `shared` ones not counted."""
         capacity = Judge(space).score(best.mapping).capacity
         return best.energy, best.latency, float(capacity.get(self._room.inner or "", 0)) - shared
@@ -149,6 +151,22 @@ class LoneSolver:
 
     def _width(self, einsum: Einsum, tensor: str) -> float:
         return self._room.widths.get(tensor, float(einsum.access(tensor).bits_per_value))
+
+
+def _one_row(
+    depths: tuple[int, ...],
+    sizes: Sequence[float],
+    points: tuple[Sequence[tuple[float, ...]], Sequence[tuple[int, int]]],
+) -> Rows:
+    """Return a row without loops; `points` with their origins."""
+    return Rows(
+        (), depths, (),
+        np.zeros((1, 0), np.int64),
+        np.array([sizes], np.float64).reshape(1, -1),
+        np.array([0, len(points[0])], np.int64),
+        np.array(points[0]),
+        np.array(points[1], np.int64),
+    )  # fmt: skip
 
 
 def _merit(goal: Goal, pair: tuple[EinsumMapping, Mapspace]) -> tuple[float, float]:

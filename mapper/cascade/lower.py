@@ -7,7 +7,7 @@ other Einsums leave there is only known when they are joined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
@@ -191,6 +191,21 @@ def _occupy(
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides about loops above tensors on chip (see Boundaries), and the room there is.
+
+    `timed`: latency counts; `fused`: loops may stand there at all.
+    """
+
+    carried: Mapping[str, frozenset[str]]
+    contested: frozenset[str]
+    memory: str | None
+    capacity: float
+    timed: bool
+    fused: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Solved:
     """The labels of one part, with the tables that lead to them (innermost first)."""
 
@@ -201,11 +216,13 @@ class Solved:
 class LowerSearch:
     """Runs the programs of many parts, sharing what they have in common."""
 
-    def __init__(self, engine: Engine, nd: int, parts: Sequence[Part], budget: Budget) -> None:
+    def __init__(self, engine: Engine, parts: Sequence[Part], rules: Rules, budget: Budget) -> None:
         self._engine = engine
-        self._nd = nd
+        self._rules = rules
+        self._nd = engine.fields.width if rules.timed else engine.fields.n_energy
         self._budget = budget
         self._bound = np.zeros(0)
+        self._still = np.ones(engine.lattice.size)
         self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
         self._kept = 0
@@ -221,14 +238,17 @@ class LowerSearch:
         return self._solved
 
     def start(self, metrics: Metrics) -> tuple[float, float]:
-        """Return a lower bound of the energy and of the latency of one instance."""
+        """Return a lower bound of the energy and of the latency of one instance.
+
+        Where latency does not count its bound is 0.
+        """
         before = self._root.before
         assert before is not None
         label = self._engine.initial().label.copy()
         label[0, 0] += before.rest[0]
         label[0, self._engine.fields.lanes] *= max(float(before.gain[0]), 1.0)
         energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
-        return energy, latency
+        return energy, latency if self._rules.timed else 0.0
 
     def _look_ahead(self, node: Node) -> Outlook:
         """Fill in where labels can still arrive: only fused loops stand above."""
@@ -247,11 +267,20 @@ class LowerSearch:
         whole = lattice.tiles == np.array(lattice.bounds)
         free = {v for v, _ in part.legal}
         fixed = [v for v in range(len(lattice.bounds)) if v not in free]
-        arrived: Floats = whole[:, fixed].all(axis=1)
+        arrived = whole[:, fixed].all(axis=1) & (self._shared(part) <= self._rules.capacity)
         priced = zip(part.layout.region, part.above, strict=True)
         adds = [add for holder, some in priced if not holder.backing for add in some]
         least = sum(self._least(add) for add in adds if add.field == 0)
-        return Outlook(np.where(arrived, least, inf), np.where(arrived, 1.0, 0.0))
+        gain = np.where(arrived, 1.0, 0.0) if self._rules.timed else self._still
+        return Outlook(np.where(arrived, least, inf), gain, self._rules.timed)
+
+    def _shared(self, part: Part) -> Floats:
+        """Return the bits of the tensors on chip, no larger than below all fused loops."""
+        total = np.zeros(self._engine.lattice.size)
+        if self._rules.capacity < inf:
+            for tensor in part.layout.on_chip:
+                total += bits_of(self._engine, self._rules.memory or "", tensor)
+        return total
 
     def _least(self, add: Add) -> float:
         counts = self._engine.count(add.tensor, add.kind)
@@ -271,6 +300,14 @@ class LowerSearch:
             self._budget.check(self._kept)
             if following.label.shape[0]:
                 self._visit(child, following, path)
+
+
+def bits_of(engine: Engine, memory: str, tensor: str) -> Floats:
+    """Return the bits of `tensor` in `memory` per tile."""
+    frame = engine.frame
+    access = frame.einsum.access(tensor)
+    width = float(frame.holder(memory).bits_per_value.get(tensor, access.bits_per_value))
+    return engine.lattice.occupancy(access) * width
 
 
 def trace(engine: Engine, solved: Solved, label: int) -> dict[int, tuple[int, ...]]:

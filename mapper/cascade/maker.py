@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod
+
+import numpy as np
 
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.budget import Allowance, Budget
-from tilewright.mapper.cascade.layout import banned_above, layouts, memories_of
-from tilewright.mapper.cascade.lower import LowerSearch, Part, parts
-from tilewright.mapper.cascade.rows import RowMaker, Rules, gaps_of
+from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
+from tilewright.mapper.cascade.lower import LowerSearch, Part, Rules, parts
+from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.table import Solution, Table, named
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
@@ -23,11 +25,10 @@ from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
 
-DEEPENING = (1e-9, 0.003, 0.02, 0.1, 0.5, inf)
 NOISE = 1e-9  # relative: sums of the same terms in another order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Run:
     """One Einsum on the way to one of its computes: the `number`-th.
 
@@ -103,24 +104,45 @@ class Scope:
     timed: bool
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """The mappings of a run that keep one set of its exchanged tensors on chip: bits of `mask`."""
+
+    run: Run
+    mask: int
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for choices that pose the same problem under other names."""
+        return self.run.key, self.mask
+
+    @property
+    def name(self) -> tuple[str, int, int]:
+        """The Einsum, the number of the compute, and the mask."""
+        return self.run.einsum.name, self.run.number, self.mask
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
+    """What does not depend on the choice of tensors on chip; `layouts`: per choice."""
+
+    space: Mapspace
+    engine: Engine
+    metrics: Metrics
+    rules: Rules
+    layouts: Mapping[int, tuple[Layout, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
     """What does not depend on how much a row may cost.
 
     `start`: bounds of the energy and the latency of one instance.
     """
 
-    engine: Engine
-    metrics: Metrics
-    rules: Rules
+    prepared: Prepared
     lower: LowerSearch
-    parts: int
     start: tuple[float, float]
-
-
-def _deepened(bound: float) -> list[float]:
-    """Return limits from a lower bound on."""
-    return [bound * (1 + slack) if slack < inf and bound > 0 else inf for slack in DEEPENING]
 
 
 class TableMaker:
@@ -131,100 +153,109 @@ class TableMaker:
         self._scope = scope
         self._budget = budget
         self._prepared: dict[Hashable, Prepared] = {}
+        self._opened: dict[Hashable, Opened] = {}
         self._known: dict[Hashable, tuple[tuple[Allowance, bool], Solution]] = {}
         self.statistics = Statistics()
 
-    def floor(self, run: Run, objective: str) -> tuple[float, float]:
-        """Return the least energy and a bound of the latency of `run`; for the objective latency
-        the other way round. Both inf: nothing fits."""
-        ready = self._ready(run)
-        times = run.einsum.n_instances
-        energy, latency = (bound * times for bound in ready.start)
-        if objective == "latency":
-            for most in _deepened(latency):
-                blocks = self._solution(run, Allowance(inf, most), fused=True).blocks.values()
-                if least := [float(b.values[:, 1].min()) for b in blocks if len(b.states)]:
-                    return energy, min(least)
-            return inf, inf
-        for most in _deepened(energy):
-            blocks = self._solution(run, Allowance(most, inf), fused=True).blocks.values()
-            if least := [float(b.values[:, 0].min()) for b in blocks if len(b.states)]:
-                return min(least), latency
-        return inf, inf
+    def choices(self, run: Run) -> tuple[Choice, ...]:
+        """Return the sets of tensors that `run` may keep on chip."""
+        return tuple(Choice(run, mask) for mask in sorted(self._ready(run).layouts))
 
-    def table(self, run: Run, allowance: Allowance, fused: bool) -> Table:
-        """Return the rows of `run` that cost no more than `allowance`; `fused`: also with loops.
+    def start(self, choice: Choice) -> tuple[float, float]:
+        """Return a bound of the energy and of the latency; inf: nothing fits."""
+        energy, latency = self._open(choice).start
+        times = choice.run.einsum.n_instances
+        return energy * times, latency * times
+
+    def least(self, choice: Choice, most: Allowance) -> tuple[float, float] | None:
+        """Return the least energy and latency of rows within `most`; None: there is no such row."""
+        blocks = self._solution(choice, most, fused=True).blocks.values()
+        least = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
+        if not least:
+            return None
+        energy, latency = np.min(least, axis=0).tolist()
+        return energy, latency
+
+    def table(self, choice: Choice, allowance: Allowance, fused: bool) -> Table:
+        """Return the rows of `choice` that cost no more than `allowance`; `fused`: with loops too.
 
         UnsupportedFeature for what it cannot model; OutOfBudget.
         """
-        solution = self._solution(run, allowance, fused)
-        table = named(solution, run.space, run.boundary, self._scope.capacity)
-        return (
-            replace(table, rows=tuple(replace(row, table=run.number) for row in table.rows))
-            if run.number
-            else table
-        )
+        solution = self._solution(choice, allowance, fused)
+        return named(solution, choice.run.space, choice.run.boundary)
 
-    def _solution(self, run: Run, allowance: Allowance, fused: bool) -> Solution:
-        known = self._known.get(run.key)
+    def _solution(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:
+        known = self._known.get(choice.key)
         if known is None or known[0] != (allowance, fused):
-            known = self._known[run.key] = (allowance, fused), self._solve(run, allowance, fused)
+            solution = self._solve(choice, allowance, fused)
+            known = self._known[choice.key] = (allowance, fused), solution
         return known[1]
 
     def _ready(self, run: Run) -> Prepared:
         if run.key not in self._prepared:
             made = self._prepared[run.key] = self._prepare(run)
-            counts = Statistics(made.parts, made.engine.lattice.size, solved=1)
-            self.statistics = self.statistics.plus(counts)
+            self.statistics = self.statistics.plus(
+                Statistics(0, made.engine.lattice.size, solved=1)
+            )
         return self._prepared[run.key]
 
-    def _solve(self, run: Run, allowance: Allowance, fused: bool) -> Solution:
-        ready = self._ready(run)
-        share = (1 + NOISE) / run.einsum.n_instances
+    def _open(self, choice: Choice) -> Opened:
+        if choice.key not in self._opened:
+            ready = self._ready(choice.run)
+            compiled = self._parts(choice, ready)
+            search = LowerSearch(ready.engine, compiled, ready.rules, self._budget)
+            opened = Opened(ready, search, search.start(ready.metrics))
+            self._opened[choice.key] = opened
+            self.statistics = self.statistics.plus(Statistics(len(compiled)))
+        return self._opened[choice.key]
+
+    def _solve(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:
+        opened = self._open(choice)
+        ready, lower = opened.prepared, opened.lower
+        share = (1 + NOISE) / choice.run.einsum.n_instances
         most = Allowance(allowance.energy * share, allowance.latency * share)
         bound = ready.metrics.bound(ENERGY, most.energy, inf)
         if most.latency < inf:
             bound = ready.metrics.bound(LATENCY, most.latency, most.energy)
-        before = ready.lower.labels
-        solved = ready.lower.solve(bound)
-        counts = Statistics(labels=ready.lower.labels - before)
-        self.statistics = self.statistics.plus(counts)
+        before = lower.labels
+        solved = lower.solve(bound)
+        self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
         maker = RowMaker(ready.engine, ready.metrics, replace(ready.rules, fused=fused), most)
-        blocks = maker.make(solved)
-        return Solution(run.space, ready.engine, blocks, tuple(maker.sources))
+        return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
 
     def _prepare(self, run: Run) -> Prepared:
         space, capacity = run.space, self._scope.capacity
         leaks = leaks_of(space.flat, space.conventions)
-        timed = self._scope.timed or bool(leaks)
-        layout_of_label = fields(space.frame, any(leak.gates for leak in leaks))
+        kept = fields(space.frame, any(leak.gates for leak in leaks))
         inner = memories_of(space.flat)[1]
         if capacity == inf and inner is not None:
-            room = {m: f for m, f in layout_of_label.room.items() if m != inner.name}
-            layout_of_label = replace(layout_of_label, room=room)
-        engine = Engine(space.frame, layout_of_label)
+            room = {m: f for m, f in kept.room.items() if m != inner.name}
+            kept = replace(kept, room=room)
+        found: dict[int, list[Layout]] = {}
+        for layout in layouts(space, frozenset(run.boundary)):
+            self._budget.check()
+            mask = sum(1 << i for i, t in enumerate(run.boundary) if t in layout.on_chip)
+            found.setdefault(mask, []).append(layout)
         rules = Rules(
             self._boundaries.carried,
             self._boundaries.contested,
             inner.name if inner else None,
             capacity,
-            timed,
+            self._scope.timed or bool(leaks),
             self._scope.fused,
         )
-        compiled = self._parts(run, engine, rules)
-        nd = layout_of_label.width if timed else layout_of_label.n_energy
-        lower = LowerSearch(engine, nd, compiled, self._budget)
-        metrics = Metrics(space.frame, layout_of_label, leaks)
-        return Prepared(engine, metrics, rules, lower, len(compiled), lower.start(metrics))
+        engine, metrics = Engine(space.frame, kept), Metrics(space.frame, kept, leaks)
+        chosen = {mask: tuple(several) for mask, several in found.items()}
+        return Prepared(space, engine, metrics, rules, chosen)
 
-    def _parts(self, run: Run, engine: Engine, rules: Rules) -> list[Part]:
-        space = run.space
+    def _parts(self, choice: Choice, ready: Prepared) -> list[Part]:
+        space, rules = ready.space, ready.rules
         names = tuple(space.einsum.bounds) if self._scope.fused else ()
         found: list[Part] = []
-        for layout in layouts(space, frozenset(run.boundary)):
+        for layout in ready.layouts[choice.mask]:
             self._budget.check()
             banned = banned_above(space, layout)
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]
             legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
-            found += parts(space.frame, engine.fields, layout, legal)
+            found += parts(space.frame, ready.engine.fields, layout, legal)
         return found

@@ -9,11 +9,11 @@ from numba import njit
 
 from tilewright.mapper.searches.kernels import Floats, Ints
 
-_NOISE = 1e-13  # relative: sums of the same terms in another order
+NOISE = 1e-13  # relative: sums of the same terms in another order
 
 
 @njit(cache=True)
-def _keep(groups: Ints, values: Floats) -> Any:
+def _keep(groups: Ints, values: Floats, noise: float) -> Any:
     """Mark the rows that no earlier row of their group dominates; rows sorted by group, value."""
     count, width = values.shape
     kept = np.zeros(count, np.bool_)
@@ -27,7 +27,7 @@ def _keep(groups: Ints, values: Floats) -> Any:
             other = front[place]
             smaller = True
             for column in range(width):
-                if values[other, column] > values[row, column] * (1.0 + _NOISE):
+                if values[other, column] > values[row, column] * (1.0 + noise):
                     smaller = False
                     break
             if smaller:
@@ -40,13 +40,14 @@ def _keep(groups: Ints, values: Floats) -> Any:
     return kept
 
 
-def pareto(groups: Ints, values: Floats) -> Ints:
+def pareto(groups: Ints, values: Floats, noise: float = NOISE) -> Ints:
     """Return the numbers of the rows that no other row of their group dominates.
 
     `groups`: shape (rows,); `values`: not negative, smaller is better, shape (rows, metrics). Of
-    equal rows the first one stays. Sorted by group, then by value.
+    equal rows the first one stays; values that differ by `noise`, relative, count as equal. Sorted
+    by group, then by value.
     """
     keys = [values[:, column] for column in range(values.shape[1] - 1, -1, -1)]
     order = np.lexsort((*keys, groups))
-    mask = _keep(groups[order], np.ascontiguousarray(values[order]))
+    mask = _keep(groups[order], np.ascontiguousarray(values[order]), noise)
     return np.asarray(order[mask], np.int64)

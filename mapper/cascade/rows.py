@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.mapper.cascade.budget import Allowance
 from tilewright.mapper.cascade.layout import Layout
-from tilewright.mapper.cascade.lower import Solved
+from tilewright.mapper.cascade.lower import Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.lattice import Lattice
@@ -60,21 +60,6 @@ class Block:
     origin: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What decides about loops above tensors on chip (see Boundaries), and the room there is.
-
-    `timed`: latency counts; `fused`: loops may stand there at all.
-    """
-
-    carried: Mapping[str, frozenset[str]]
-    contested: frozenset[str]
-    memory: str | None
-    capacity: float
-    timed: bool
-    fused: bool
-
-
 class RowMaker:
     """Makes the rows of one Einsum from the labels below its fused loops."""
 
@@ -86,6 +71,7 @@ class RowMaker:
         lattice = engine.lattice
         parted = lattice.tiles != np.array(lattice.bounds)
         self._cut = parted @ (1 << np.arange(len(lattice.bounds)))  # variables cut, as bits
+        self._sizes: dict[str, Floats] = {}
         self._pieces: dict[Shape, list[Block]] = {}
         self.sources: list[Source] = []
 
@@ -130,11 +116,13 @@ class RowMaker:
         """Price the region for one placement of its fused loops."""
         labels = source.solved.path[-1].label[chosen]
         reserved = np.zeros((len(chosen), len(source.gaps) + 1))
+        shared = np.zeros(len(chosen))
         for place, holder in enumerate(source.solved.part.layout.region):
-            if holder.backing:
-                continue
             deeper = [v for v, gap in source.gaps if gap > place]
             above = without(self._engine.lattice, states, deeper)
+            if holder.backing:
+                shared += self._bits(holder.tensor)[above]
+                continue
             for add in source.solved.part.above[place]:
                 labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
             reserved[:, len(source.gaps) - len(deeper)] += self._bits(holder.tensor)[above]
@@ -144,7 +132,7 @@ class RowMaker:
         values = self._values(labels, np.cumsum(reserved, axis=1))
         times = self._engine.frame.einsum.n_instances
         fits = (
-            (values[:, -1] <= self._rules.capacity)
+            (values[:, -1] + shared <= self._rules.capacity)
             & (values[:, 0] <= self._most.energy * times)
             & (values[:, 1] <= self._most.latency * times)
         )
@@ -164,11 +152,9 @@ class RowMaker:
         return np.column_stack([energy * times, latency * times, reserved])
 
     def _bits(self, tensor: str) -> Floats:
-        frame = self._engine.frame
-        memory = frame.holder(self._rules.memory or "")
-        access = frame.einsum.access(tensor)
-        width = float(memory.bits_per_value.get(tensor, access.bits_per_value))
-        return self._engine.lattice.occupancy(access) * width
+        if tensor not in self._sizes:
+            self._sizes[tensor] = bits_of(self._engine, self._rules.memory or "", tensor)
+        return self._sizes[tensor]
 
 
 def gaps_of(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,33 +15,57 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.tables import Engine
 
-Loop = tuple[str, int]  # rank variable, tile shape
-Point = tuple[float, ...]  # energy, latency, bits above loop 1 … n, bits in all
+Held = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one shape: loops over the same variables, outermost first, with other tiles.
+
+    `depths[i]`: loops above boundary tensor i, -1 if not on chip; `held`: (contested tensor, loops
+    above) where it is held above the innermost loop; `tiles`: shape (rows, loops); `sizes`: bits of
+    the boundary tensors, (rows, boundary); row i has the points `start[i]` to `start[i + 1]`;
+    `points`: energy, latency, bits above loop 1 … n, bits in all; `origins`: (number of the
+    source, label) of each point; `table`: number of the table among those of the Einsum.
+    """
+
+    loops: tuple[str, ...]
+    depths: tuple[int, ...]
+    held: Held
+    tiles: Ints
+    sizes: Floats
+    start: Ints
+    points: Floats
+    origins: Ints
+    table: int = 0
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    @cached_property
+    def least(self) -> Floats:
+        """Least energy and least latency of each row, shape (rows, 2)."""
+        return np.minimum.reduceat(self.points[:, :2], self.start[:-1], axis=0)
+
+    @property
+    def mask(self) -> int:
+        """The boundary tensors on chip, as bits."""
+        return sum(1 << place for place, depth in enumerate(self.depths) if depth >= 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A choice of fused loops. `depths[i]`: loops above boundary tensor i, -1 if not on chip.
+class Chosen:
+    """A row of a mapping, and how many of its loops it shares with the next Einsum."""
 
-    `sizes[i]`: its bits there; `held`: (contested tensor, loops above) where it is held above the
-    innermost loop; `points`: the labels; `origins`: where each comes from; `table`: number of the
-    table, where several computes can do the Einsum.
-    """
-
-    loops: tuple[Loop, ...]
-    depths: tuple[int, ...]
-    sizes: tuple[float, ...]
-    held: tuple[tuple[str, int], ...]
-    points: tuple[Point, ...]
-    origins: tuple[tuple[int, int], ...]  # (number of the source, label)
-    table: int = 0
+    rows: Rows
+    row: int
+    point: int
+    shared: int
 
     @property
-    def least(self) -> tuple[float, float]:
-        """Least energy and least latency among the points."""
-        if len(self.points) == 1:
-            return self.points[0][0], self.points[0][1]
-        return min(p[0] for p in self.points), min(p[1] for p in self.points)
+    def loops(self) -> tuple[tuple[str, int], ...]:
+        """Variable and tile of its loops."""
+        return tuple(zip(self.rows.loops, self.rows.tiles[self.row].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -61,52 +86,40 @@ class Table:
     einsum: Einsum
     boundary: tuple[str, ...]
     widths: Mapping[str, float]
-    rows: tuple[Row, ...]
+    rows: tuple[Rows, ...]
     solution: Solution
     space: Mapspace
 
+    def numbered(self, number: int) -> Table:
+        """Return the table as one of several of its Einsum."""
+        return replace(self, rows=tuple(replace(rows, table=number) for rows in self.rows))
 
-def named(solution: Solution, space: Mapspace, boundary: tuple[str, ...], capacity: float) -> Table:
+
+def named(solution: Solution, space: Mapspace, boundary: tuple[str, ...]) -> Table:
     """Give the rows of a solution the names of `space`, a problem with the same signature."""
     tensors = dict(zip(solution.space.einsum.tensors, space.einsum.tensors, strict=True))
     widths = {t: _width(space, t) for t in space.einsum.tensors}
-    rows: list[Row] = []
+    bits = {old: widths[new] for old, new in tensors.items() if new in boundary}
+    variables = tuple(space.einsum.bounds)
+    rows: list[Rows] = []
     for shape, block in solution.blocks.items():
         if len(block.states):
             depth = {tensors[t]: d for t, d in shape.depths}
+            made = _rows(solution, shape, block, bits)
+            loops = tuple(variables[v] for v in shape.order)
             depths = tuple(depth.get(t, -1) for t in boundary)
             held = tuple((tensors[t], d) for t, d in shape.held)
-            bits = {old: widths[new] for old, new in tensors.items() if new in boundary}
-            blank = Row((), depths, (), held, (), ())
-            found = _rows(solution, shape, block, (blank, tuple(space.einsum.bounds), bits))
-            rows += [row for row in found if max(row.sizes, default=0.0) <= capacity]
+            rows.append(replace(made, loops=loops, depths=depths, held=held))
     return Table(space.einsum, boundary, widths, tuple(rows), solution, space)
 
 
-def _rows(
-    solution: Solution,
-    shape: Shape,
-    block: Block,
-    known: tuple[Row, tuple[str, ...], Mapping[str, float]],
-) -> Iterator[Row]:
-    """Yield the rows of one shape: one per tile below the fused loops."""
-    blank, variables, bits = known
+def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[str, float]) -> Rows:
+    """Return the rows of one shape without names: one per tile below the fused loops."""
     states, starts = np.unique(block.states, return_index=True)
-    names = [variables[v] for v in shape.order]
-    tiles = solution.engine.lattice.tiles[states][:, list(shape.order)].tolist()
-    sizes = _sizes(solution, shape, states, bits).tolist()
-    points, origins = block.values.tolist(), block.origin.tolist()
-    first = starts.tolist()
-    for place, last in enumerate([*first[1:], len(points)]):
-        span = slice(first[place], last)
-        yield Row(
-            tuple(zip(names, tiles[place], strict=True)),
-            blank.depths,
-            tuple(sizes[place]),
-            blank.held,
-            tuple(map(tuple, points[span])),
-            tuple(map(tuple, origins[span])),
-        )
+    tiles = solution.engine.lattice.tiles[states][:, list(shape.order)]
+    sizes = _sizes(solution, shape, states, bits)
+    start = np.append(starts, len(block.states)).astype(np.int64)
+    return Rows((), (), (), tiles, sizes, start, block.values, block.origin)
 
 
 def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[str, float]) -> Floats:

@@ -12,11 +12,13 @@ from itertools import pairwise
 
 from tilewright.mapper.cascade.lower import trace
 from tilewright.mapper.cascade.rows import Source
-from tilewright.mapper.cascade.table import Loop, Row, Table
+from tilewright.mapper.cascade.table import Chosen, Table
 from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.skeleton import Fill
+
+Loop = tuple[str, int]  # rank variable, tile shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,9 @@ class Body:
     inner: tuple[Node, ...]
 
 
-def body_of(table: Table, row: Row, point: int) -> Body:
+def body_of(table: Table, chosen: Chosen) -> Body:
     """Return what one chosen point of a row stands for, under the names of the table."""
-    number, label = row.origins[point]
+    number, label = chosen.rows.origins[chosen.point].tolist()
     solution = table.solution
     source = solution.sources[number]
     names = {
@@ -51,9 +53,11 @@ def body_of(table: Table, row: Row, point: int) -> Body:
         if not holder.backing:
             depth = sum(1 for _, gap in source.gaps if gap <= place)
             held.append((depth, Storage((names[holder.tensor],), holder.component)))
-    on_chip = tuple((t, d) for t, d in zip(table.boundary, row.depths, strict=True) if d >= 0)
+    on_chip = tuple(
+        (t, d) for t, d in zip(table.boundary, chosen.rows.depths, strict=True) if d >= 0
+    )
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
-    return Body(tuple(top), row.loops, tuple(held), on_chip, inner)
+    return Body(tuple(top), chosen.loops, tuple(held), on_chip, inner)
 
 
 def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:

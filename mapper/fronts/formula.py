@@ -60,11 +60,12 @@ class Formula:
             found = np.asarray(self.code(columns), np.float64)
         return np.nan_to_num(np.broadcast_to(found, (len(rows),)), nan=math.inf, posinf=math.inf)
 
-    def of_pair(self, energy: float, latency: float) -> float:
-        """Return the value of a formula without usage, fast."""
+    def of_pairs(self, energy: Any, latency: Any) -> Any:
+        """Return the value of a formula without usage, of two numbers or of two arrays, fast."""
         with np.errstate(all="ignore"):
-            found = float(self.code({"energy": energy, "latency": latency}))
-        return math.inf if math.isnan(found) else found
+            found = np.asarray(self.code({"energy": energy, "latency": latency}), np.float64)
+        whole = np.where(np.isnan(found), math.inf, found)
+        return np.broadcast_to(whole, np.shape(energy)) if np.ndim(energy) else float(whole)
 
     def of(self, energy: float, latency: float, *bits: float) -> float:
         """Return its value for one row."""

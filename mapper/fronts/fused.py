@@ -7,25 +7,27 @@ when the least that is still to be paid is added (lattice-dp.md §8.4, §8.5).
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.mapper.cascade.answer import mapping_of
 from tilewright.mapper.cascade.api import VALUES, no_collection, plan_of
 from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.deepening import Deepening
-from tilewright.mapper.cascade.fold import START, Graph, Key, Step
-from tilewright.mapper.cascade.labels import FIRST, Label, LabelPass, Room, Value, reduced
+from tilewright.mapper.cascade.fold import Graph
+from tilewright.mapper.cascade.labels import LabelPass, Value
 from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.walk import Label, Walk
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.fronts.api import Front, best_of, measures_for
 from tilewright.mapper.fronts.points import NOISE, undominated
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.kernels import Floats
 from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics
@@ -71,6 +73,8 @@ class _Search:
         most = ends[1].score.energy, ends[0].score.latency
         try:
             graph = search.within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
+            if graph is None:
+                raise InternalError("the ends of the front are not among its mappings")
             corners = hull(lambda value: self._least(graph, value))
             front = FrontPass(graph, capacity, corners, self._budget)
             labels = front.solve()
@@ -162,56 +166,29 @@ class FrontPass:
     def __init__(
         self, graph: Graph, capacity: float, known: Sequence[Label], budget: Budget
     ) -> None:
-        self._graph = graph
-        self._capacity = capacity
-        self._budget = budget
+        self._walk = Walk(graph, capacity, budget)
         self._known = pareto_labels(known)
-        self._energies = [label.energy for label in self._known]
-        self.labels = 0
+        self._energies = np.array([label.energy for label in self._known])
+        self._latencies = np.array([label.latency for label in self._known])
+
+    @property
+    def labels(self) -> int:
+        """Labels kept on the way."""
+        return self._walk.labels
 
     def solve(self) -> list[Label]:
         """Return the Pareto set; OutOfBudget."""
-        front: dict[Key, list[Label]] = {START: [FIRST]}
-        for number, step in enumerate(self._graph.steps):
-            following: dict[Key, list[Label]] = {}
-            for key, labels in front.items():
-                self._extend((number, step), key, labels, following)
-            front = {key: reduced(found) for key, found in following.items()}
-            self.labels += (kept := sum(map(len, front.values())))
-            self._budget.check(kept)
-        finished = [label for labels in front.values() for label in labels]
-        return pareto_labels([*self._known, *finished])
+        found = self._walk.run(self._covered)
+        new = [self._walk.label(number, metrics) for number, metrics in enumerate(found)]
+        return pareto_labels([*self._known, *new])
 
-    def _extend(
-        self,
-        place: tuple[int, Step],
-        key: Key,
-        labels: Sequence[Label],
-        following: dict[Key, list[Label]],
-    ) -> None:
-        self._budget.check()
-        number, step = place
-        rest = self._graph.rest[number + 1]
-        live = step.live_bits(key)
-        for row, target in self._graph.edges[number].get(key, ()):
-            more = rest[target]
-            if not more[0] < inf:
-                continue
-            room = Room(step, key, (row, target), (live, self._capacity))
-            for label in labels:
-                energy, latency = label.energy + more[0], label.latency + more[1]
-                points = [
-                    i
-                    for i, point in enumerate(row.points)
-                    if not self._covers(energy + point[0], latency + point[1])
-                ]
-                if points and (found := list(room.joined(label, points))):
-                    following.setdefault(target, []).extend(found)
-
-    def _covers(self, energy: float, latency: float) -> bool:
-        """Tell whether a known label is nowhere above these two."""
-        place = bisect_right(self._energies, energy * (1 + NOISE))
-        return place > 0 and self._known[place - 1].latency <= latency * (1 + NOISE)
+    def _covered(self, energy: Floats, latency: Floats) -> NDArray[np.bool_]:
+        """Tell where a known label is nowhere above these two."""
+        if not self._known:
+            return np.zeros(len(energy), np.bool_)
+        place = np.searchsorted(self._energies, energy * (1 + NOISE), side="right")
+        lowest = self._latencies[np.maximum(place - 1, 0)] <= latency * (1 + NOISE)
+        return (place > 0) & lowest
 
 
 def pareto_labels(labels: Sequence[Label]) -> list[Label]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
 
@@ -36,10 +36,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is above, per state: least energy to come (inf: no way up) and most lanes."""
+    """What is above, per state: least energy to come (inf: no way up) and most lanes.
+
+    `timed`: lanes matter; otherwise `gain` only fills its place.
+    """
 
     rest: Floats
     gain: Floats
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,13 @@ class Engine:
         arrays = self._array(operation)
         if isinstance(operation, Deal):
             energy = arrays.plus[:, 0].copy()
-            return Outlook(
-                *kernels.deal_above(after.rest, after.gain, arrays.reach, energy, arrays.lanes)
+            rest, gain = kernels.deal_above(
+                after.rest, after.gain, arrays.reach, energy, arrays.lanes
             )
+            return Outlook(rest, gain) if after.timed else replace(after, rest=rest)
         rest = after.rest + arrays.plus[0]
+        if not after.timed:
+            return replace(after, rest=rest)
         return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
 
     def _close(
@@ -152,11 +159,12 @@ class Engine:
         return result
 
     def _above(self, axes: list[Axis], after: Outlook) -> Outlook:
-        rest, gain = after.rest.copy(), after.gain.copy()
+        rest, gain = after.rest.copy(), after.gain.copy() if after.timed else after.gain
         for axis in axes:
             kernels.least_above(rest, axis.stride, axis.radix, 1.0)
-            kernels.least_above(gain, axis.stride, axis.radix, -1.0)
-        return Outlook(rest, gain)
+            if after.timed:
+                kernels.least_above(gain, axis.stride, axis.radix, -1.0)
+        return replace(after, rest=rest, gain=gain)
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[Axis]:
         if variables not in self._axes:
@@ -282,7 +290,7 @@ def merged(views: list[Outlook]) -> Outlook:
     """Return the best of several outlooks, state by state."""
     if len(views) == 1:
         return views[0]
-    return Outlook(
-        np.minimum.reduce([view.rest for view in views]),
-        np.maximum.reduce([view.gain for view in views]),
-    )
+    rest = np.minimum.reduce([view.rest for view in views])
+    if not views[0].timed:
+        return replace(views[0], rest=rest)
+    return Outlook(rest, np.maximum.reduce([view.gain for view in views]))

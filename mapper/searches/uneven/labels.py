@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.searches.kernels import Floats, Ints
 
 
@@ -37,37 +37,7 @@ def undominated(labels: Labels, leading: tuple[int, ...]) -> Ints:
         if int(key.max()) >= (1 << 62) // size:
             key = np.unique(key, return_inverse=True)[1].astype(np.int64)
         key = key * size + column
-    values = np.ascontiguousarray(labels.fields[:, list(leading)])
-    order = np.lexsort((*(values[:, c] for c in range(values.shape[1] - 1, -1, -1)), key))
-    kept = _first_of_groups(key[order], values[order])
-    return np.asarray(order[kept], np.int64)
-
-
-@njit(cache=True)
-def _first_of_groups(keys: Ints, values: Floats) -> Any:
-    """Mark the rows that no earlier row of their group dominates; sorted by key and values."""
-    count, width = values.shape
-    kept = np.zeros(count, np.bool_)
-    front = np.empty(count, np.int64)
-    size = 0
-    for row in range(count):
-        if row > 0 and keys[row] != keys[row - 1]:
-            size = 0
-        dominated = False
-        for place in range(size):
-            smaller = True
-            for column in range(1, width):
-                if values[front[place], column] > values[row, column]:
-                    smaller = False
-                    break
-            if smaller:
-                dominated = True
-                break
-        if not dominated:
-            front[size] = row
-            size += 1
-            kept[row] = True
-    return kept
+    return pareto(key, labels.fields[:, list(leading)], 0.0)
 
 
 def split(labels: Labels, cuts: int) -> list[Labels]:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tilewright.mapper.cascade.api import fused_search, no_collection
 from tilewright.mapper.cascade.boundary import boundaries_of, is_simple
-from tilewright.mapper.cascade.fold import Extent
-from tilewright.mapper.cascade.labels import Label, monotone, reduced
+from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rows import idle_below, orders
+from tilewright.mapper.cascade.steps import Extent
+from tilewright.mapper.cascade.walk import Labels, behind, reduced
 from tilewright.mapper.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.workload import load_workload
@@ -87,22 +88,59 @@ def test_sliding_tensors_stay_outside() -> None:
 
 def test_extents_shrink_with_the_loops_above() -> None:
     extent = Extent((("m", 8), ("n", 6)), 2.0)
-    assert extent.below(()) == 96
-    assert extent.below((("m", 2), ("k", 1))) == 24
+    assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [96]
+    assert extent.below(("m", "k"), np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
 
 
-@given(st.lists(st.integers(0, 9), max_size=6))
-def test_monotone_is_the_greatest_behind(peaks: list[int]) -> None:
-    wanted = tuple(max(peaks[i:]) for i in range(len(peaks)))
-    assert monotone(tuple(map(float, peaks))) == wanted
+@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
+def test_what_is_behind_is_the_greatest_from_there_on(peaks: list[list[int]]) -> None:
+    wanted = [[max(row[i:]) for i in range(3)] for row in peaks]
+    assert behind(np.array(peaks, np.float64)).tolist() == wanted
 
 
 def test_reduced_labels_compare_every_depth() -> None:
     """lattice-dp.md §8.5: one number for all depths would lose the optimum."""
-    shallow = Label(1.0, 0.0, (1.0, 9.0), (9.0, 9.0), None, None, 0)
-    deep = Label(1.0, 0.0, (4.0, 4.0), (9.0, 9.0), None, None, 0)
-    worse = Label(2.0, 0.0, (4.0, 9.0), (9.0, 9.0), None, None, 0)
-    assert reduced([worse, deep, shallow]) == [shallow, deep]
+    shallow = [1.0, 0.0, 1.0, 9.0, 9.0, 9.0]
+    deep = [1.0, 0.0, 4.0, 4.0, 9.0, 9.0]
+    worse = [2.0, 0.0, 4.0, 9.0, 9.0, 9.0]
+    values = np.array([worse, deep, shallow])
+    made = Labels(np.zeros(3, np.int64), values, np.zeros((3, 4), np.int64))
+    assert reduced([made]).values.tolist() == [shallow, deep]
+
+
+DIAMOND = (
+    "Y[m] = A[m] * B[m]",
+    "X[m] = Y[m] * C[m]",
+    "V[m] = Y[m] * D[m]",
+    "Z[m] = X[m] * V[m]",
+)
+
+
+@given(st.lists(st.integers(0, 9), min_size=12, max_size=12))
+def test_choices_that_agree_add_up(costs: list[int]) -> None:
+    """Against every combination of what each Einsum of a diamond keeps on chip."""
+    boundaries = boundaries_of(workload_of(DIAMOND, {"m": 4}))
+    names = [boundaries.of(einsum) for einsum in boundaries.workload.einsums]
+    priced: list[dict[int, float]] = [{}, {}, {}, {}]
+    for place, cost in enumerate(costs):
+        few = priced[place % 4]
+        if len(few) < 1 << len(names[place % 4]):
+            few[len(few)] = float(cost)
+    choices = Choices(boundaries, priced)
+    sums: list[dict[int, float]] = [{}, {}, {}, {}]
+    for chip in range(8):
+        kept = {t for i, t in enumerate(("Y", "X", "V")) if chip >> i & 1}
+        masks = [sum(1 << i for i, t in enumerate(own) if t in kept) for own in names]
+        if all(mask in few for mask, few in zip(masks, priced, strict=True)):
+            total = sum(few[mask] for mask, few in zip(masks, priced, strict=True))
+            for number, mask in enumerate(masks):
+                rest = total - priced[number][mask]
+                sums[number][mask] = min(rest, sums[number].get(mask, float("inf")))
+    found = [
+        {mask: cost for mask, cost in each.items() if cost < float("inf")}
+        for each in choices.others(priced)
+    ]
+    assert found == sums
 
 
 def test_loops_of_one_gap_stand_in_any_order() -> None:
@@ -128,13 +166,7 @@ def test_the_collector_is_switched_on_again() -> None:
 
 
 def test_tree_of_a_tensor_live_across_another_einsum() -> None:
-    texts = (
-        "Y[m] = A[m] * B[m]",
-        "X[m] = Y[m] * C[m]",
-        "V[m] = Y[m] * D[m]",
-        "Z[m] = X[m] * V[m]",
-    )
-    result = fused_search(two_memories(4), workload_of(texts, {"m": 4}))
+    result = fused_search(two_memories(4), workload_of(DIAMOND, {"m": 4}))
     assert set(result.on_chip) == {"Y", "X", "V"}
     last = result.best.mapping.nodes[-1]
     assert isinstance(last, Sequential)

@@ -1,0 +1,126 @@
+"""Which tensors stay on chip, and nothing else: a relaxation of the search of a workload.
+
+Each Einsum keeps a set of its exchanged tensors on chip; users of one tensor must agree. Rows of an
+Einsum with one such choice cost at least so much, and all other Einsums together at least the least
+that goes with it: a bound far above the sum of what each Einsum costs at best (lattice-dp.md §8.5,
+with the choice as the key).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.searches.kernels import Floats, Ints
+
+MAX_TRACKED = 10  # tensors live at a time whose users must agree here; more would only take time
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Transitions of one Einsum: from state `source` by choice number `choice` to `target`."""
+
+    masks: tuple[int, ...]
+    source: Ints
+    choice: Ints
+    target: Ints
+    sources: int
+    targets: int
+
+
+class Choices:
+    """The choices of all Einsums, as bits of their boundary tensors."""
+
+    def __init__(self, boundaries: Boundaries, allowed: Sequence[Collection[int]]) -> None:
+        self.tracked = tracked = _tracked(boundaries)
+        self._steps: list[_Step] = []
+        self._states: list[dict[frozenset[str], int]] = []
+        states: dict[frozenset[str], int] = {frozenset(): 0}
+        live: frozenset[str] = frozenset()
+        for number, masks in enumerate(allowed):
+            boundary = boundaries.of(boundaries.workload.einsums[number])
+            own = [t if t in tracked else "" for t in boundary]
+            before, live = live, frozenset(boundaries.live_after(number)) & tracked
+            step, states = _step(states, own, (before, live), tuple(sorted(masks)))
+            self._steps.append(step)
+            self._states.append(states)
+
+    def others(self, costs: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
+        """Return, per Einsum and choice, the least that all other Einsums cost (inf: no way)."""
+        priced = self._priced(costs)
+        ahead = self._to_go(priced)
+        paid = np.zeros(1)
+        found: list[dict[int, float]] = []
+        for step, cost, rest in zip(self._steps, priced, ahead[1:], strict=True):
+            around = np.full(len(step.masks), inf)
+            np.minimum.at(around, step.choice, paid[step.source] + rest[step.target])
+            found.append(dict(zip(step.masks, around.tolist(), strict=True)))
+            following = np.full(step.targets, inf)
+            np.minimum.at(following, step.target, paid[step.source] + cost[step.choice])
+            paid = following
+        return found
+
+    def ahead(self, costs: Sequence[Mapping[int, float]]) -> list[dict[frozenset[str], float]]:
+        """Return, per Einsum and set of tracked tensors on chip behind it, the least that all later
+        Einsums cost."""
+        rest = self._to_go(self._priced(costs))[1:]
+        return [
+            {state: float(few[number]) for state, number in states.items()}
+            for states, few in zip(self._states, rest, strict=True)
+        ]
+
+    def least(self, costs: Sequence[Mapping[int, float]]) -> float:
+        """Return the least that all Einsums cost together."""
+        others = self.others(costs)[0]
+        return min((others[mask] + cost for mask, cost in costs[0].items()), default=inf)
+
+    def _priced(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
+        return [
+            np.array([cost.get(mask, inf) for mask in step.masks])
+            for step, cost in zip(self._steps, costs, strict=True)
+        ]
+
+    def _to_go(self, priced: Sequence[Floats]) -> list[Floats]:
+        rest = [np.zeros(self._steps[-1].targets)]
+        for step, cost in zip(reversed(self._steps), reversed(priced), strict=True):
+            here = np.full(step.sources, inf)
+            np.minimum.at(here, step.source, cost[step.choice] + rest[-1][step.target])
+            rest.append(here)
+        return rest[::-1]
+
+
+def _tracked(boundaries: Boundaries) -> frozenset[str]:
+    """Choose tensors of which at most MAX_TRACKED are live at a time."""
+    chosen: set[str] = set()
+    for tensor in boundaries.workload.tensors:
+        if tensor in boundaries.chip:
+            users = boundaries.users[tensor]
+            lives = [set(boundaries.live_after(b)) for b in range(users[0], users[-1])]
+            if all(len(live & chosen) < MAX_TRACKED for live in lives):
+                chosen.add(tensor)
+    return frozenset(chosen)
+
+
+def _step(
+    states: Mapping[frozenset[str], int],
+    boundary: Sequence[str],
+    live: tuple[frozenset[str], frozenset[str]],
+    masks: tuple[int, ...],
+) -> tuple[_Step, dict[frozenset[str], int]]:
+    """Join every state with every choice that agrees with it; `live`: before and after."""
+    here = live[0] & frozenset(boundary)
+    after: dict[frozenset[str], int] = {}
+    rows: list[tuple[int, int, int]] = []
+    stays = [frozenset(t for i, t in enumerate(boundary) if t and m >> i & 1) for m in masks]
+    for state, source in states.items():
+        for number, kept in enumerate(stays):
+            if state & here == kept & here:
+                target = (state | kept) & live[1]
+                rows.append((source, number, after.setdefault(target, len(after))))
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    columns = table[:, 0], table[:, 1], table[:, 2]
+    return _Step(masks, *columns, len(states), len(after)), after

@@ -1,0 +1,167 @@
+"""Bounds of what each Einsum costs, by what it keeps on chip, and of what all others then cost.
+
+They start at what computing and moving each tensor once takes, and are raised from there, each up
+to the least that the Einsum can cost with that choice or to where the choice cannot matter: where
+it exceeds what the incumbent leaves when all other Einsums cost their least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.budget import Allowance
+from tilewright.mapper.cascade.choices import Choices
+from tilewright.mapper.cascade.fold import Limits, Pair
+from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.maker import NOISE, Choice, Run, TableMaker
+
+DEEPENING = (1e-9, 0.003, 0.02, 0.1, 0.5, 2.0, 8.0, inf)
+Solo = LoneTable | tuple[Run, ...]  # a copy, or an Einsum on the way to each of its computes
+NEVER = (inf, inf)
+
+
+@dataclass(slots=True)
+class _Way:
+    """A choice of one Einsum. `bound`: of its costs; `start`: that before any search."""
+
+    choice: Choice
+    bound: Pair
+    start: Pair | None = None
+    settled: bool = False
+
+
+class Floors:
+    """The bounds of one workload. `latency_first`: latency is raised, not energy."""
+
+    def __init__(
+        self,
+        boundaries: Boundaries,
+        einsums: Sequence[Solo],
+        maker: TableMaker,
+        latency_first: bool,
+    ) -> None:
+        self._maker = maker
+        self._first = int(latency_first)
+        self._fixed = [solo if isinstance(solo, LoneTable) else None for solo in einsums]
+        self._ways = [
+            [
+                _Way(choice, run.work)
+                for run in (() if isinstance(solo, LoneTable) else solo)
+                for choice in maker.choices(run)
+            ]
+            for solo in einsums
+        ]
+        self._choices = Choices(boundaries, [list(costs) for costs in self._costs(0)])
+
+    @property
+    def least(self) -> Pair:
+        """A bound of the energy and one of the latency of the workload."""
+        return self._choices.least(self._costs(0)), self._choices.least(self._costs(1))
+
+    def allowances(self, most: Pair) -> list[dict[Choice, Allowance]]:
+        """Return what each Einsum may cost with each choice that can matter, when the workload
+        costs no more than `most`."""
+        around = self._around()
+        found: list[dict[Choice, Allowance]] = []
+        for ways, others in zip(self._ways, around, strict=True):
+            found.append({})
+            for way in ways:
+                energy, latency = self._left(way, others, most)
+                if way.bound[0] <= energy and way.bound[1] <= latency:
+                    found[-1][way.choice] = Allowance(energy, latency)
+        return found
+
+    def limits(self, most: Pair) -> Limits:
+        """Return what bounds a mapping that costs no more than `most` on the way."""
+        energy, latency = (self._choices.ahead(self._costs(metric)) for metric in (0, 1))
+
+        def to_go(number: int, on_chip: frozenset[str]) -> Pair:
+            state = on_chip & self._choices.tracked
+            return energy[number].get(state, inf), latency[number].get(state, inf)
+
+        loose = most[0] * (1 + NOISE), most[1] * (1 + NOISE)
+        return Limits(loose, to_go)
+
+    def alone(self) -> list[dict[Choice, Allowance]]:
+        """Return the bounds of what each choice costs, as allowances: rows found so far."""
+        first = self._first
+        return [
+            {
+                way.choice: Allowance(*_with(NEVER, first, way.bound[first]))
+                for way in ways
+                if way.bound[first] < inf
+            }
+            for ways in self._ways
+        ]
+
+    def settle(self, wanted: Callable[[Choice], bool], most: Callable[[Pair], Pair]) -> None:
+        """Raise the bounds of some choices as far as they matter when the workload costs no more
+        than `most`, which depends on the least that it costs."""
+        for slack in DEEPENING:
+            for number, ways in enumerate(self._ways):
+                chosen = [way for way in ways if not way.settled and wanted(way.choice)]
+                if chosen:
+                    limit = most(self.least)
+                    others = self._around()[number]
+                    for way in chosen:
+                        self._raise(way, slack, self._left(way, others, limit))
+
+    def _raise(self, way: _Way, slack: float, most: Pair) -> None:
+        """Look for rows a little above the start; without any the bound is there."""
+        if way.start is None:
+            way.start = way.bound = self._start(way)
+        first = self._first
+        if way.bound[0] > most[0] or way.bound[1] > most[1]:
+            way.bound, way.settled = NEVER, True
+            return
+        start = way.start[first]
+        limit = start * (1 + slack) if start > 0 and slack < inf else inf
+        limit = min(limit, most[first])
+        allowance = Allowance(inf, limit) if first else Allowance(limit, inf)
+        least = self._maker.least(way.choice, allowance)
+        if least is not None:
+            way.bound = _with(way.bound, first, least[first])
+        elif limit >= most[first]:
+            way.bound = NEVER
+        else:
+            way.bound = _with(way.bound, first, limit)
+            return
+        way.settled = True
+
+    def _start(self, way: _Way) -> Pair:
+        energy, latency = self._maker.start(way.choice)
+        return max(energy, way.bound[0]), max(latency, way.bound[1])
+
+    def _left(self, way: _Way, others: dict[int, Pair], most: Pair) -> Pair:
+        energy, latency = others[way.choice.mask]
+        if inf in {energy, latency}:
+            return -inf, -inf
+        return most[0] - energy, most[1] - latency
+
+    def _around(self) -> list[dict[int, Pair]]:
+        """Return what all other Einsums cost at least, per Einsum and choice."""
+        both = [self._choices.others(self._costs(metric)) for metric in (0, 1)]
+        return [
+            {mask: (energy[mask], latency[mask]) for mask in energy}
+            for energy, latency in zip(*both, strict=True)
+        ]
+
+    def _costs(self, metric: int) -> list[dict[int, float]]:
+        """Return the bounds of one metric per Einsum and choice."""
+        found: list[dict[int, float]] = []
+        for lone, ways in zip(self._fixed, self._ways, strict=True):
+            costs: dict[int, float] = {}
+            pairs = [(way.choice.mask, way.bound[metric]) for way in ways]
+            if lone is not None:
+                pairs = [(rows.mask, float(rows.least[0, metric])) for rows in lone.rows]
+            for mask, cost in pairs:
+                costs[mask] = min(costs.get(mask, inf), cost)
+            found.append(costs)
+        return found
+
+
+def _with(pair: Pair, place: int, value: float) -> Pair:
+    return (pair[0], value) if place else (value, pair[1])

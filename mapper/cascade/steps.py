@@ -1,0 +1,159 @@
+"""How Einsums are joined, one after the other: which tensors are exchanged, live and contested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.table import Rows, Table
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.kernels import Floats, Ints
+
+# contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there)
+Pending = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The size of a tensor below some loops: `bounds` of its variables, `bits` per value."""
+
+    bounds: tuple[tuple[str, int], ...]
+    bits: float
+
+    def below(self, loops: Sequence[str], tiles: Ints) -> Floats:
+        """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
+        size = np.full(len(tiles), self.bits)
+        place = {name: column for column, name in enumerate(loops)}
+        for name, bound in self.bounds:
+            size *= tiles[:, place[name]] if name in place else bound
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What many keys have in common: the variables of the shared loops, outermost first, the depth
+    of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles."""
+
+    loops: tuple[str, ...]
+    depths: tuple[int, ...]
+    pending: tuple[Pending, ...]
+
+
+START = Form((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How to join one Einsum. Positions count live tensors before, after, and boundary tensors.
+
+    `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
+    None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
+    afterwards; `before`: the sizes of those live before; `contested`: sizes of contested tensors
+    that it touches; `later`: contested tensors that a later Einsum touches.
+    """
+
+    tables: tuple[Table | LoneTable, ...]
+    live: tuple[str, ...]
+    before: tuple[Extent, ...]
+    shared: tuple[tuple[int, int], ...]
+    kept: tuple[tuple[int | None, int | None], ...]
+    new: tuple[int, ...]
+    contested: Mapping[str, Extent]
+    later: frozenset[str]
+
+    @property
+    def rows(self) -> tuple[Rows, ...]:
+        """The rows of all tables."""
+        return tuple(rows for table in self.tables for rows in table.rows)
+
+    def live_bits(self, form: Form, tiles: Ints) -> Floats:
+        """Return the bits of tensors on chip that stand below all shared loops, per key."""
+        total = np.zeros(len(tiles))
+        for extent, depth in zip(self.before, form.depths, strict=True):
+            if depth == len(form.loops):
+                total += extent.below(form.loops, tiles)
+        return total
+
+    def held_twice(self, form: Form, rows: Rows, tiles: Ints) -> list[tuple[int, Floats]]:
+        """Return (loops above, bits) of contested tensors that an earlier Einsum holds there too,
+        per row; `tiles`: those of its loops."""
+        return [
+            (place, self.contested[tensor].below(rows.loops[:place], tiles))
+            for tensor, _, place in form.pending
+            if place >= 0 and tensor in self.contested
+        ]
+
+
+def steps_of(
+    boundaries: Boundaries, tables: Sequence[tuple[Table | LoneTable, ...]]
+) -> tuple[Step, ...]:
+    """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors."""
+    steps: list[Step] = []
+    before: tuple[str, ...] = ()
+    extents: dict[str, Extent] = {}
+    for number, several in enumerate(tables):
+        table = several[0]
+        after = boundaries.live_after(number)
+        place = {t: i for i, t in enumerate(table.boundary)}
+        earlier = {t: i for i, t in enumerate(before)}
+        shared = tuple((earlier[t], place[t]) for t in before if t in place)
+        kept = tuple((earlier.get(t), place.get(t)) for t in after)
+        new = tuple(place[t] for t in table.boundary if t not in earlier)
+        contested = boundaries.contested
+        touched = {t: _extent(table, t) for t in table.widths if t in contested}
+        later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
+        sizes = tuple(extents[t] for t in before)
+        steps.append(Step(several, after, sizes, shared, kept, new, touched, later))
+        extents |= {t: _extent(table, t) for t in table.boundary}
+        before = after
+    return tuple(steps)
+
+
+def _extent(table: Table | LoneTable, tensor: str) -> Extent:
+    bounds = table.einsum.bounds
+    variables = sorted(table.einsum.access(tensor).rank_variables)
+    return Extent(tuple((v, bounds[v]) for v in variables), table.widths[tensor])
+
+
+class Tiling:
+    """Packs the tiles of a list of loops into one number, the outermost loop lowest."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        seen: dict[str, list[Ints]] = {}
+        deepest = 0
+        for rows in (rows for step in steps for rows in step.rows):
+            deepest = max(deepest, len(rows.loops))
+            for column, name in enumerate(rows.loops):
+                seen.setdefault(name, []).append(np.unique(rows.tiles[:, column]))
+        self._known = {name: np.unique(np.concatenate(few)) for name, few in seen.items()}
+        most = max((len(tiles) for tiles in self._known.values()), default=1)
+        self._bits = max(1, (most - 1).bit_length())
+        if deepest * self._bits > 62:
+            raise UnsupportedFeature(
+                f"{deepest} shared loops with up to {most} tiles each are too many to number",
+                instead="search without fusion",
+            )
+
+    def codes(self, rows: Rows) -> Ints:
+        """Return one number per row."""
+        code = np.zeros(len(rows), np.int64)
+        for column, name in enumerate(rows.loops):
+            place = np.searchsorted(self._known[name], rows.tiles[:, column])
+            code |= place.astype(np.int64) << (self._bits * column)
+        return code
+
+    def head(self, codes: Ints, count: int) -> Ints:
+        """Return the numbers of the first `count` loops alone."""
+        return codes & ((1 << (self._bits * count)) - 1)
+
+    def tiles(self, loops: Sequence[str], codes: Ints) -> Ints:
+        """Return the tiles that numbers stand for, shape (codes, loops)."""
+        found = np.empty((len(codes), len(loops)), np.int64)
+        for column, name in enumerate(loops):
+            place = codes >> (self._bits * column) & ((1 << self._bits) - 1)
+            found[:, column] = self._known[name][place]
+        return found

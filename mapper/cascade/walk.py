@@ -1,0 +1,268 @@
+"""Pass labels along the graph of keys: what is reserved across Einsums (lattice-dp.md §8.4).
+
+A label is a choice of rows so far: its energy and latency, `kept[k - 1]`: bits above loop k that
+stay, and `peak[s - 1]`: the most bits at a time in a finished Einsum that shares s loops or more
+with the next one. Nothing that follows can make a label the better one if another is nowhere above
+it in any of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.cascade.fold import Edges, Graph
+from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.cascade.steps import START, Form
+from tilewright.mapper.cascade.table import Chosen
+from tilewright.mapper.searches.kernels import Floats, Ints
+
+METRICS = 2  # energy, latency
+NOISE = 1e-12  # relative: sums of the same terms in another order
+MAX_PAIRS = 1 << 18  # labels made at a time
+
+# Which of some labels, by the least energy and latency that they can come to, lead nowhere.
+Hopeless = Callable[[Floats, Floats], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Labels:
+    """Labels of one form, sorted by key. `values`: energy, latency, kept …, peak …; `origin`: the
+    label before (counted over all forms), the number of the rows among those of the step, the
+    row and the point."""
+
+    keys: Ints
+    values: Floats
+    origin: Ints
+
+    def some(self, chosen: Ints) -> Labels:
+        """Return some of the labels."""
+        return Labels(self.keys[chosen], self.values[chosen], self.origin[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A whole mapping: what it costs, and a row per Einsum."""
+
+    energy: float
+    latency: float
+    chosen: tuple[Chosen, ...]
+
+
+class Walk:
+    """One pass over a graph."""
+
+    def __init__(self, graph: Graph, capacity: float, budget: Budget) -> None:
+        self._graph = graph
+        self._capacity = capacity
+        self._budget = budget
+        self._origins: list[tuple[Ints, Ints]] = []  # per step: origins, loops shared afterwards
+        self.labels = 0
+
+    def run(self, hopeless: Hopeless) -> Floats:
+        """Return energy and latency of all mappings that are left, shape (mappings, 2).
+
+        OutOfBudget.
+        """
+        none = np.zeros((1, 4), np.int64)
+        front = {START: Labels(none[:, 0], np.zeros((1, METRICS)), none)}
+        self._origins = []
+        for number in range(len(self._graph.steps)):
+            front = self._step(number, front, hopeless)
+            kept = sum(len(labels.keys) for labels in front.values())
+            self.labels += kept
+            self._budget.check(kept)
+            self._remember(front)
+        ends = [labels.values[:, :METRICS] for labels in front.values()]
+        return np.concatenate([np.zeros((0, METRICS)), *ends])
+
+    def label(self, number: int, metrics: Floats) -> Label:
+        """Return one of the mappings of the last run."""
+        chosen: list[Chosen] = []
+        for (origins, shared), step in zip(
+            reversed(self._origins), reversed(self._graph.steps), strict=True
+        ):
+            before, rows, row, point = origins[number].tolist()
+            chosen.append(Chosen(step.rows[rows], row, point, int(shared[number])))
+            number = before
+        return Label(float(metrics[0]), float(metrics[1]), tuple(reversed(chosen)))
+
+    def _remember(self, front: dict[Form, Labels]) -> None:
+        origins = [labels.origin for labels in front.values()]
+        shared = [np.full(len(one.keys), len(form.loops)) for form, one in front.items()]
+        none = np.zeros(0, np.int64)
+        self._origins.append(
+            (
+                np.concatenate([np.zeros((0, 4), np.int64), *origins]),
+                np.concatenate([none, *shared]),
+            )
+        )
+
+    def _step(
+        self, number: int, front: dict[Form, Labels], hopeless: Hopeless
+    ) -> dict[Form, Labels]:
+        step, rest = self._graph.steps[number], self._graph.rest[number + 1]
+        places = {id(rows): place for place, rows in enumerate(step.rows)}
+        first = dict(zip(front, _firsts(front), strict=True))
+        found: dict[Form, list[Labels]] = {}
+        for edges in self._graph.edges[number]:
+            labels = front.get(edges.source)
+            if labels is None:
+                continue
+            self._budget.check()
+            join = _Join(self._graph, number, edges, self._capacity)
+            for some in join.pairs(labels, rest[edges.target], hopeless):
+                made = join.joined(labels, some)
+                made.origin[:, 0] += first[edges.source]
+                made.origin[:, 1] = places[id(edges.rows)]
+                several = found.setdefault(edges.target, [])
+                several.append(made)
+                if sum(len(one.keys) for one in several) > MAX_PAIRS:
+                    found[edges.target] = [reduced(several)]
+        fronts = {form: reduced(several) for form, several in found.items()}
+        return {form: labels for form, labels in fronts.items() if len(labels.keys)}
+
+
+def _firsts(front: dict[Form, Labels]) -> list[int]:
+    """Return the number of the first label of each form, counted over all."""
+    counts = [len(labels.keys) for labels in front.values()]
+    return np.cumsum([0, *counts[:-1]]).tolist() if counts else []
+
+
+def reduced(several: Sequence[Labels]) -> Labels:
+    """Return the labels that no other one of their key dominates."""
+    keys = np.concatenate([one.keys for one in several])
+    values = np.concatenate([one.values for one in several])
+    origin = np.concatenate([one.origin for one in several])
+    return Labels(keys, values, origin).some(pareto(keys, values, NOISE))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Labels with points that could follow: numbers of the label, of the edge, of the point."""
+
+    labels: Ints
+    edges: Ints
+    points: Ints
+
+    def some(self, chosen: Ints) -> Pairs:
+        """Return some of the pairs."""
+        return Pairs(self.labels[chosen], self.edges[chosen], self.points[chosen])
+
+
+class _Join:
+    """What the edges between two forms do to labels."""
+
+    def __init__(self, graph: Graph, number: int, edges: Edges, capacity: float) -> None:
+        self._tiling = graph.tiling
+        self._step = graph.steps[number]
+        self._codes = graph.codes[number][edges.source]
+        self._edges = edges
+        self._capacity = capacity
+        self._before = len(edges.source.loops)
+        self._after = len(edges.target.loops)
+
+    def pairs(self, labels: Labels, rest: Floats, hopeless: Hopeless) -> Iterator[Pairs]:
+        """Yield the pairs that could lead somewhere, some at a time."""
+        edges, rows = self._edges, self._edges.rows
+        begin = np.searchsorted(labels.keys, edges.keys)
+        end = np.searchsorted(labels.keys, edges.keys, side="right")
+        more = rest[edges.ends]
+        alive = np.flatnonzero(end > begin)
+        if not len(alive):
+            return
+        paid = _least_of(labels, begin[alive])
+        cost = paid + rows.least[edges.numbers[alive]] + more[alive]
+        alive = alive[~hopeless(cost[:, 0], cost[:, 1])]
+        numbers = edges.numbers[alive]
+        points = rows.start[numbers + 1] - rows.start[numbers]
+        counts = (end[alive] - begin[alive]) * points
+        for part in _parts(counts):
+            edge, place = _unrolled(alive[part], counts[part])
+            width = np.repeat(points[part], counts[part])
+            pairs = Pairs(begin[edge] + place // width, edge,
+                          rows.start[edges.numbers[edge]] + place % width)  # fmt: skip
+            cost = labels.values[pairs.labels, :METRICS] + rows.points[pairs.points, :METRICS]
+            cost += more[edge]
+            if len(left := np.flatnonzero(~hopeless(cost[:, 0], cost[:, 1]))):
+                yield pairs.some(left)
+
+    def joined(self, labels: Labels, pairs: Pairs) -> Labels:
+        """Return the labels that fit; their origin is counted within the form."""
+        edges, before, after = self._edges, self._before, self._after
+        old = labels.values[pairs.labels]
+        point = edges.rows.points[pairs.points]
+        row, live, added, new = self._sizes(pairs)
+        bits = point[:, METRICS:] - self._twice(row)
+        kept, peak = old[:, METRICS : METRICS + before], old[:, METRICS + before :]
+        held = kept[:, -1] if before else np.zeros(len(old))
+        total = held + live + bits[:, -1] + new
+        peaks = behind(peak + bits[:, :before] + added[:, :before])
+        fits = total <= self._capacity
+        if before:
+            fits &= peaks[:, 0] <= self._capacity
+        made = np.empty((len(old), METRICS + 2 * after))
+        made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
+        for k in range(after):
+            below = kept[:, min(k, before - 1)] if before else 0.0
+            made[:, METRICS + k] = below + bits[:, k] + added[:, k] + (live if k >= before else 0.0)
+            other = np.maximum(total, peaks[:, k]) if k < before else total
+            made[:, METRICS + after + k] = other
+        origin = np.column_stack([pairs.labels, pairs.labels, row, pairs.points])
+        chosen = np.flatnonzero(fits)
+        return Labels(edges.ends[pairs.edges], made, origin).some(chosen)
+
+    def _sizes(self, pairs: Pairs) -> tuple[Ints, Floats, Floats, Floats]:
+        """Return, per pair, the row, bits of live tensors below all shared loops, of new ones above
+        loop 1 … n, and of all new ones."""
+        edges, source = self._edges, self._edges.source
+        codes = self._codes[edges.keys[pairs.edges]]
+        live = self._step.live_bits(source, self._tiling.tiles(source.loops, codes))
+        row = edges.numbers[pairs.edges]
+        new = [place for place in self._step.new if edges.rows.depths[place] >= 0]
+        sizes = edges.rows.sizes[row][:, new]
+        depths = np.array([edges.rows.depths[place] for place in new], np.int64)
+        loops = np.arange(1, len(edges.rows.loops) + 1)
+        added = sizes @ (depths[:, np.newaxis] < loops).astype(np.float64)
+        return row, live, added, sizes.sum(axis=1)
+
+    def _twice(self, row: Ints) -> Floats:
+        """Return the bits that an earlier Einsum already holds at the same place."""
+        rows = self._edges.rows
+        total = np.zeros((len(row), len(rows.loops) + 1))
+        for place, bits in self._step.held_twice(self._edges.source, rows, rows.tiles[row]):
+            total[:, place:] += bits[:, np.newaxis]
+        return total
+
+
+def _least_of(labels: Labels, begin: Ints) -> Floats:
+    """Return the least energy and latency of the keys whose first labels are given."""
+    first = np.unique(labels.keys, return_index=True)[1]
+    least = np.minimum.reduceat(labels.values[:, :METRICS], first, axis=0)
+    return least[np.searchsorted(first, begin)]
+
+
+def _parts(counts: Ints) -> Iterator[slice]:
+    """Cut a list of counts into runs of about MAX_PAIRS in all."""
+    total = np.cumsum(counts)
+    first = 0
+    while first < len(counts):
+        done = total[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(total, done + MAX_PAIRS, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def _unrolled(edges: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """Repeat each edge; return the edges and the place of each entry among those of its edge."""
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(edges, counts), np.arange(len(starts)) - starts
+
+
+def behind(peaks: Floats) -> Floats:
+    """Return the greatest value at or behind each place: all that later tests can see."""
+    return np.maximum.accumulate(peaks[:, ::-1], axis=1)[:, ::-1]
