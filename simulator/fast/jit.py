@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.simulator.engine.jit import drop_stale_cache, inner_kernel, kernel, part_kernel
+from tilewright.simulator.engine.jit import (
+    drop_stale_cache,
+    inline_kernel,
+    inner_kernel,
+    kernel,
+    part_kernel,
+)
 
-__all__ = ["inner_kernel", "kernel", "part_kernel", "whole"]
+__all__ = ["inline_kernel", "inner_kernel", "kernel", "part_kernel", "whole"]
 
 whole: Any = np.int64
 """Makes a literal an ordinary number: numba compiles a kernel anew for every literal argument."""

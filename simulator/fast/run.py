@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.features import load_features
 from tilewright.simulator.fast import subset
+from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
@@ -26,15 +27,7 @@ from tilewright.simulator.fast.outcome import (
     fill_store,
 )
 from tilewright.simulator.fast.script import Script, ScriptWalker
-from tilewright.simulator.fast.solve import (
-    SOLVED,
-    TOO_FINE,
-    UNKNOWN,
-    X_EVALUATIONS,
-    X_OUTCOME,
-    new_times,
-    solve,
-)
+from tilewright.simulator.fast.solve import X_EVALUATIONS
 from tilewright.simulator.fast.values import S_BASE, Flow, check_values, new_flow, run_values
 from tilewright.simulator.machine import MAX_CYCLES, Machine
 from tilewright.simulator.memory import MemoryInput
@@ -43,9 +36,6 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.trace import RunResult
 
-ROOMS = (4, 16, 64)
-"""Segments per unit: the first that is enough is taken."""
-MOST_SEGMENTS = 1 << 26
 Timeline = bool | Collection[tuple[int, int]]
 """All elements' operations, none, or those of the elements (row, column) listed."""
 
@@ -155,19 +145,8 @@ def _solve(machine: Machine) -> Solution:
     network, store = machine._network, machine._compiled.code
     scripts = _scripts(machine, every=False)
     graph, layout = build_graph(machine.program, network, scripts)
-    units = graph.unit.shape[0]
     cycles = int(store[at.K_ISSUE]), int(store[at.K_COMPLETION])
-    for room in ROOMS:
-        if units * room > MOST_SEGMENTS:
-            raise NotCovered("too many operations")
-        times = new_times(units, room, cycles)
-        solve(graph, times)
-        if times.header[X_OUTCOME] != TOO_FINE:
-            break
-    if times.header[X_OUTCOME] == UNKNOWN:
-        raise NotCovered("operations wait for each other")
-    if times.header[X_OUTCOME] != SOLVED:
-        raise NotCovered("the times do not settle in a few segments")
+    times = settled(graph, cycles)
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times)
     return Solution(network, machine._parts, graph, layout, scripts, times)

@@ -4,18 +4,23 @@ Times that are not known yet are NEVER, so every evaluation is a lower bound. Wh
 times change, the units that follow it are evaluated again, those that feed it only if its new
 times hold them back. When nothing is left to do, all conditions hold with equality; every one of
 them refers to earlier cycles, so the times are those of the cycle-stepped engine.
+
+The order of evaluation does not matter for the result. First come, first served needs one
+evaluation a unit where streams do not wait for each other much; elsewhere a wrong guess early in a
+long stream is carried to its end again and again, and units are taken in the order of their start,
+a window of cycles at a time.
+
+The kernels here go into `solve`: a call with so many arrays would cost more than what they do.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from tilewright.simulator.engine.layout import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
+from tilewright.simulator.fast.jit import inline_kernel, kernel, whole
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -38,8 +43,10 @@ UNKNOWN: Final = -1
     X_OUTCOME,
     X_ISSUE,  # cycles of the profile
     X_COMPLETION,
+    X_WINDOW,  # cycles after the earliest start; units that start later wait
     X_WIDTH,
-) = range(6)
+) = range(7)
+FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
 """Outcomes, beside UNKNOWN: some units wait for each other."""
 
@@ -56,15 +63,16 @@ class Times(NamedTuple):
     first: Ints
     """Time of each unit's first word, once solved."""
     last: Ints
+    """While solving, `first` and `last` hold the start of units that wait, and these units."""
     header: Ints
     queue: Ints
-    """Ring of the units to evaluate."""
+    """Ring of the units to evaluate; its tail is the last number."""
     queued: Ints
     work: Ints
     """(4, room, 3)."""
 
 
-@inner_kernel
+@inline_kernel
 def last_time(times: Times, u: int) -> Word:
     """Return the time of a known unit's last word."""
     last = times.pieces[u] - 1
@@ -72,11 +80,16 @@ def last_time(times: Times, u: int) -> Word:
     return row[T] + row[R] * (row[M] - 1)
 
 
-@inner_kernel
+@inline_kernel
 def find_entry(graph: Graph, port: int, index: int) -> Word:
     """Return the entry of a port that holds an index."""
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT] - 1
+    if low == high:
+        return low
+    guess = low + index * (high + 1 - low) // graph.port[port, at.P_WORDS]
+    if graph.entry[guess, 1] <= index and (guess == high or graph.entry[guess + 1, 1] > index):
+        return guess
     while low < high:
         middle = (low + high + 1) // 2
         if graph.entry[middle, 1] <= index:
@@ -119,7 +132,7 @@ def gather(
     return n
 
 
-@inner_kernel
+@inline_kernel
 def start_of(graph: Graph, times: Times, u: int) -> int:
     """Return a unit's dispatch, NEVER if what it refers to is not known."""
     row = graph.unit[u]
@@ -146,7 +159,7 @@ def start_of(graph: Graph, times: Times, u: int) -> int:
     return found
 
 
-@inner_kernel
+@inline_kernel
 def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> int:
     """Write the cycles from which a channel has space for each of a unit's words."""
     row, channel = graph.unit[u], graph.port[child]
@@ -154,7 +167,7 @@ def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> 
     return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), whole(0))
 
 
-@inner_kernel
+@inline_kernel
 def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
     """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
     row, work = graph.unit[u], times.work
@@ -190,18 +203,30 @@ def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
     return paced(work[3], work[here], n, row[at.U_GAP], start)
 
 
-@inner_kernel
+@inline_kernel
+def following(times: Times, place: int) -> Word:
+    """Return the next place of the worklist's ring."""
+    return place + 1 if place + 2 < times.queue.size - 1 else 0
+
+
+@inline_kernel
+def put(times: Times, u: int) -> None:
+    """Append a unit to the worklist."""
+    tail = times.queue[-1]
+    times.queue[tail] = u
+    times.queue[-1] = following(times, tail)
+
+
+@inline_kernel
 def enqueue(times: Times, u: int) -> None:
     """Put a unit at the end of the worklist, once."""
     if times.queued[u] == 1:
         return
     times.queued[u] = 1
-    tail = times.queue[-1]
-    times.queue[tail] = u
-    times.queue[-1] = tail + 1 if tail + 2 < times.queue.size - 1 else 0
+    put(times, u)
 
 
-@inner_kernel
+@inline_kernel
 def exceeds(times: Times, u: int, other: int, span: tuple[int, int, int, int]) -> bool:
     """Return whether u's times (from index `a` on, shifted) are above another's (from `b` on)."""
     a, b, size, shift = span
@@ -230,7 +255,7 @@ def exceeds(times: Times, u: int, other: int, span: tuple[int, int, int, int]) -
     return False
 
 
-@inner_kernel
+@inline_kernel
 def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
     """Evaluate the units again that a unit's new times hold back."""
     row = graph.unit[u]
@@ -257,7 +282,7 @@ def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
         e += 1
 
 
-@inner_kernel
+@inline_kernel
 def wake_followers(graph: Graph, times: Times, u: int) -> None:
     """Evaluate the units again that take a unit's words or start after it."""
     row = graph.unit[u]
@@ -283,12 +308,9 @@ def wake_followers(graph: Graph, times: Times, u: int) -> None:
             e += 1
 
 
-@inner_kernel
-def update(graph: Graph, times: Times, u: int) -> int:
+@inline_kernel
+def update(graph: Graph, times: Times, u: int, start: int) -> int:
     """Evaluate a unit; if its times changed, wake who depends on them. Return False if full."""
-    start = start_of(graph, times, u)
-    if start == NEVER:
-        return True
     n = evaluate(graph, times, u, start)
     if n == UNKNOWN:
         return True
@@ -310,24 +332,32 @@ def update(graph: Graph, times: Times, u: int) -> int:
     return True
 
 
-@kernel
-def solve(graph: Graph, times: Times) -> None:
-    """Evaluate until nothing changes; the outcome is in the header."""
-    head = 0
-    for u in range(graph.unit.shape[0]):
-        if graph.unit[u, at.U_KIND] == at.EDGE or graph.unit[u, at.U_IN] < 0:
-            enqueue(times, u)
-    times.header[X_OUTCOME] = SOLVED
-    while head != times.queue[-1]:
-        u = times.queue[head]
-        head = head + 1 if head + 2 < times.queue.size - 1 else 0
-        times.queued[u] = 0
-        if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
-            times.header[X_OUTCOME] = TOO_LONG
-            return
-        if not update(graph, times, u):
-            times.header[X_OUTCOME] = TOO_FINE
-            return
+@inline_kernel
+def let_in(times: Times, waiting: int, horizon: int) -> int:
+    """Put the units that start up to a cycle on the worklist; return how many go on waiting."""
+    kept = 0
+    for i in range(waiting):
+        u = times.last[i]
+        if times.first[u] <= horizon:
+            put(times, u)
+        else:
+            times.last[kept] = u
+            kept += 1
+    return kept
+
+
+@inline_kernel
+def soonest(times: Times, waiting: int) -> Word:
+    """Return the earliest start of the units that wait."""
+    found = FOREVER
+    for i in range(waiting):
+        found = min(found, times.first[times.last[i]])
+    return found
+
+
+@inline_kernel
+def finish(times: Times) -> None:
+    """Note the first and the last time of every unit, or that one is not known."""
     for u in range(times.pieces.size):
         if times.pieces[u] == 0:
             times.header[X_OUTCOME] = UNKNOWN
@@ -336,19 +366,32 @@ def solve(graph: Graph, times: Times) -> None:
         times.last[u] = last_time(times, u)
 
 
-def new_times(units: int, room: int, cycles: tuple[int, int]) -> Times:
-    """Return room for the times of a graph; cycles: issue and completion."""
-    header = np.zeros(X_WIDTH, dtype=np.int64)
-    header[X_LIMIT] = 64 * units + 1024
-    header[X_ISSUE], header[X_COMPLETION] = cycles
-    return Times(
-        np.empty((units, room, 3), dtype=np.int64),
-        np.zeros(units, dtype=np.int64),
-        np.zeros(units, dtype=np.int64),
-        np.zeros(units, dtype=np.int64),
-        np.zeros(units, dtype=np.int64),
-        header,
-        np.zeros(units + 4, dtype=np.int64),
-        np.zeros(units, dtype=np.int64),
-        np.empty((4, room, 3), dtype=np.int64),
-    )
+@kernel
+def solve(graph: Graph, times: Times) -> None:
+    """Evaluate until nothing changes; the outcome is in the header."""
+    for u in range(graph.unit.shape[0]):
+        if graph.unit[u, at.U_KIND] == at.EDGE or graph.unit[u, at.U_IN] < 0:
+            enqueue(times, u)
+    times.header[X_OUTCOME] = SOLVED
+    head = waiting = 0
+    horizon = times.header[X_WINDOW]
+    while head != times.queue[-1] or waiting > 0:
+        if head == times.queue[-1]:
+            horizon = soonest(times, waiting) + times.header[X_WINDOW]
+            waiting = let_in(times, waiting, horizon)
+        u = times.queue[head]
+        head = following(times, head)
+        start = start_of(graph, times, u)
+        if start > horizon:
+            times.first[u] = start
+            times.last[waiting] = u
+            waiting += 1
+            continue
+        times.queued[u] = 0
+        if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
+            times.header[X_OUTCOME] = TOO_LONG
+            return
+        if start != NEVER and not update(graph, times, u, start):
+            times.header[X_OUTCOME] = TOO_FINE
+            return
+    finish(times)

@@ -1,0 +1,81 @@
+"""Attempts at a solution: plain and quick first, then with order and room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.graph import Graph
+from tilewright.simulator.fast.solve import (
+    FOREVER,
+    SOLVED,
+    UNKNOWN,
+    X_COMPLETION,
+    X_ISSUE,
+    X_LIMIT,
+    X_OUTCOME,
+    X_WIDTH,
+    X_WINDOW,
+    Times,
+    solve,
+)
+
+MOST_SEGMENTS: Final = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How far to go for a solution."""
+
+    room: int
+    """Segments per unit."""
+    window: int
+    """Cycles; see X_WINDOW."""
+    eighths: int
+    """Evaluations per unit, in eighths."""
+    spare: int
+    """Evaluations beside."""
+
+
+ATTEMPTS: Final = (
+    Attempt(4, FOREVER, 9, 1024),
+    *(Attempt(room, 16, 8 * 16, 1 << 16) for room in (4, 16, 64)),
+)
+"""The next one is for what was too long or too fine for those before."""
+
+
+def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
+    """Return the times of all units; cycles: issue and completion. Raises NotCovered."""
+    units = graph.unit.shape[0]
+    for attempt in ATTEMPTS:
+        if units * attempt.room > MOST_SEGMENTS:
+            raise NotCovered("too many operations")
+        times = new_times(units, attempt, cycles)
+        solve(graph, times)
+        if times.header[X_OUTCOME] == SOLVED:
+            return times
+        if times.header[X_OUTCOME] == UNKNOWN:
+            raise NotCovered("operations wait for each other")
+    raise NotCovered("the times do not settle in a few segments")
+
+
+def new_times(units: int, attempt: Attempt, cycles: tuple[int, int]) -> Times:
+    """Return room for the times of a graph; cycles: issue and completion."""
+    header = np.zeros(X_WIDTH, dtype=np.int64)
+    header[X_LIMIT] = attempt.eighths * units // 8 + attempt.spare
+    header[X_WINDOW] = attempt.window
+    header[X_ISSUE], header[X_COMPLETION] = cycles
+    return Times(
+        np.empty((units, attempt.room, 3), dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        header,
+        np.zeros(units + 4, dtype=np.int64),
+        np.zeros(units, dtype=np.int64),
+        np.empty((4, attempt.room, 3), dtype=np.int64),
+    )
