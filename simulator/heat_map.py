@@ -19,7 +19,11 @@ COLD, HOT = (247, 251, 255), (8, 48, 107)
 
 
 def heat_maps(result: RunResult) -> dict[str, str]:
-    """Return an SVG per state of the elements and per port of the routers that has words."""
+    """Return an SVG per state of the elements and per port of the routers that has words.
+
+    A run with looks also gives links and queues over time: a column per interval, a row per link
+    or queue that is used, element by element.
+    """
     states = result.trace.element_cycles
     maps = {
         f"cycles {name}": heat_map(states[..., i], f"cycles {name.replace('_', ' ')}")
@@ -29,7 +33,19 @@ def heat_maps(result: RunResult) -> dict[str, str]:
     for i, port in enumerate(PORTS):
         if words[..., i].any():
             maps[f"words {port}"] = heat_map(words[..., i], f"words that leave by {port}")
+    held = result.trace.occupancy
+    if held is not None:
+        shares, means = _rows(held.link_shares()), _rows(held.queue_words())
+        maps["links over time"] = heat_map(shares, f"links, {held.interval} cycles per column")
+        maps["queues over time"] = heat_map(means, f"queues, {held.interval} cycles per column")
     return maps
+
+
+def _rows(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return (rows, intervals) of what is not zero all the time, at least one row."""
+    rows = values.reshape(values.shape[0], -1).T
+    used = rows[rows.any(axis=1)]
+    return used if used.size else rows[:1]
 
 
 def heat_map(values: npt.NDArray[Any], title: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from tilewright.simulator.errors import DeadlockError, MachineError
 from tilewright.simulator.fusing import Ids, fused, unfuse
 from tilewright.simulator.memory import BufferMap, MemoryInput, stream_bits
 from tilewright.simulator.network import EDGE_OUT
+from tilewright.simulator.occupancy import Looks
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.resources import check_resources
@@ -34,13 +36,22 @@ class Machine:
     """A program on the machine of a profile.
 
     Without `fuse` every queue is an agent of its own, which is slower and gives the same results;
-    with `queues` that is so too, and runs say what waited in them.
+    with `queues` that is so too, and runs say what waited in them, with an `interval` (cycles,
+    above 0) also what links and queues held in every interval.
     Raises ProgramError when the program does not hold or does not fit.
     """
 
     def __init__(
-        self, program: Program, profile: Profile, *, fuse: bool = True, queues: bool = False
+        self,
+        program: Program,
+        profile: Profile,
+        *,
+        fuse: bool = True,
+        queues: bool = False,
+        interval: int = 0,
     ) -> None:
+        if interval < 0:
+            raise MachineError("the interval of looks is negative", value=interval)
         check_program(program)
         check_resources(program, profile)
         self.program = program
@@ -51,7 +62,8 @@ class Machine:
         self._compiled = ProgramStore(program, self._layouts, tables, self._network)
         self._parts = self._compiled.parts
         self._fuse = fuse and not any(layout.rebinds for layout in self._layouts)
-        self._queues = queues
+        self._queues = queues or interval > 0
+        self._interval = interval
         self._fused: tuple[at.Table, Ids] | None = None
 
     @property
@@ -84,36 +96,57 @@ class Machine:
             at.S_RECORD: int(bool(timeline)),
             at.S_QUEUES: int(self._queues),
         }
-        store, sram = self._finished(header, memory or {}, edges or {})
-        outcome = Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
-        return collect_result(outcome, self._buffers, timeline)
+        looks = Looks(self._interval) if self._interval else None
+        store, sram = self._finished(header, memory or {}, edges or {}, looks)
+        result = collect_result(self._outcome(store, sram), self._buffers, timeline)
+        if looks is None:
+            return result
+        return replace(result, trace=replace(result.trace, occupancy=looks.occupancy()))
+
+    def _outcome(self, store: at.Table, sram: at.Memory) -> Outcome:
+        return Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
 
     def _finished(
         self,
         header: Mapping[int, int],
         memory: Mapping[str, MemoryInput],
         edges: Mapping[str, npt.ArrayLike],
+        looks: Looks | None,
     ) -> tuple[at.Table, at.Memory]:
         """Run with merged queues; what goes wrong is found again, and told, without."""
         if self._fuse and not self._queues:
             if self._fused is None:
                 self._fused = fused(self._store, self._parts, self._network)
-            store, sram = self._executed(self._fused[0], header, memory, edges)
+            store, sram = self._started(self._fused[0], header, memory, edges)
+            store = _loop(store, sram)
             if store[at.S_ERROR] == at.OK and self._is_complete(self._final(store)):
                 unfuse(store, self._parts, self._fused[1])
                 return store, sram
-        store, sram = self._executed(self._store, header, memory, edges)
+        store, sram = self._started(self._store, header, memory, edges)
+        store = _loop(store, sram) if looks is None else self._looked(store, sram, looks)
         self._check_end(store)
         return store, sram
 
-    def _executed(
+    def _looked(self, store: at.Table, sram: at.Memory, looks: Looks) -> at.Table:
+        """Run to the end with a look after every interval."""
+        limit, cycle = int(store[at.S_LIMIT]), 0
+        while True:
+            cycle += looks.interval
+            store[at.S_LIMIT] = min(limit, cycle - 1)
+            store = _loop(store, sram)
+            looks.look(self._outcome(store, sram), cycle)
+            if store[at.S_ERROR] != at.ERROR_LIMIT or store[at.S_LIMIT] == limit:
+                return store
+            store[at.S_ERROR] = at.OK
+
+    def _started(
         self,
         store: at.Table,
         header: Mapping[int, int],
         memory: Mapping[str, MemoryInput],
         edges: Mapping[str, npt.ArrayLike],
     ) -> tuple[at.Table, at.Memory]:
-        """Run a copy of a store to its end."""
+        """Return a copy of a store with its data, ready to run."""
         events = FIRST_EVENTS + 2 * self._parts.most_events if header[at.S_RECORD] else 0
         store = _grown(store, events)
         for column, value in header.items():
@@ -124,7 +157,7 @@ class Machine:
         self._fill_edges(store, dict(edges))
         load_features(store, self._parts)
         self._start(store)
-        return _loop(store, sram), sram
+        return store, sram
 
     def _fill_edges(self, store: at.Table, edges: dict[str, npt.ArrayLike]) -> None:
         fifo = self._parts.fifo.view(store)

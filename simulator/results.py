@@ -50,7 +50,7 @@ def collect_result(
     edges = _edges(outcome)
     arrivals = [int(stream.cycles.max()) for stream in edges.values()]
     cycles = max([int(outcome.store[at.S_END]), *arrivals])
-    links = _link_words(outcome)
+    links = link_words(outcome)
     return RunResult(
         cycles,
         {name: buffers.read(outcome.memory.view(np.uint16), name) for name in buffers.names()},
@@ -61,24 +61,26 @@ def collect_result(
             links,
             _macs(outcome),
             _timeline(outcome, shown),
-            _queues(outcome) if outcome.store[at.S_QUEUES] else None,
+            queue_sums(outcome, outcome.fifo[:, at.F_WAITED])
+            if outcome.store[at.S_QUEUES]
+            else None,
         ),
     )
 
 
-def _queues(outcome: Outcome) -> npt.NDArray[np.int64]:
-    """Return the word-cycles of 16 queue slots and the router buffers of each element."""
+def queue_sums(outcome: Outcome, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return (H, W, 17): values per FIFO by queue slot, those of all router buffers together."""
     found = np.zeros((outcome.program.placement.size, 17), dtype=np.int64)
-    fifo, network = outcome.fifo, outcome.network
+    network = outcome.network
     bound = network.queue >= 0
-    found[:, :16][bound] = fifo[network.queue[bound], at.F_WAITED]
+    found[:, :16][bound] = values[network.queue[bound]]
     for layout, others in zip(outcome.layouts, network.bound, strict=True):
         for (slot, _), fifos in zip(layout.bindings, others.T, strict=True):
             places = network.element[fifos]
             later = fifos[network.queue[places, slot] != fifos]
-            found[network.element[later], slot] += fifo[later, at.F_WAITED]
+            found[network.element[later], slot] += values[later]
     routers = np.flatnonzero(network.kind == ROUTER)
-    np.add.at(found[:, 16], network.element[routers], fifo[routers, at.F_WAITED])
+    np.add.at(found[:, 16], network.element[routers], values[routers])
     return found.reshape(*outcome.program.placement.shape, 17)
 
 
@@ -92,7 +94,7 @@ def _edges(outcome: Outcome) -> dict[str, EdgeStream]:
     return found
 
 
-def _link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
+def link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
     """Return (H, W, 5) wavelets per tx port of each router."""
     words = np.zeros(outcome.program.placement.size * 5, dtype=np.int64)
     fifo, element, port = outcome.network.words.T

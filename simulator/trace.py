@@ -59,6 +59,26 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Occupancy:
+    """What links carried and queues held in every interval of a run, exact sums."""
+
+    interval: int
+    """Cycles of an interval; the last one may end after the run."""
+    link_words: Ints
+    """(intervals, H, W, 5): wavelets that left the router by N, E, S, W, R."""
+    queue_word_cycles: Ints
+    """(intervals, H, W, 17): as `Trace.queue_word_cycles`."""
+
+    def link_shares(self) -> npt.NDArray[np.float64]:
+        """Return the share of each interval's cycles in which each link carried a word."""
+        return self.link_words / self.interval
+
+    def queue_words(self) -> npt.NDArray[np.float64]:
+        """Return the mean number of words in each queue (on the way into it too)."""
+        return self.queue_word_cycles / self.interval
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Where cycles and words went, for heat maps."""
 
@@ -76,6 +96,8 @@ class Trace:
     Input queues 0 to 7, output queues 0 to 7, all router buffers together; over the run's cycles
     it is the mean number of words. None unless the machine counts it.
     """
+    occupancy: Occupancy | None = None
+    """None unless the machine looks in intervals."""
 
     def link_occupancy(self, cycles: int) -> npt.NDArray[np.float64]:
         """Return (H, W, 5): the share of a run's cycles in which each link carried a word."""

@@ -1,17 +1,23 @@
 """What waits in queues, and what links carry: against hand counts, and without effect on a run."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from engines import differences
 from special_programs import special_case
 
+from tilewright.simulator import occupancy
 from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.engine.layout import OUTPUT_SLOT
+from tilewright.simulator.errors import MachineError
 from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.heat_map import heat_maps
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import Area
+from tilewright.simulator.timeline import perfetto
 
 GENERIC = load_profile("generic")
 ROUTERS = 16
@@ -86,3 +92,77 @@ def test_asking_changes_nothing_else(seed: int) -> None:
     queues = [run.trace.queue_word_cycles for run in runs]
     assert queues[0] is not None
     assert np.array_equal(queues[0], queues[1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("interval", [1, 7, 100_000])
+def test_intervals_add_up_to_the_totals(seed: int, interval: int) -> None:
+    case = special_case(seed)
+    whole = Machine(case.program, GENERIC, queues=True)
+    expected = whole.run(memory=case.memory, edges=case.edges, timeline=True)
+    looking = Machine(case.program, GENERIC, interval=interval)
+    found = looking.run(memory=case.memory, edges=case.edges, timeline=True)
+    held = found.trace.occupancy
+    assert held is not None
+    assert held.interval == interval
+    assert (held.link_words.sum(axis=0) == found.trace.link_words).all()
+    assert found.trace.queue_word_cycles is not None
+    assert (held.queue_word_cycles.sum(axis=0) == found.trace.queue_word_cycles).all()
+    plain = dataclasses.replace(found, trace=dataclasses.replace(found.trace, occupancy=None))
+    assert differences(plain, expected) == []
+    assert held.link_shares().max() <= 1
+    assert len(held.link_words) * interval >= found.cycles - GENERIC.decode_to_execute_cycles
+
+
+def test_occupancy_of_a_transfer_by_hand() -> None:
+    """Words 0.. leave at the rate of one per cycle; the taker's queue fills while it is busy."""
+    words, delay = 60, 100
+    machine = Machine(transfer(words, delay), GENERIC, interval=10)
+    result = machine.run()
+    held = result.trace.occupancy
+    assert held is not None
+    east = held.link_shares()[:, 0, 0, 1]
+    queue = held.queue_words()[:, 0, 1, 3]
+    depth = GENERIC.input_queue_words[3] + GENERIC.arrival_to_execute_cycles - 1
+    assert queue.max() == depth  # full, interval after interval
+    full = np.flatnonzero(queue == depth)
+    assert (east[full[1:]] == 0).all()  # and nothing moves then
+    assert east.sum() * 10 == words
+
+
+def test_occupancy_as_counters_and_pictures() -> None:
+    result = Machine(transfer(60, 100), GENERIC, interval=10).run(timeline=True)
+    held = result.trace.occupancy
+    assert held is not None
+    events = perfetto(result, clock_hz=1e6)["traceEvents"]
+    counters = [event for event in events if event["ph"] == "C"]
+    east = [event for event in counters if event["name"] == "link E"]
+    assert {event["pid"] for event in east} == {1}
+    assert [event["args"]["share"] for event in east][:2] == [
+        held.link_shares()[0, 0, 0, 1],
+        held.link_shares()[1, 0, 0, 1],
+    ]
+    assert {event["name"] for event in counters} == {
+        "link E",
+        "link R",
+        "output queue 2",
+        "input queue 3",
+        "router buffers",
+    }
+    assert all(event["ts"] % 10 == 0 for event in counters)
+    pictures = heat_maps(result)
+    assert pictures["links over time"].count("<rect") == 2 * len(held.link_words)
+    assert "10 cycles per column" in pictures["queues over time"]
+    without = Machine(transfer(60, 100), GENERIC, interval=10).run()
+    assert any(event["ph"] == "C" for event in perfetto(without)["traceEvents"])
+    assert "links over time" not in heat_maps(Machine(transfer(6, 1), GENERIC).run())
+
+
+def test_too_short_an_interval_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(occupancy, "MOST_VALUES", 1000)
+    with pytest.raises(MachineError, match="a longer interval"):
+        Machine(transfer(60, 100), GENERIC, interval=1).run()
+    with pytest.raises(MachineError, match="more cycles than allowed"):
+        Machine(transfer(60, 100), GENERIC, interval=7).run(max_cycles=20)
+    with pytest.raises(MachineError, match="negative"):
+        Machine(transfer(60, 100), GENERIC, interval=-1)
