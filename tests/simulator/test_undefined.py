@@ -1,7 +1,9 @@
 """wse.md §2.3, item by item: what is illegal or undefined on the machine ends in a named error.
 
-What the language of our programs cannot even express (a FIFO in a constant, two handlers of one
-event) has no entry; descriptors' files, bindings and switches are in test_wavelets.py, too.
+What the language of our programs cannot express has no entry: a FIFO that is no global constant,
+whose buffer is no variable or has other values than numbers; a task bound to the id of the teardown
+task beside a handler; `TEXTS` has what only the text form could say. Descriptors' files, bindings
+and switches are in test_wavelets.py, too.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tilewright.simulator.errors import MachineError, ProgramError
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.parsing import parse_program
 from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput, RangeFilter
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")
@@ -65,6 +67,11 @@ def fifo(c: CodeBuilder, **settings: object) -> None:
     c.fifo("f", "store", **settings)
 
 
+def second_fifo(c: CodeBuilder, **settings: object) -> None:
+    c.buffer("more", "f32", 4)
+    c.fifo("g", "more", **settings)
+
+
 REFUSED: dict[str, tuple[str, Breakage, Profile]] = {
     "properties beside tensor_access": (
         "code main, DSD d: given beside tensor_access",
@@ -79,6 +86,88 @@ REFUSED: dict[str, tuple[str, Breakage, Profile]] = {
     "variables other than lengths": (
         "tensor access of a: one to four variables and a length for each",
         lambda b, c, t: c.mem4d("d", tensor_access="|i, j|{4} -> a[i, j]"),
+        WSE3,
+    ),
+    "five variables": (
+        "tensor access of a: one to four variables and a length for each",
+        lambda b, c, t: c.mem4d(
+            "d", tensor_access="|i, j, k, l, m|{1, 1, 1, 1, 1} -> a[i + j + k, l + m]"
+        ),
+        WSE3,
+    ),
+    "fabout in the other source register": (
+        "code main, task main, load of dsr_src1 1: a fabout DSD is loaded into dsr_dest only",
+        lambda b, c, t: t.load(SRC1, "out"),
+        WSE3,
+    ),
+    "destination register as a source": (
+        "code main, task main, @fmovs: a source is a register of file src0 or src1",
+        lambda b, c, t: t.op("fmovs", "all", DEST),
+        WSE3,
+    ),
+    "second source register as the destination": (
+        "code main, task main, @fmovs: the destination is a register of file dest or src0",
+        lambda b, c, t: t.op("fmovs", SRC1, "all"),
+        WSE3,
+    ),
+    "destination register in a map": (
+        "code main, task main, @map: a register as input is of file src1",
+        lambda b, c, t: (c.load(DEST, "all", single_step=True), map_over(t, DEST)),
+        WSE3,
+    ),
+    "registers of two FIFOs": (
+        "code main, DSD f: another FIFO has its registers",
+        lambda b, c, t: (fifo(c, dest=1, src=1, xdsr=0), second_fifo(c, dest=1, src=1, xdsr=1)),
+        WSE3,
+    ),
+    "extended register of two FIFOs": (
+        "code main, DSD f: another FIFO has its registers",
+        lambda b, c, t: (fifo(c, dest=1, src=1, xdsr=0), second_fifo(c, dest=2, src=2, xdsr=0)),
+        WSE3,
+    ),
+    "extended register out of range": (
+        "code main, DSD f: wse3-sdk-sim has no extended register 8",
+        lambda b, c, t: fifo(c, dest=1, src=1, xdsr=8),
+        WSE3,
+    ),
+    "fault on WSE-2": (
+        "code main, DSD f: wse2-sdk-sim has no full action, and no suspend or fault",
+        lambda b, c, t: fifo(c, empty_action="fault"),
+        WSE2,
+    ),
+    "activate and unblock of a load": (
+        "code main, task main, load of dsr_src1 1: at most one of activate and unblock",
+        lambda b, c, t: t.load(SRC1, "in", asynchronous=True, activate="main", unblock="main"),
+        WSE3,
+    ),
+    "two tasks of a teardown": (
+        "code main: two tasks for the teardown of color x",
+        lambda b, c, t: [c.task(name, teardown="x") for name in "pq"],
+        WSE3,
+    ),
+    "two tasks of a queue's emptying": (
+        "code main: two tasks follow the emptying of input queue 2",
+        lambda b, c, t: [c.task(name, empty_input=2) for name in "pq"],
+        WSE3,
+    ),
+    "output queue that is not initialised": (
+        "code main, DSD lost: output queue 5 is not bound to a color",
+        lambda b, c, t: (c.fabout("lost", 5, 8), c.load(DEST, "lost")),
+        WSE3,
+    ),
+    "fabric extent 0": (
+        "code main, DSD none: a fabric extent is outside 1..32766",
+        lambda b, c, t: c.fabin("none", 2, 0),
+        WSE3,
+    ),
+    "circbuf of extent 0": (
+        "code main, DSD none: an extent is outside 1..65535",
+        lambda b, c, t: c.circbuf("none", "a", 0),
+        WSE3,
+    ),
+    "wraparound at the size": (
+        "code main, DSD ring: the wraparound must be less than the 8 elements of buffer a",
+        lambda b, c, t: c.circbuf("ring", "a", 8, 8),
         WSE3,
     ),
     "fabin in a destination register": (
@@ -253,6 +342,32 @@ def far_away(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:
     t.op("fmovs", Ref("all").at(variable("k")), 0.0)
 
 
+def index_of_a_register(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:
+    c.mem1d("indexed", "a", 8, wavelet_index_offset=True)
+    c.load(SRC1, "indexed")
+    t.op("fmovs", "all", SRC1)
+
+
+def push_by_a_register(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:
+    fifo(c, dest=4, src=4, xdsr=0)
+    t.op("fmovs", Register("dest", 4), "all")
+
+
+def queue_with_words(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:
+    t.op("fmovs", "out", "all")
+    t.bind_output(3, "x")
+    b.route("x", Area(0, 0), rx="R", tx="E")
+    b.edge_output(EdgeOutput("lost", "E", 0, 1, "x", "f32", 8))
+    c._input_queues.clear()
+    c._dsds[:] = [dsd for dsd in c._dsds if dsd.name != "in"]
+    b._edge_inputs.clear()
+    del b._routes[0]
+
+
+def filter_in_flight(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:
+    t.reconfigure("x", rx="N", tx="R", filter=RangeFilter(0, 3))
+
+
 STOPPED: dict[str, tuple[str, Breakage]] = {
     "FIFO-typed register without a FIFO": (
         (
@@ -274,6 +389,34 @@ STOPPED: dict[str, tuple[str, Breakage]] = {
             "loaded with single_step, which @map needs"
         ),
         lambda b, c, t: (c.load(SRC1, "all"), map_over(t, SRC1)),
+    ),
+    "index offset of a register without an index": (
+        (
+            "cycle 4, element (0, 0), code main, task main, @fmovs: an operand has "
+            "wavelet_index_offset, but the operation gives no index"
+        ),
+        index_of_a_register,
+    ),
+    "full FIFO in a register without FIFO type": (
+        (
+            "cycle 8, element (0, 0), code main, task main, @fmovs: a register that is not of FIFO "
+            "type holds a FIFO that is full or empty"
+        ),
+        push_by_a_register,
+    ),
+    "queue used again with words inside": (
+        (
+            "cycle 13, element (0, 0): output queue 3 gets another color, but 5 words of color y "
+            "are inside"
+        ),
+        queue_with_words,
+    ),
+    "filter changed in flight": (
+        (
+            "cycle 0, element (0, 0): a teardown's end, or a new route, switch or filter, but "
+            "color x is not torn down here, or has no such switch position"
+        ),
+        filter_in_flight,
     ),
     "single_step outside of a map": (
         (

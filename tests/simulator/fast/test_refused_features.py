@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Ref, variable
+from tilewright.simulator.dsd import Ref, Register, variable
 from tilewright.simulator.fast.run import FastMachine
 from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
 
+GENERIC = load_profile("generic")
 WSE2 = load_profile("wse2-sdk-sim")
 Change = Callable[[ProgramBuilder, CodeBuilder, TaskBuilder], object]
 
@@ -27,6 +28,39 @@ CASES: dict[str, tuple[Change, str]] = {
         lambda b, c, t: t.op("fscales", c.element("v"), 1.0, 2),
         "the operation @fscales",
     ),
+    "fnorm": (
+        lambda b, c, t: t.op("fnorms", c.element("v"), 1.0),
+        "the operation @fnorms",
+    ),
+    "load with a microthread": (
+        lambda b, c, t: c.load(Register("src1", 1), "in", asynchronous=True, microthread=4),
+        "ElementCode.loads is set",
+    ),
+    "load at run time": (
+        lambda b, c, t: t.load(Register("src1", 1), "in", asynchronous=True, microthread=4),
+        "a LoadRegister in the program",
+    ),
+    "control wavelets from the border": (
+        lambda b, c, t: b.edge_input(EdgeInput("ys", "S", 0, 1, "y", "u32", 1, control=True)),
+        "EdgeInput.control is set",
+    ),
+    "swap": (
+        lambda b, c, t: b.route("z", Area(0, 0), rx="W", tx="S", swap="x"),
+        "Route.swap is set",
+    ),
+    "reconfigure": (
+        lambda b, c, t: t.reconfigure("x", rx="W", tx="R"),
+        "a Reconfigure in the program",
+    ),
+    "another color": (lambda b, c, t: t.bind_input(2, "y"), "a BindQueue in the program"),
+    "flush": (
+        lambda b, c, t: (c.task("after", empty_input=2), t.flush_input(2)),
+        "Task.empty_input is set",
+    ),
+    "blocked microthread": (
+        lambda b, c, t: t.block_microthread(4),
+        "a BlockMicrothread in the program",
+    ),
     "dfilt": (lambda b, c, t: t.start("dfilt", "in"), "the operation @dfilt"),
     "priority": (
         lambda b, c, t: t.start("fmovs", "all", "in", priority="high"),
@@ -38,8 +72,11 @@ CASES: dict[str, tuple[Change, str]] = {
         lambda b, c, t: t.op("fmovs", Ref("all").with_length(2), 0.0),
         "Ref.length is set",
     ),
+    "data task": (lambda b, c, t: c.data_task("each", 2), "Task.queue is set"),
+    "control task": (lambda b, c, t: c.control_task("each", 2), "Task.control is set"),
     "banks": (moved_fmuls, "bank conflicts that depend on counters"),
 }
+ON_GENERIC = ("flush", "blocked microthread", "load with a microthread", "load at run time")
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -48,6 +85,8 @@ def test_refused_by_name(name: str) -> None:
     b = ProgramBuilder("features", 1, 1)
     b.color("x")
     b.color("y")
+    b.color("z")
+    b.color("partner")
     code = b.code("main")
     code.buffer("v", "f32", 8)
     code.buffer("m", "u16", 8)
@@ -57,12 +96,19 @@ def test_refused_by_name(name: str) -> None:
     code.input_queue(2, "x")
     code.fabin("in", 2, 8)
     task = code.task("main", entry=True)
-    if name not in ("dfilt", "priority"):
+    if name not in ("dfilt", "priority", "data task"):
         task.op("fmovs", "all", "in")
     change(b, code, task)
     b.place("main", Area(0, 0))
     b.route("x", Area(0, 0), rx="N", tx="R")
     b.edge_input(EdgeInput("xs", "N", 0, 1, "x", "f32", 8))
-    certificate = FastMachine(b.build(), WSE2).certificate
+    if name in ("another color", "control wavelets from the border"):
+        b.route("y", Area(0, 0), rx="S", tx="R" if name == "another color" else "E")
+    leaving = {"control wavelets from the border": ("y", "E"), "swap": ("z", "S")}
+    if name in leaving:
+        color, port = leaving[name]
+        b.edge_output(EdgeOutput("out", port, 0, 1, color, "u32", 1))
+    profile = GENERIC if name in ON_GENERIC else WSE2
+    certificate = FastMachine(b.build(), profile).certificate
     assert certificate.granted == (not reason), certificate.reason
     assert reason in certificate.reason
