@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from tilewright.simulator.dsd import (
     ENDLESS,
@@ -219,6 +220,10 @@ def _dropped(
     return Resolved("v"), (operand,)
 
 
+MOST_INPUTS: Final = 16
+"""Inputs of a map: as many as there are registers of file src1 (wse.md §1.8)."""
+
+
 def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
     """Look up the operands of a map; without an output the destination is a nameless scalar.
 
@@ -229,8 +234,11 @@ def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOpera
     dest = Resolved("v")
     if instruction.output is not None:
         dest = resolve_operand(code, instruction.output[1], where, is_dest=True)
-    if len(sources) > 2 or not [o for o in (dest, *sources) if o.letter == "D"]:
-        raise ProgramError(f"{where}: needs one or two inputs, descriptors or registers")
+    if len(sources) > MOST_INPUTS or not [o for o in (dest, *sources) if o.letter == "D"]:
+        raise ProgramError(
+            f"{where}: needs a descriptor or register, and at most {MOST_INPUTS} inputs",
+            value=len(sources),
+        )
     for operand in (*sources, *([dest] if instruction.output is not None else [])):
         if operand.letter not in "Dp" or isinstance(operand.dsd, Fifo):
             raise ProgramError(f"{where}: an operand is no descriptor, or a FIFO")

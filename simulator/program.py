@@ -218,7 +218,7 @@ class Map:
     """`@map`: run the body per element of its operands, until one has no elements left.
 
     Every input (counter, operand) gives its counter a value before the body; the output (counter,
-    operand) takes its counter's value behind it. At most two inputs. The body has scalar
+    operand) takes its counter's value behind it. The body has scalar
     instructions, conditions and loops only.
     """
 

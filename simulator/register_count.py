@@ -14,6 +14,7 @@ from typing import Final
 from tilewright.simulator.dsd import Circbuf, Fabin, Fabout, Fifo, Mem4d
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import Resolved, ResolvedOperation, resolve, resolve_map
+from tilewright.simulator.operations import MAP
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
 from tilewright.simulator.register_check import used_registers
@@ -112,7 +113,10 @@ def _operation(resolved: ResolvedOperation) -> dict[str, int]:
     """Return the registers that an operation's descriptors are loaded into, by kind."""
     sources = [source for source in resolved.sources if source.letter == "D"]
     placed = [("dest", resolved.dest)]
-    placed += zip(FILES[-len(sources) :] if sources else (), sources, strict=True)
+    files = FILES[-len(sources) :] if sources else ()
+    if resolved.operation is MAP:  # every input has a register of its own
+        files = ("src1",) * len(sources)
+    placed += zip(files, sources, strict=True)
     found: dict[str, int] = {}
     for file, operand in placed:
         if operand.dsd is None or isinstance(operand.dsd, Fifo):

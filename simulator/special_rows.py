@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -211,27 +212,38 @@ class SpecialRows:
         column = at.Q_READ_LENGTH if instruction.reads else at.Q_WRITE_LENGTH
         return at.I_SET_LENGTH, number, column, instruction.length
 
-    def map_row(
+    def map_rows(
         self, task: str, instruction: Map, number: int
-    ) -> tuple[list[int], ResolvedOperation]:
-        """Return the row of a map and the operation that it stands for."""
-        resolved = resolve_map(self.code, task, instruction)
+    ) -> list[tuple[list[int], ResolvedOperation]]:
+        """Return the rows of a map, each with its operands: the output and at most two inputs."""
+        whole = resolve_map(self.code, task, instruction)
+        inputs = list(zip(instruction.inputs, whole.sources, strict=True))
+        found: list[tuple[list[int], ResolvedOperation]] = []
+        for first in range(0, max(1, len(inputs)), 2):
+            pairs = [(name, operand) for (name, _), operand in inputs[first : first + 2]]
+            output = instruction.output[0] if instruction.output and first == 0 else None
+            dest = whole.dest if output is not None else Resolved("v")
+            source = replace(whole.source, sources=whole.source.sources[first : first + 2])
+            operands = tuple(operand for _, operand in pairs)
+            part = replace(whole, source=source, dest=dest, sources=operands)
+            row = self._map_row([(output, dest), *pairs], number + len(found))
+            row[at.O_THREAD] = self.compiler.thread(-first // 2) if first else 0
+            row[at.O_POINTER] = int(dest.letter == "p")
+            found.append((row, part))
+        return found
+
+    def _map_row(self, pairs: Sequence[tuple[str | None, Resolved]], number: int) -> list[int]:
         row = [0] * at.O_WIDTH
         row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
         row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
         row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
-        first = instruction.output or (None, None)
-        pairs = [
-            (first[0], resolved.dest),
-            *zip((name for name, _ in instruction.inputs), resolved.sources, strict=True),
-        ]
         for which, (name, operand) in enumerate(pairs):
             if name is None:
                 continue
             row[at.O_OPERANDS + which] = self.compiler.operand(operand)
             row[at.O_MAP + which] = self.compiler.variable(name)
             row[at.O_MAP_BITS + which] = self._bits(operand)
-        return row, resolved
+        return row
 
     def _bits(self, operand: Resolved) -> int:
         """Return the bits of a map's value; negative when the buffer's integers have a sign."""

@@ -251,17 +251,22 @@ class _CodeCompiler:
 
     def _map(self, task: str, instruction: Map) -> None:
         """Emit a loop over the elements of a map's operands."""
-        row, resolved = self.special.map_row(task, instruction, len(self.operations))
-        self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
-        row[at.O_LOAD] = load_cycles(resolved, self.profile)
-        self.rows.operation.append(row)
-        self.operations.append((task, resolved))
-        number = len(self.rows.operation) - 1
-        self._emit(at.I_MAP_START, number)
-        read = self._emit(at.I_MAP_READ, number)
+        first = len(self.rows.operation)
+        for row, resolved in self.special.map_rows(task, instruction, len(self.operations)):
+            self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
+            row[at.O_LOAD] = load_cycles(resolved, self.profile)
+            self.rows.operation.append(row)
+            self.operations.append((task, resolved))
+        parts = range(first, len(self.rows.operation))
+        for number in parts:
+            self._emit(at.I_MAP_START, number)
+        reads = [self._emit(at.I_MAP_READ, number) for number in parts]
         self._body(task, instruction.body)
-        self._emit(at.I_MAP_WRITE, number, 0, read)
-        self.rows.instruction[read][3] = self._emit(at.I_MAP_END, number)
+        self._emit(at.I_MAP_WRITE, first, 0, reads[0])
+        end = len(self.rows.instruction)
+        for number, read in zip(parts, reads, strict=True):
+            self.rows.instruction[read][3] = end
+            self._emit(at.I_MAP_END, number)
 
     def variable(self, name: str) -> int:
         """Return the number of a counter of the element."""

@@ -18,9 +18,15 @@ from tilewright.simulator.trace import BUSY
 
 
 @inner_kernel
+def thread_of(store: Table, e: int, op: int) -> Word:
+    """Return the thread row of a map: the main thread's, or that of its further inputs."""
+    return store[e + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
+
+
+@inner_kernel
 def map_start(store: Table, memory: Memory, e: int, op: int) -> None:
-    """Load the operands of a map into the main thread's row."""
-    thread = store[e + at.E_THREADS]
+    """Load the operands of a map, or of two further inputs of it."""
+    thread = thread_of(store, e, op)
     store[thread + at.T_OP] = op
     store[thread + at.T_SINGLE] = 1
     if not load_operand_rows(store, memory, (e, thread), op):
@@ -32,6 +38,8 @@ def map_start(store: Table, memory: Memory, e: int, op: int) -> None:
     for which in range(3):
         if store[thread + at.T_ROWS + which] >= 0:
             store[thread + at.T_LENGTHS + which] = length_of(store, thread, which)
+    if store[op + at.O_POINTER] == 1:
+        store[thread + at.T_LENGTHS] = at.ENDLESS
     store[thread + at.T_STATE] = at.MAPPING
     store[thread + at.T_EXTENT] = 0
     store[thread + at.T_LEFT] = 0
@@ -53,13 +61,14 @@ def operand_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
 
 
 @inner_kernel
-def map_read(store: Table, memory: Memory, e: int, now: int) -> Word:
+def map_read(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
     """Take the callback's arguments; return BUSY, a WAIT_..., or -1 at the end of the map.
 
     A wait is repeated from the first argument that is not there yet (T_EXTENT counts them).
+    where = (element, address of the map's row).
     """
-    thread = store[e + at.E_THREADS]
-    op = store[thread + at.T_OP]
+    e, op = where
+    thread = thread_of(store, e, op)
     for which in range(1, 3):
         if store[thread + at.T_ROWS + which] < 0 or store[thread + at.T_EXTENT] >= which:
             continue
@@ -105,14 +114,15 @@ def map_write(store: Table, memory: Memory, e: int, now: int) -> Word:
 
 
 @inner_kernel
-def map_end(store: Table, e: int, now: int) -> None:
+def map_end(store: Table, e: int, op: int, now: int) -> None:
     """Free what a map used."""
-    thread = store[e + at.E_THREADS]
+    thread = thread_of(store, e, op)
     save_positions(store, e, thread)
     store[thread + at.T_STATE] = at.FREE
     store[e + at.E_RUNNING] -= 1
     store[e + at.E_QUEUES_BUSY] &= ~store[thread + at.T_QUEUES]
-    record(store, e, store[thread + at.T_OP], store[thread + at.T_START], now + 1)
+    if store[op + at.O_THREAD] == 0:
+        record(store, e, op, store[thread + at.T_START], now + 1)
 
 
 @inner_kernel
@@ -126,19 +136,22 @@ def map_step(store: Table, memory: Memory, what: What) -> Word:
     store[e + at.E_PC] = pc + at.I_WIDTH
     store[e + at.E_STATE] = at.M_READY
     store[e + at.E_UNTIL] = now + store[at.K_SCALAR]
+    op = store[pc + 1]
+    first = store[op + at.O_THREAD] == 0
     if store[pc] == at.I_MAP_START:
-        map_start(store, memory, e, store[pc + 1])
-        store[e + at.E_UNTIL] = now + max(1, store[store[pc + 1] + at.O_LOAD])
+        map_start(store, memory, e, op)
+        store[e + at.E_UNTIL] = now + max(1, store[op + at.O_LOAD])
         return 1
     if store[pc] == at.I_MAP_END:
-        map_end(store, e, now)
+        map_end(store, e, op, now)
+        store[e + at.E_UNTIL] = now + (store[at.K_SCALAR] if first else 0)
         return 1
     reads = store[pc] == at.I_MAP_READ
-    mood = map_read(store, memory, e, now) if reads else map_write(store, memory, e, now)
+    mood = map_read(store, memory, (e, op), now) if reads else map_write(store, memory, e, now)
     if mood == -1 or (mood == BUSY and not reads):
         store[e + at.E_PC] = store[pc + 3]
     elif mood == BUSY:
-        store[e + at.E_UNTIL] = now + store[at.K_MAP]
+        store[e + at.E_UNTIL] = now + (store[at.K_MAP] if first else 0)
     else:
         store[e + at.E_PC] = pc
         store[e + at.E_STATE] = at.M_MAP

@@ -1,0 +1,157 @@
+"""`@map` with any number of inputs, and with a pointer as its output."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.dsd import Register
+from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.inspection import inspect_program
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.parsing import parse_program
+from tilewright.simulator.printing import print_program
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import Area, EdgeInput
+
+N = 6
+KINDS = ("vector", "grid", "ring", "register", "stream")
+
+
+def summing(kinds: list[str], lengths: list[int], words: int = N) -> Program:
+    """Add up one value of every input, weighted by its place, element by element."""
+    b = ProgramBuilder("summing", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("v", "i16", (len(kinds) + 1, N))
+    code.buffer("sum", "i16", N)
+    code.mem1d("out", "sum", N)
+    code.input_queue(2, "x")
+    main = code.task("main", entry=True)
+    inputs: list[tuple[str, str | Register]] = []
+    for number, (kind, length) in enumerate(zip(kinds, lengths, strict=True)):
+        name, offset = f"in{number}", number * N
+        if kind == "stream":
+            code.fabin(name, 2, length)
+        elif kind == "grid":
+            code.mem4d(name, "v", [(length, 1)], offset)
+        elif kind == "ring":
+            code.buffer(f"ring{number}", "i16", 4)
+            code.circbuf(name, f"ring{number}", length, 3)
+        else:
+            code.mem1d(name, "v", length, offset=offset)
+        if kind == "register":
+            code.load(Register("src1", number + 1), name, single_step=True)
+        taken = Register("src1", number + 1) if kind == "register" else name
+        inputs.append((f"x{number}", taken))
+    with main.map(*inputs, output=("total", "out")):
+        main.compute("total", "mov", 1, dtype="i16")
+        for number in range(len(kinds)):
+            main.compute("term", "mul", f"x{number}", number + 1, dtype="i16")
+            main.compute("total", "add", "total", "term", dtype="i16")
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="N", tx="R")
+    if "stream" in kinds:
+        b.edge_input(EdgeInput("x", "N", 0, 1, "x", "i16", words, interval=5))
+    program = b.build()
+    assert parse_program(print_program(program)) == program
+    return program
+
+
+def draw(seed: int) -> tuple[list[str], list[int]]:
+    rng = np.random.default_rng(seed)
+    kinds = [KINDS[int(k)] for k in rng.integers(0, len(KINDS) - 1, int(rng.integers(0, 8)))]
+    if kinds and rng.integers(2):
+        kinds[int(rng.integers(len(kinds)))] = "stream"
+    return kinds, [int(n) for n in rng.integers(1, N + 1, len(kinds))]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_sums_of_any_number_of_inputs(seed: int) -> None:
+    kinds, lengths = draw(seed)
+    rng = np.random.default_rng(seed)
+    done = min([N, *lengths])
+    # the map stops when it finds an operand at its end: those before it gave one more value
+    ends = lengths.index(done) if done in lengths and done < N else len(kinds)
+    streamed = kinds.index("stream") if "stream" in kinds else 0
+    words = min(lengths[streamed], done + int(streamed < ends)) if "stream" in kinds else 1
+    program = summing(kinds, lengths, words)
+    v = rng.integers(-50, 50, (1, 1, len(kinds) + 1, N)).astype(np.int16)
+    memory = {"v": v}
+    stream = rng.integers(-50, 50, (1, words)).astype(np.int16)
+    values = v[0, 0, : len(kinds)].copy()
+    for number, kind in enumerate(kinds):
+        if kind == "ring":
+            memory[f"ring{number}"] = rng.integers(-50, 50, (1, 1, 4)).astype(np.int16)
+            values[number] = np.resize(memory[f"ring{number}"][0, 0, :3], N)
+        elif kind == "stream":
+            values[number] = np.resize(stream, N)
+    edges = {"x": stream} if "stream" in kinds else {}
+    expected = np.zeros(N, dtype=np.int64)
+    weights = np.arange(1, len(kinds) + 1)
+    expected[:done] = 1 + (weights @ values.reshape(len(kinds), N)[:, :done])
+    for shuffle in (0, 3):
+        machine = Machine(program, load_profile("generic"))
+        result = machine.run(memory=memory, edges=edges, shuffle=shuffle)
+        assert result.memory["sum"].ravel().tolist() == expected.tolist()
+    assert "task main" in str(inspect_program(program, load_profile("generic")))
+
+
+def test_an_input_of_a_later_part_that_never_comes() -> None:
+    kinds = ["vector", "vector", "vector", "stream"]
+    program = summing(kinds, [N] * 4, words=2)
+    with pytest.raises(DeadlockError) as caught:
+        Machine(program, load_profile("generic")).run(edges={"x": np.ones((1, 2))})
+    assert any("@map" in line and "input queue 2" in line for line in caught.value.waits)
+
+
+def test_costs_grow_by_the_loads_of_further_inputs_only() -> None:
+    """Every step costs the same; two more inputs are two more descriptors to load."""
+    profile = load_profile("wse3-sdk-sim")
+    cycles = []
+    for inputs in (2, 4, 6):
+        b = ProgramBuilder("cost", 1, 1)
+        code = b.code("main")
+        code.buffer("v", "i16", 8)
+        code.mem1d("all", "v", 8)
+        main = code.task("main", entry=True)
+        with main.map(*((f"x{i}", "all") for i in range(inputs)), output=("x0", "all")):
+            pass
+        b.place("main", Area(0, 0))
+        cycles.append(Machine(b.build(), profile).run().cycles)
+    assert cycles[2] - cycles[1] == cycles[1] - cycles[0] <= profile.descriptor_use_cycles + 2
+
+
+def test_a_pointer_as_output_holds_the_last_value() -> None:
+    b = ProgramBuilder("pointer", 1, 1)
+    code = b.code("main")
+    code.buffer("v", "i16", N)
+    code.buffer("sum", "i16", 2)
+    code.mem1d("all", "v", N)
+    main = code.task("main", entry=True)
+    with main.map(("x", "all"), output=("total", code.element("sum", 1))):
+        main.compute("total", "add", "total", "x", dtype="i16")
+    b.place("main", Area(0, 0))
+    v = np.arange(N, dtype=np.int16)
+    result = Machine(b.build(), load_profile("wse2-sdk-sim")).run(memory={"v": v[None, None]})
+    assert result.memory["sum"].ravel().tolist() == [0, v.sum()]
+    assert result.counts.memory_writes == {"sum": N}
+
+
+def test_refused() -> None:
+    with pytest.raises(ProgramError, match="at most 16 inputs"):
+        summing(["vector"] * 17, [N] * 17)
+    b = ProgramBuilder("none", 1, 1)
+    code = b.code("main")
+    code.buffer("sum", "i16", 1)
+    main = code.task("main", entry=True)
+    with main.map(output=("x", code.element("sum"))):
+        pass
+    b.place("main", Area(0, 0))
+    with pytest.raises(ProgramError, match="needs a descriptor or register"):
+        b.build()
+    twice = summing(["stream", "vector", "stream"], [N] * 3)
+    with pytest.raises(MachineError, match="input queue 2 is in use by another operation"):
+        Machine(twice, load_profile("generic")).run(edges={"x": np.ones((1, N))})
