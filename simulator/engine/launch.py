@@ -88,14 +88,26 @@ def first_position(store: Table, e: int, declared: int, row: int) -> Word:
 
 
 @inner_kernel
+def way_gone(store: Table, e: int, declared: int, row: int) -> Word:
+    """Return the words that an operand starts behind the start of its circular buffer."""
+    if store[row + at.D_WRAP] == 0 or store[declared + at.D_KIND] != at.REGISTER:
+        return 0
+    register = store[e + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
+    return store[register + at.R_GONE]
+
+
+@inner_kernel
 def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row: int) -> Word:
     """Set an operand's start; return False on an error: where = (element, thread, operand)."""
     e, thread, which = where
     op = store[thread + at.T_OP]
     kind = store[row + at.D_KIND]
-    position = first_position(store, e, store[op + at.O_OPERANDS + which], row)
+    declared = store[op + at.O_OPERANDS + which]
+    position = first_position(store, e, declared, row)
     if position < 0:
         return False
+    gone = way_gone(store, e, declared, row)
+    store[thread + at.T_GONE + which] = gone
     if store[row + at.D_FLAGS] & at.INDEXED:
         if store[thread + at.T_INDEX] < 0:
             fail(store, at.ERROR_INDEX, e, op, which)
@@ -110,8 +122,8 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
     if kind in (at.FABRIC_IN, at.FABRIC_OUT):
         store[thread + at.T_QUEUES] |= 1 << store[row + at.D_BASE]
     column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
-    store[column] = position
-    for i in range(1, at.T_OPERAND_WIDTH):
+    store[column], store[column + 1] = position, gone
+    for i in range(2, at.T_OPERAND_WIDTH):
         store[column + i] = 0
     store[thread + at.T_ORIGIN + which] = position
     return True
@@ -121,7 +133,7 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
 def inside(store: Table, where: tuple[int, int, int], row: int, position: int) -> Word:
     """Return whether a memory operand that starts at a position stays in its buffer."""
     e, thread, which = where
-    base = position - store[e + at.E_MEMORY]
+    base = position - store[e + at.E_MEMORY] - store[thread + at.T_GONE + which]
     low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
     changes = store[row + at.D_LENGTH_ROW] >= 0 or store[row + at.D_STRIDE_ROW] >= 0
     if changes and store[row + at.D_WRAP] == 0:
@@ -262,6 +274,8 @@ def save_positions(store: Table, e: int, thread: int) -> None:
             # the walk came back to the start of the outermost dimension: one step beyond it
             position = store[thread + at.T_ORIGIN + which] + store[held + at.D_SAVE]
         store[register + at.R_POSITION] = position
+        if store[held + at.D_WRAP] > 0:
+            store[register + at.R_GONE] = store[column + 1]
 
 
 @inner_kernel

@@ -178,7 +178,8 @@ T_HELD: Final = 48  # three columns: the half
 T_OWN: Final = 51  # three columns: length of an operand with D_LENGTH_ROW
 T_STRIDE: Final = 54  # three columns: words, of an operand with D_STRIDE_ROW
 T_BLOCKED: Final = 57  # 1 while the microthread is blocked
-T_WIDTH: Final = 58
+T_GONE: Final = 58  # three columns: words of T_ORIGIN behind the start of a circular buffer
+T_WIDTH: Final = 61
 
 LEVELS: Final = 7
 FREE, RUNNING, COMPLETING, MAPPING, PAUSED = range(5)
@@ -289,14 +290,15 @@ OUTPUT_SLOT: Final = 8
 # A data-structure register of an element.
 R_ROW: Final = 0  # operand row of what was loaded, or 0
 R_POSITION: Final = 1
-R_ASYNC: Final = 2
-R_ACTION: Final = 3
-R_ACTION_TASK: Final = 4
-R_ON_CONTROL: Final = 5
-R_CONTROL_TASK: Final = 6
-R_SAVES: Final = 7
-R_SINGLE: Final = 8
-R_WIDTH: Final = 9
+R_GONE: Final = 2  # words of R_POSITION behind the start of a circular buffer
+R_ASYNC: Final = 3
+R_ACTION: Final = 4
+R_ACTION_TASK: Final = 5
+R_ON_CONTROL: Final = 6
+R_CONTROL_TASK: Final = 7
+R_SAVES: Final = 8
+R_SINGLE: Final = 9
+R_WIDTH: Final = 10
 # What a load gives to a register: its number, an operand row, then R_ASYNC ... R_SINGLE.
 L_REGISTER, L_ROW, L_SETTINGS = range(3)
 L_WIDTH: Final = 9

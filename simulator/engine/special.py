@@ -116,7 +116,8 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
         return
     column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
     store[column] = store[thread + at.T_ORIGIN + which]
-    for i in range(1, at.T_OPERAND_WIDTH):
+    store[column + 1] = store[thread + at.T_GONE + which]
+    for i in range(2, at.T_OPERAND_WIDTH):
         store[column + i] = 0
     store[row + at.D_WRITES] += store[thread + at.T_EXTENT]
     for _ in range(store[thread + at.T_EXTENT]):

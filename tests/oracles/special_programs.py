@@ -128,6 +128,39 @@ def buffered(seed: int, words: int, capacity: int) -> Case:
     return Case(b.build(), {"weights": weights}, {}, {"x": x}, {"y": y})
 
 
+def rings(seed: int, uses: int, words: int) -> Case:
+    """Rings in registers that save their address: filled from a stream, read by an operation."""
+    rng = np.random.default_rng(seed)
+    target, source = (int(n) for n in rng.integers(1, 9, 2))
+    b = ProgramBuilder("rings", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("kept", "f32", target + 1)
+    code.buffer("given", "f32", source)
+    code.buffer("taken", "f32", (uses, words))
+    code.circbuf("into", "kept", words, target)
+    code.circbuf("out_of", "given", words)
+    code.mem1d("row", "taken", words)
+    code.input_queue(2, "x")
+    code.fabin("in", 2, words)
+    code.load(Register("dest", 1), "into", xdsr=0, save_address=True)
+    main = code.task("main", entry=True)
+    main.load(Register("src1", 2), "out_of", xdsr=1, save_address=True)
+    with main.loop("i", uses) as i:
+        main.op("fmovs", Register("dest", 1), "in")
+        main.op("fmuls", Ref("row").at(i * words), Register("src1", 2), 2.0)
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="N", tx="R")
+    b.edge_input(EdgeInput("x", "N", 0, 1, "x", "f32", uses * words))
+    x = rng.standard_normal((1, uses * words)).astype(np.float32)
+    given = rng.standard_normal((1, 1, source)).astype(np.float32)
+    kept = np.zeros((1, 1, target + 1), dtype=np.float32)
+    for i, value in enumerate(x[0]):
+        kept[0, 0, i % target] = value
+    taken = np.resize(2 * given, (1, 1, uses, words))
+    return Case(b.build(), {"given": given}, {"kept": kept, "taken": taken}, {"x": x})
+
+
 def there_and_back(seed: int, width: int, words: int) -> Case:
     """The west end sends to all and tears the color down; then the east end does, the other way."""
     rng = np.random.default_rng(seed)
@@ -191,7 +224,7 @@ def swapped(seed: int, width: int, words: int) -> Case:
 def special_case(seed: int) -> Case:
     """Draw a program by a seed."""
     rng = np.random.default_rng(seed)
-    kind = int(rng.integers(5))
+    kind = int(rng.integers(6))
     if kind == 0:
         return gather(seed, int(rng.integers(1, 6)), int(rng.integers(1, 12)))
     if kind == 1:
@@ -200,4 +233,6 @@ def special_case(seed: int) -> Case:
         return there_and_back(seed, int(rng.integers(2, 7)), int(rng.integers(1, 12)))
     if kind == 3:
         return swapped(seed, int(rng.integers(1, 7)), int(rng.integers(1, 20)))
+    if kind == 4:
+        return rings(seed, int(rng.integers(1, 6)), int(rng.integers(1, 20)))
     return buffered(seed, int(rng.integers(1, 40)), int(rng.integers(1, 8)))

@@ -33,7 +33,7 @@ def test_programs_differ_in_their_text() -> None:
     from tilewright.simulator.printing import print_program
 
     programs = [special_case(seed).program for seed in range(24)]
-    names = {"gather", "scatter", "there_and_back", "swapped", "buffered"}
+    names = {"gather", "scatter", "there_and_back", "swapped", "rings", "buffered"}
     assert {program.name for program in programs} == names
     texts = {print_program(program) for program in programs}
     assert len(texts) == len({repr(dataclasses.replace(p, placement=None)) for p in programs})  # type: ignore[arg-type]
