@@ -138,11 +138,9 @@ def map_command(
       tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
       tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --report m.html
     """
-    from tilewright.dse.lean_numba import start_numba_lean
     from tilewright.dse.mapping_answer import find_mapping
     from tilewright.dse.search_progress import SearchDisplay
 
-    start_numba_lean()
     save, report, why_not = (given.pop(name) for name in ("save", "report", "why_not"))
     machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
     for out in (save, report):

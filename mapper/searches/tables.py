@@ -99,17 +99,11 @@ class Engine:
         if isinstance(operation, Slide):
             return self._slide(operation, table, nd, (before.rest, before.gain, bound))
         arrays = self._array(operation)
+        labels, view = (table.start, table.label), (after.rest, after.gain, bound)
         if isinstance(operation, Deal):
-            result = kernels.deal(
-                table.start, table.label, nd, arrays.reach, arrays.times, arrays.plus,
-                after.rest, after.gain, bound,
-            )  # fmt: skip
-        else:
-            result = kernels.charge(
-                table.start, table.label, nd, arrays.fields, arrays.plus, arrays.room,
-                after.rest, after.gain, bound,
-            )  # fmt: skip
-        return Table(*result)
+            choices = (arrays.reach, arrays.times, arrays.plus)
+            return Table(*kernels.deal(labels, nd, choices, view))
+        return Table(*kernels.charge(labels, nd, (arrays.fields, arrays.plus, arrays.room), view))
 
     def undo(self, operation: Operation, after: Outlook) -> Outlook:
         """Return the outlook before an operation from the one after it."""
@@ -137,7 +131,8 @@ class Engine:
         start, label = table.start, table.label
         origin: Any = None
         for axis in axes:
-            start, label, step = kernels.closure(start, label, nd, axis.stride, axis.radix, *view)
+            line = (axis.stride, axis.radix)
+            start, label, step = kernels.closure((start, label), nd, line, view)
             origin = step if origin is None else _composed(origin, step)
         if origin is None:
             origin = np.zeros((label.shape[0], 2), np.int64)
@@ -152,10 +147,11 @@ class Engine:
             other = self._close(self._axes_of((variable,)), table, nd, view)
             result = Table(
                 *kernels.union(
-                    result.start, result.label, result.origin,
-                    other.start, other.label, other.origin, nd,
+                    (result.start, result.label, result.origin),
+                    (other.start, other.label, other.origin),
+                    nd,
                 )
-            )  # fmt: skip
+            )
         return result
 
     def _above(self, axes: list[Axis], after: Outlook) -> Outlook:

@@ -66,9 +66,8 @@ def test_closure(nd: int, seed: int) -> None:
     twin = random_twin(random.Random(seed), nd)
     start, label = packed(twin)
     for axis in LATTICE.axes:
-        begin, out, origin = kernels.closure(
-            start, label, nd, axis.stride, axis.radix, *open_view(), FREE
-        )
+        line = (axis.stride, axis.radix)
+        begin, out, origin = kernels.closure((start, label), nd, line, (*open_view(), FREE))
         slow: Twin = []
         for state in range(LATTICE.size):
             digit = state // axis.stride % axis.radix
@@ -90,7 +89,9 @@ def test_deal(nd: int, seed: int) -> None:
     times[:, 2] = [m * k for m, k in choices]
     plus = np.zeros((len(choices), 4))
     plus[:, 0] = [rng.randrange(3) for _ in choices]
-    begin, out, origin = kernels.deal(start, label, nd, reach, times, plus, *open_view(), FREE)
+    begin, out, origin = kernels.deal(
+        (start, label), nd, (reach, times, plus), (*open_view(), FREE)
+    )
     slow: Twin = []
     for state in range(LATTICE.size):
         found = [
@@ -115,7 +116,7 @@ def test_charge(nd: int, last: float, seed: int) -> None:
     plus = np.array([[float(rng.randrange(5)) for _ in range(LATTICE.size)] for _ in range(2)])
     fields = np.array([0, 1], np.int64)
     begin, out, _ = kernels.charge(
-        start, label, nd, fields, plus, np.array([1.0, 8.0, last]), *open_view(), FREE
+        (start, label), nd, (fields, plus, np.array([1.0, 8.0, last])), (*open_view(), FREE)
     )
     slow: Twin = []
     for state, labels in enumerate(twin):
@@ -130,7 +131,7 @@ def test_union(nd: int) -> None:
     one, two = random_twin(random.Random(1), nd), random_twin(random.Random(2), nd)
     sources = [np.stack([np.arange(n), np.zeros(n)], axis=1).astype(np.int64)
                for n in (sum(map(len, one)), sum(map(len, two)))]  # fmt: skip
-    begin, out, _ = kernels.union(*packed(one), sources[0], *packed(two), sources[1], nd)
+    begin, out, _ = kernels.union((*packed(one), sources[0]), (*packed(two), sources[1]), nd)
     slow = [pareto(a + b, nd) for a, b in zip(one, two, strict=True)]
     assert leading(unpacked(begin, out), nd) == leading(slow, nd)
 
@@ -152,10 +153,9 @@ def test_limit_drops_what_cannot_meet_it(
     start, label = np.array([0, 4], np.int64), np.array([[e, 0, -1.0, 0] for e in (1.0, 2, 3, 4)])
     label[:, 1] = [4, 3, 2, 1]
     bound = np.array([kind, limit, 0.0, 0.0, 5.0, 0.0, 2.0, most])
-    _, out, _ = kernels.charge(
-        start, label, 2, np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]),
-        np.array([5.0]), np.array([1.0]), bound,
-    )  # fmt: skip
+    nothing = (np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]))
+    view = (np.array([5.0]), np.array([1.0]), bound)
+    _, out, _ = kernels.charge((start, label), 2, nothing, view)
     assert out[:, 0].tolist() == kept
 
 
@@ -163,12 +163,14 @@ def test_least_above_and_deal_above_undo() -> None:
     rng = np.random.default_rng(3)
     value = rng.integers(0, 50, LATTICE.size).astype(float)
     axis = LATTICE.axes[0]
-    least = value.copy()
+    least, greatest = value.copy(), value.copy()
     kernels.least_above(least, axis.stride, axis.radix, 1.0)
+    kernels.least_above(greatest, axis.stride, axis.radix, -1.0)
     for state in range(LATTICE.size):
         digit = state // axis.stride % axis.radix
         above = [value[state + step * axis.stride] for step in range(axis.radix - digit)]
         assert least[state] == min(above)
+        assert greatest[state] == max(above)
     choices = [(1, 1), (2, 3)]
     reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
     rest, gain = kernels.deal_above(
@@ -179,3 +181,20 @@ def test_least_above_and_deal_above_undo() -> None:
                 for s in range(LATTICE.size) if reach[c, s] == state]  # fmt: skip
         assert rest[state] == min(way[0] for way in ways)
         assert gain[state] == max(way[1] for way in ways)
+
+
+def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
+    """One label, room for 18, reaches all 41 states of a line, and by `deal` some."""
+    line = Lattice({"m": 2**40})
+    table = (np.array([0] + [1] * 41, np.int64), np.array([[3.0, 0.0, -1.0, 7.0]]))
+    view = (np.zeros(41), np.ones(41), FREE)
+    begin, out, origin = kernels.closure(table, 1, (1, 41), view)
+    assert begin.tolist() == list(range(42))
+    assert np.array_equal(out, np.repeat(table[1], 41, axis=0))
+    assert not origin.any()
+    choices = [2**power for power in range(41)]
+    reach = np.stack([line.reach(("m",), (choice,)) for choice in choices])
+    plus = np.arange(164.0).reshape(41, 4)
+    begin, out, origin = kernels.deal(table, 1, (reach, np.ones((41, 4)), plus), view)
+    assert np.array_equal(out, table[1] + plus)
+    assert origin.tolist() == [[0, choice] for choice in range(41)]

@@ -1,0 +1,241 @@
+"""Kernels whose machine code is kept on disk, so that only compiling them needs numba.
+
+A kernel is a function that numba compiles, in a module that imports numba. Its callers name it here
+with its signature; the module is imported only when no machine code on disk fits its source, this
+processor and the installed numba. Importing numba and finding one compiled function in its own
+cache takes 0.3 s, loading the machine code 0.03 s (docs/decisions/0008).
+
+Machine code is called as numba calls it: with the addresses of result and error, then the
+arguments, an array as (null, null, size, item size, address, shape…, strides…). Whether that is
+still so is checked when a kernel is compiled; code that cannot stand alone is called through numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+_SCALARS: Final[dict[str, tuple[Any, str]]] = {
+    "int64": (ctypes.c_int64, "i64"),
+    "float64": (ctypes.c_double, "double"),
+    "uint32": (ctypes.c_uint32, "i32"),
+    "bool": (ctypes.c_bool, "i8"),
+}
+_TYPE: Final = re.compile(r"(\w+)(\[[:, ]*::1\])?(?:, |$)")
+_HELPERS: Final = re.compile(rb"\0_?(?:numba_|NRT_|_?Py[A-Z])")
+
+
+class Parameter(NamedTuple):
+    """A number, or a C-contiguous array of `dims` dimensions."""
+
+    kind: str
+    dims: int
+
+    def words(self) -> tuple[list[Any], list[str]]:
+        """Return the types of its machine words: for ctypes, and as LLVM names them."""
+        ours, theirs = _SCALARS[self.kind]
+        if not self.dims:
+            return [ours], [theirs]
+        address, size = ctypes.c_void_p, ctypes.c_int64
+        shape = 2 * self.dims
+        return (
+            [address, address, size, size, address, *[size] * shape],
+            ["i8*", "i8*", "i64", "i64", f"{theirs}*", *["i64"] * shape],
+        )
+
+
+class Code(NamedTuple):
+    """An object file with one kernel and all that it calls; `symbol`: the kernel's name in it."""
+
+    symbol: str
+    body: bytes
+
+
+class Kernel:
+    """The function `name` of the module `home`, for a signature in numba's notation.
+
+    Arguments are int64, float64 or C-contiguous arrays (`float64[:, ::1]`), the result is void or
+    int64. The machine code depends on the `sources`: files beside the module, by default itself.
+    """
+
+    def __init__(self, home: str, name: str, signature: str, sources: Sequence[str] = ()) -> None:
+        self.home = home
+        self.name = name
+        self.signature = signature
+        self.sources = tuple(sources)
+        result, _, arguments = signature[:-1].partition("(")
+        self.returns = result != "void"
+        self.parameters = [
+            Parameter(kind, dims.count(",") + 1 if dims else 0)
+            for kind, dims in _TYPE.findall(arguments)
+        ]
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel; TypeError when an array is not of the signature's type and order."""
+        if self._function is None:
+            self._function = _function(self)
+        return self._function(*arguments)
+
+    def python(self) -> Any:
+        """Return numba's function, or with NUMBA_DISABLE_JIT=1 the plain one."""
+        return getattr(import_module(self.home), self.name)
+
+
+def _function(kernel: Kernel) -> Callable[..., Any]:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return kernel.python()  # type: ignore[no-any-return]
+    code = _kept(kernel) or _compiled(kernel)
+    if code is None:
+        return kernel.python()  # type: ignore[no-any-return]
+    return _caller(kernel, _loaded(code))
+
+
+def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
+    """Return a function that calls machine code while it holds the interpreter's lock."""
+    types = [word for parameter in kernel.parameters for word in parameter.words()[0]]
+    call = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)(address)
+    result, error = ctypes.c_int64(), ctypes.c_void_p()
+    places = (ctypes.byref(result), ctypes.byref(error))
+    forms = [(np.dtype(kind) if dims else None, dims) for kind, dims in kernel.parameters]
+
+    def function(*arguments: Any) -> int | None:
+        given: list[Any] = [*places]
+        for (dtype, dims), value in zip(forms, arguments, strict=True):
+            if dtype is None:
+                given.append(value)
+                continue
+            if value.dtype != dtype or value.ndim != dims or not value.flags.c_contiguous:
+                raise TypeError(f"{kernel.name} takes {kernel.signature}, not {value!r}")
+            given += (None, None, value.size, value.itemsize, value.ctypes.data)
+            given += value.shape + value.strides
+        if call(*given):
+            raise RuntimeError(f"the kernel {kernel.name} failed")
+        return result.value if kernel.returns else None
+
+    return function
+
+
+def _compiled(kernel: Kernel) -> Code | None:
+    """Compile a kernel and keep its code; None when the code cannot stand alone."""
+    from numba.core import sigutils
+
+    signatures: Any = sigutils
+
+    dispatcher = kernel.python()
+    arguments, _ = signatures.normalize_signature(kernel.signature)
+    dispatcher.compile(arguments)
+    done = dispatcher.overloads[arguments]
+    convention = done.target_context.call_conv
+    native = convention.get_function_type(done.signature.return_type, arguments)
+    expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
+    code = Code(done.fndesc.llvm_func_name, done.library._get_compiled_object())
+    if [str(word) for word in native.args[2:]] != expected or _HELPERS.search(code.body):
+        return None
+    _keep(kernel, code)
+    return code
+
+
+def _kept(kernel: Kernel) -> Code | None:
+    """Return the code on disk if it is whole and fits."""
+    try:
+        header, _, body = _file(kernel).read_bytes().partition(b"\n")
+        made_of, checksum, symbol = header.decode().split(" ")
+    except (OSError, ValueError):
+        return None
+    if made_of != _digest(kernel) or checksum != sha256(body).hexdigest():
+        return None
+    return Code(symbol, body)
+
+
+def _keep(kernel: Kernel, code: Code) -> None:
+    """Write the code to disk, whole or not at all; without write access, not at all."""
+    header = f"{_digest(kernel)} {sha256(code.body).hexdigest()} {code.symbol}\n"
+    path = _file(kernel)
+    part = path.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(header.encode() + code.body)
+        part.replace(path)
+
+
+def _file(kernel: Kernel) -> Path:
+    """Return where a kernel's code is kept: where numba keeps its own, one file a processor."""
+    home = _home(kernel.home)
+    processor = sha256(_host().encode()).hexdigest()[:12]
+    name = f"{home.stem}.{kernel.name}-{processor}.code"
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return Path(given) / kernel.home / name
+    beside = home.parent / "__pycache__"
+    if os.access(beside if beside.exists() else home.parent, os.W_OK):
+        return beside / name
+    return Path.home() / ".cache" / "tilewright" / name
+
+
+@cache
+def _home(module: str) -> Path:
+    found = find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin)
+
+
+def _digest(kernel: Kernel) -> str:
+    """Return a digest of all that the machine code depends on."""
+    home = _home(kernel.home)
+    whole = sha256(f"{_host()} {kernel.home} {kernel.name} {kernel.signature}".encode())
+    for path in [home, *(home.parent / source for source in kernel.sources)]:
+        whole.update(_bytes(path))
+    return whole.hexdigest()
+
+
+@cache
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def _host() -> str:
+    """Return the processor and the compiler in words."""
+    import llvmlite
+    from llvmlite import binding
+
+    numba = _home("numba").with_name("_version.py").stat()  # importing numba is what is avoided
+    features = binding.get_host_cpu_features().flatten()
+    return (
+        f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {features}"
+        f" {llvmlite.__version__} {numba.st_size} {numba.st_mtime_ns}"
+    )
+
+
+@cache
+def _linker() -> Any:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(codemodel="jitdefault", jit=True)
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+def _loaded(code: Code) -> int:
+    """Return the address of a kernel's machine code in this process."""
+    from llvmlite import binding
+
+    linker = _linker()
+    linker.add_object_file(binding.ObjectFileRef.from_data(code.body))
+    linker.finalize_object()
+    return int(linker.get_function_address(code.symbol))

@@ -1,0 +1,121 @@
+"""Machine code on disk: used when it fits, made anew when it does not, never trusted blindly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright.arch.compiled import Kernel
+
+HOME = """
+import numpy as np
+from numba import njit
+
+bare = njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+@bare
+def plus(a, b):
+    return a + b
+
+@bare
+def total(rows, scale, marks):
+    found = 0
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if marks[j]:
+                found = plus(found, int(rows[i, j] * scale))
+    return found
+
+@njit(error_model="numpy", no_cfunc_wrapper=True)
+def makes_an_array(rows):
+    return np.zeros(rows.shape[0]).shape[0]
+"""
+USE = """
+import sys
+import numpy as np
+from tilewright.arch.compiled import Kernel
+total = Kernel("home", "total", "int64(float64[:, ::1], float64, bool[::1])")
+made = Kernel("home", "makes_an_array", "int64(float64[::1])")
+rows = np.arange(6.0).reshape(2, 3)
+print(total(rows, 2.0, np.array([True, False, True])), "numba" in sys.modules)
+if "made" in sys.argv:
+    print(made(np.ones(5)))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "home.py").write_text(HOME)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> list[str]:
+    paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", USE, *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": "", **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.code"))
+
+
+def test_the_second_process_needs_no_numba(folder: Path) -> None:
+    """2 * (0 + 2 + 3 + 5) = 20."""
+    assert run(folder) == ["20", "True"]
+    assert [path.parent for path in kept(folder)] == [folder / "__pycache__"]
+    assert run(folder) == ["20", "False"]
+
+
+def test_other_source_is_compiled_anew(folder: Path) -> None:
+    run(folder)
+    (folder / "home.py").write_text(HOME.replace("return a + b", "return a + b + 1"))
+    assert run(folder) == ["24", "True"]
+    assert run(folder) == ["24", "False"]
+    assert len(kept(folder)) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"a b c\n", None])
+def test_damaged_code_is_compiled_anew(folder: Path, damage: bytes | None) -> None:
+    run(folder)
+    (path,) = kept(folder)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100] if damage is None else damage)
+    assert run(folder) == ["20", "True"]
+    assert path.read_bytes() == whole
+
+
+def test_code_that_needs_numba_is_not_kept(folder: Path) -> None:
+    assert run(folder, "made") == ["20", "True", "5"]
+    assert len(kept(folder)) == 1
+    assert run(folder, "made") == ["20", "False", "5"]
+
+
+def test_the_folder_that_numba_is_given_is_ours_too(folder: Path, tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    assert run(folder, NUMBA_CACHE_DIR=str(given)) == ["20", "True"]
+    assert kept(folder) == kept(given)
+    assert run(folder, NUMBA_CACHE_DIR=str(given)) == ["20", "False"]
+
+
+def test_switched_off_the_plain_function_runs(folder: Path) -> None:
+    assert run(folder, NUMBA_DISABLE_JIT="1") == ["20", "True"]
+    assert kept(folder) == []
+
+
+def test_arrays_of_another_type_or_order_are_refused() -> None:
+    home = "tilewright.mapper.searches.label_kernels"
+    least = Kernel(home, "least_above", "void(float64[::1], int64, int64, float64)")
+    good = np.ones(4)
+    least(good, 1, 4, 1.0)
+    for bad in (np.ones(4, np.float32), np.ones((2, 2)), np.ones(8)[::2]):
+        with pytest.raises(TypeError, match="least_above takes void"):
+            least(bad, 1, 4, 1.0)
