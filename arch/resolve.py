@@ -155,6 +155,8 @@ class Resolver:
         return result
 
     def _evaluate(self, value: object, fallback: object, steps: Steps) -> object:
+        if not isinstance(value, str):
+            return value
         try:
             return evaluate(value, self.names, self.where(*steps))
         except UnknownNameError as error:

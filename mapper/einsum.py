@@ -41,12 +41,17 @@ class TensorAccess:
     def rank_variables(self) -> frozenset[str]:
         return frozenset(name for _, form in self.projection for name, _ in form.terms)
 
+    @cached_property
+    def _relevances(self) -> dict[str, Relevance]:
+        found: dict[str, Relevance] = {}
+        for _, form in self.projection:
+            for name, _ in form.terms:
+                found.setdefault(name, "relevant" if len(form.terms) == 1 else "partial")
+        return found
+
     def relevance(self, rank_variable: str) -> Relevance:
         """Classify as accelforge.md §2.1: the first form that contains the variable decides."""
-        for _, form in self.projection:
-            if any(name == rank_variable for name, _ in form.terms):
-                return "relevant" if len(form.terms) == 1 else "partial"
-        return "irrelevant"
+        return self._relevances.get(rank_variable, "irrelevant")
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
         """Elements of the tensor under a tile: product of the ranks' extents (accelforge §2.1)."""

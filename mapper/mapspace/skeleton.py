@@ -93,6 +93,7 @@ class Frame:
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    _bits: dict[Reserve, float] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def has_networks(self) -> bool:
@@ -359,9 +360,11 @@ def reserve_of(frame: Frame, holder: Holder) -> Reserve:
 
 def value_bits(frame: Frame, slot: Reserve) -> float:
     """Return the bits of one value; a persistent tensor is there once per instance."""
-    memory = frame.holder(slot.component)
-    bits = memory.bits_per_value.get(slot.tensor, frame.einsum.access(slot.tensor).bits_per_value)
-    return float(bits * (frame.einsum.n_instances if slot.persistent else 1))
+    if slot not in frame._bits:
+        held, own = frame.holder(slot.component), frame.einsum.access(slot.tensor)
+        bits = held.bits_per_value.get(slot.tensor, own.bits_per_value)
+        frame._bits[slot] = float(bits * (frame.einsum.n_instances if slot.persistent else 1))
+    return frame._bits[slot]
 
 
 def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[str]]:

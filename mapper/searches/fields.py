@@ -28,6 +28,8 @@ class Fields:
     calls: Mapping[tuple[int, str], int]
     links: Mapping[tuple[int, str], int] = field(default_factory=dict)
     ways: Mapping[int, int] = field(default_factory=dict)
+    rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
+    """What one value adds to each field, kept by routes.py from template to template."""
 
     @property
     def width(self) -> int:

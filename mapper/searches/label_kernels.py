@@ -128,13 +128,16 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     rest: Floats, gain: Floats, bound: Floats, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
-    nd, _, count = job
-    for state in range(job[1], start.shape[0] - 1):
+    nd, done, count = job
+    span = stride * radix
+    place = done % span  # counted along: a division per state would take most of the time
+    for state in range(done, start.shape[0] - 1):
         begin[state] = count
         one, one_end = start[state], start[state + 1]
         two = two_end = start[0]
-        if state // stride % radix > 0:
+        if place >= stride:
             two, two_end = begin[state - stride], begin[state - stride + 1]
+        place = place + 1 if place + 1 < span else 0
         while one < one_end or two < two_end:
             if count + 2 > out.shape[0]:
                 job[1], job[2] = state, begin[state]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
@@ -138,6 +138,7 @@ def _compile(
     for route in routes:
         at_slot.setdefault(route.slot, []).extend(route.adds)
         at_fan.setdefault(route.slot, []).extend(route.per_choice)
+    rooms = _rooms(frame, slots)
     operations: list[Operation] = []
     numbers: list[int | None] = []
 
@@ -148,7 +149,7 @@ def _compile(
     emit(Charge(_sorted(at_slot.get(len(slots), []))), None)
     for index in range(len(slots) - 1, -1, -1):
         slot = slots[index]
-        for operation in _operations(frame, template, slots, index):
+        for operation in _operations(template, slots, index, rooms):
             if isinstance(operation, Deal):
                 plus = tuple(sorted(at_fan.get(index, [])))
                 emit(replace(operation, plus=plus), index)
@@ -165,8 +166,37 @@ def _sorted(adds: list[Add]) -> tuple[Add, ...]:
     return tuple(sorted(add for add in adds if add.factor != 0.0))
 
 
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What a template reserves in one memory: the outermost and the number of the reservations.
+
+    `ample`: all of them fit whatever the tiles.
+    """
+
+    first: int
+    count: int
+    ample: bool
+
+
+def _rooms(frame: Frame, slots: tuple[Slot, ...]) -> dict[str, _Room]:
+    places: dict[str, list[int]] = {}
+    bits: dict[str, float] = {}
+    for index, slot in enumerate(slots):
+        if isinstance(slot, Reserve):
+            places.setdefault(slot.component, []).append(index)
+            whole = reserved_bits(frame, slot, frame.einsum.bounds)
+            bits[slot.component] = bits.get(slot.component, 0) + whole
+    found = {}
+    for name, indices in places.items():
+        memory = frame.holder(name)
+        assert isinstance(memory, Memory)
+        ample = memory.size == inf or bits[name] <= memory.size
+        found[name] = _Room(indices[0], len(indices), ample)
+    return found
+
+
 def _operations(
-    frame: Frame, template: Template, slots: tuple[Slot, ...], index: int
+    template: Template, slots: tuple[Slot, ...], index: int, rooms: Mapping[str, _Room]
 ) -> Iterator[Operation]:
     slot = slots[index]
     if isinstance(slot, Loops):
@@ -175,25 +205,12 @@ def _operations(
         if any(prod(choice) > 1 for choice in slot.choices):
             yield Deal(slot, ())
     elif isinstance(slot, Reserve):
-        yield from _occupy(frame, slots, index)
+        room = rooms[slot.component]
+        if not room.ample:
+            yield Occupy(slot, room.count > 1, index == room.first)
     else:
         assert isinstance(slot, (Fill, Pass))
         assert template.holders
-
-
-def _occupy(frame: Frame, slots: tuple[Slot, ...], index: int) -> Iterator[Operation]:
-    slot = slots[index]
-    assert isinstance(slot, Reserve)
-    memory = frame.holder(slot.component)
-    assert isinstance(memory, Memory)
-    same = [
-        (i, s)
-        for i, s in enumerate(slots)
-        if isinstance(s, Reserve) and s.component == slot.component
-    ]
-    most = sum(reserved_bits(frame, s, frame.einsum.bounds) for _, s in same)
-    if memory.size < inf and most > memory.size:
-        yield Occupy(slot, len(same) > 1, index == same[0][0])
 
 
 def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:

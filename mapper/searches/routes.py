@@ -57,7 +57,6 @@ class Router:
         fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
         assert len(fills) == len(template.holders)
         self._fills = fills
-        self._known: dict[tuple[str, int, str, int], dict[int, float]] = {}
         self._fans = [
             (i, slot, frame.level(slot.component))
             for i, slot in enumerate(slots)
@@ -74,9 +73,9 @@ class Router:
     def _rates(self, tap: Tap) -> dict[int, float]:
         """Return, per field, what one value of the tap adds (signed)."""
         key = (tap.edge.tensor, tap.level, tap.action, tap.sign)
-        if key not in self._known:
-            self._known[key] = self._rates_of(tap)
-        return self._known[key]
+        if key not in self._fields.rates:
+            self._fields.rates[key] = self._rates_of(tap)
+        return self._fields.rates[key]
 
     def _rates_of(self, tap: Tap) -> dict[int, float]:
         component = self._frame.components[tap.level]
