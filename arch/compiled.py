@@ -22,7 +22,7 @@ from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _SCALARS: Final[dict[str, tuple[Any, str]]] = {
     "uint32": (ctypes.c_uint32, "i32"),
     "bool": (ctypes.c_bool, "i8"),
 }
-_TYPE: Final = re.compile(r"(\w+)(\[[:, ]*::1\])?(?:, |$)")
+_TYPE: Final = re.compile(r"(?:UniTuple\()?(\w+)(?:(\[[:, ]*::1\])|, (\d+)\))?(?:, |$)")
 _HELPERS: Final = re.compile(rb"\0_?(?:numba_|NRT_|_?Py[A-Z])")
 
 
@@ -65,8 +65,9 @@ class Code(NamedTuple):
 class Kernel:
     """The function `name` of the module `home`, for a signature in numba's notation.
 
-    Arguments are int64, float64 or C-contiguous arrays (`float64[:, ::1]`), the result is void or
-    int64. The machine code depends on the `sources`: files beside the module, by default itself.
+    Arguments are numbers, C-contiguous arrays (`float64[:, ::1]`) or tuples, whose numbers are
+    given one by one; the result is void or a number. The machine code depends on the module's file
+    and on the `sources`, files beside it.
     """
 
     def __init__(self, home: str, name: str, signature: str, sources: Sequence[str] = ()) -> None:
@@ -75,10 +76,11 @@ class Kernel:
         self.signature = signature
         self.sources = tuple(sources)
         result, _, arguments = signature[:-1].partition("(")
-        self.returns = result != "void"
+        self.result = result
         self.parameters = [
             Parameter(kind, dims.count(",") + 1 if dims else 0)
-            for kind, dims in _TYPE.findall(arguments)
+            for kind, dims, times in _TYPE.findall(arguments)
+            for _ in range(int(times or 1))
         ]
         self._function: Callable[..., Any] | None = None
 
@@ -88,29 +90,39 @@ class Kernel:
             self._function = _function(self)
         return self._function(*arguments)
 
+    def address(self) -> int | None:
+        """Return the address of the machine code; None with NUMBA_DISABLE_JIT=1 or without any."""
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+            return None
+        code = _kept(self) or _compiled(self)
+        return None if code is None else _loaded(code)
+
     def python(self) -> Any:
         """Return numba's function, or with NUMBA_DISABLE_JIT=1 the plain one."""
         return getattr(import_module(self.home), self.name)
 
 
 def _function(kernel: Kernel) -> Callable[..., Any]:
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-        return kernel.python()  # type: ignore[no-any-return]
-    code = _kept(kernel) or _compiled(kernel)
-    if code is None:
-        return kernel.python()  # type: ignore[no-any-return]
-    return _caller(kernel, _loaded(code))
+    address = kernel.address()
+    if address is not None:
+        return _caller(kernel, address)
+    from numba import njit
+
+    function, compiler = kernel.python(), cast(Any, njit)(error_model="numpy")
+    return cast(Callable[..., Any], compiler(getattr(function, "py_func", function)))
 
 
 def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
     """Return a function that calls machine code while it holds the interpreter's lock."""
     types = [word for parameter in kernel.parameters for word in parameter.words()[0]]
     call = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)(address)
-    result, error = ctypes.c_int64(), ctypes.c_void_p()
-    places = (ctypes.byref(result), ctypes.byref(error))
+    result = None if kernel.result == "void" else _SCALARS[kernel.result][0]()
+    error = ctypes.c_void_p()
+    unused = ctypes.c_void_p()
+    places = (ctypes.byref(unused if result is None else result), ctypes.byref(error))
     forms = [(np.dtype(kind) if dims else None, dims) for kind, dims in kernel.parameters]
 
-    def function(*arguments: Any) -> int | None:
+    def function(*arguments: Any) -> Any:
         given: list[Any] = [*places]
         for (dtype, dims), value in zip(forms, arguments, strict=True):
             if dtype is None:
@@ -122,7 +134,7 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
             given += value.shape + value.strides
         if call(*given):
             raise RuntimeError(f"the kernel {kernel.name} failed")
-        return result.value if kernel.returns else None
+        return None if result is None else result.value
 
     return function
 

@@ -23,7 +23,7 @@ def climb(pointer: Ids, sums: Ids) -> Ids | None:
 
     Returns None for a loop.
     """
-    from tilewright.simulator.engine.lines import follow
+    from tilewright.simulator.engine.entries import follow
 
     ends = np.full(pointer.size, -1, dtype=np.int64)
     stack = np.empty(pointer.size, dtype=np.int64)

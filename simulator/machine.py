@@ -178,7 +178,7 @@ class Machine:
 
     def _start(self, store: at.Table) -> None:
         """Schedule the edge inputs and every element with an active task."""
-        from tilewright.simulator.engine.fabric import schedule_all
+        from tilewright.simulator.engine.entries import schedule_all
 
         entry = np.flatnonzero(self._parts.element.view(store)[:, at.E_ACTIVE]).astype(np.int64)
         agents = [self._parts.element.address(entry)]
@@ -230,7 +230,7 @@ def _endless(final: FinalState) -> int:
 
 def _loop(store: at.Table, sram: at.Memory) -> at.Table:
     """Run the kernel; give it a longer timeline whenever that is full."""
-    from tilewright.simulator.engine.kernel import run
+    from tilewright.simulator.engine.entries import run
 
     with np.errstate(all="ignore"):
         run(store, sram)

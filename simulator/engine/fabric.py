@@ -11,7 +11,6 @@ from tilewright.simulator.engine.jit import (
     address,
     inline_kernel,
     inner_kernel,
-    kernel,
     part_kernel,
 )
 from tilewright.simulator.engine.layout import (
@@ -235,7 +234,7 @@ def settle_bid(store: Table, queue: int, now: int) -> None:
     move(store, queue, now)
 
 
-@kernel
+@inner_kernel
 def schedule_all(store: Table, agents: Table, cycles: Table) -> None:
     """Schedule many agents, each at its cycle."""
     for i in range(agents.size):

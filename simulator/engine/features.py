@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from typing import Final
 
 import numpy as np
 
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.entries import feature_address
 from tilewright.simulator.operations import ADD, MAX, MOVE, SUB
 from tilewright.simulator.store import Parts
-
-PACKAGE: Final = "tilewright.simulator.engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +97,4 @@ def load_features(store: at.Table, parts: Parts) -> None:
     for feature in FEATURES:
         if feature.needed(store, parts):
             for number, name in feature.entries.items():
-                store[at.S_FEATURES + number] = _address(feature.module, name)
-
-
-@cache
-def _address(module: str, name: str) -> int:
-    from tilewright.simulator.engine.indirect import address_of
-
-    return address_of(getattr(import_module(f"{PACKAGE}.{module}"), name))
+                store[at.S_FEATURES + number] = feature_address(feature.module, name)

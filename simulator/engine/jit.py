@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar, cast
 
 import numba
 
+from tilewright.simulator.engine.entries import CONSTANTS
+
 F = TypeVar("F", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {
@@ -25,12 +27,12 @@ ADDRESS: Final = (1 << 48) - 1
 
 
 def kernel(function: F) -> F:
-    """Compile a function that Python calls."""
+    """Compile a function that Python calls through numba."""
     return _compiled(function)
 
 
 def inner_kernel(function: F) -> F:
-    """Compile a function that only kernels call."""
+    """Compile a function that only kernels call, or Python by its machine code (entries.py)."""
     return _compiled(function, no_cpython_wrapper=True)
 
 
@@ -69,9 +71,8 @@ def drop_stale_cache(folder: Path, *called: Path) -> None:
     those it calls in other files, in the folders `called` too. Without write access the cache is
     elsewhere and left alone.
     """
-    constants = ("operations.py", "scalars.py", "trace.py")
     sources = [path for one in (folder, *called) for path in sorted(one.glob("*.py"))]
-    sources += [folder.parent / name for name in constants]
+    sources += [folder.parent / name for name in CONSTANTS]
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
     try:

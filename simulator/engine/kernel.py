@@ -6,7 +6,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.element import visit_element
 from tilewright.simulator.engine.fabric import schedule, settle_bid, visit_queue
 from tilewright.simulator.engine.indirect import use
-from tilewright.simulator.engine.jit import address, kernel, part_kernel
+from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.task import fail
 
@@ -75,7 +75,7 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
             use(store, memory, at.FEATURE_SETTLE_WAY, (agent, now, 0, 0))
 
 
-@kernel
+@inner_kernel
 def run(store: Table, memory: Memory) -> None:
     """Run until nothing is due, an error, or a full timeline (then call again)."""
     while store[at.S_AGENTS] > 0 and store[at.S_ERROR] == at.OK:

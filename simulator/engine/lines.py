@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.engine.jit import kernel
+from tilewright.simulator.engine.jit import inner_kernel
 
 Ids = npt.NDArray[np.int64]
 
 
-@kernel
+@inner_kernel
 def follow(pointer: Ids, sums: Ids, ends: Ids, stack: Ids) -> bool:
     """Set every row's end and add the sums of the rows on the way; return False for a loop.
 

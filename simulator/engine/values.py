@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.simulator.engine.indirect import What
-from tilewright.simulator.engine.jit import inline_kernel, kernel, part_kernel
+from tilewright.simulator.engine.jit import inline_kernel, inner_kernel, kernel, part_kernel
 from tilewright.simulator.engine.layout import (
     O_ARITHMETIC,
     O_TYPE,
@@ -267,7 +267,7 @@ def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
     return combine_other(arithmetic, a & 0xFFFFFFFF, b, scalar)
 
 
-@kernel
+@inner_kernel
 def other_value(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
     """Return an element of any operation: what = (operation, first, second source, scalar)."""
     op, a, b, scalar = what
