@@ -273,9 +273,7 @@ def deal_above(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 
 @compiled
-def first_of_groups(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    groups: Ints, values: Floats, slack: float, front: Ints, kept: Bools
-) -> None:
+def first_of_groups(groups: Ints, values: Floats, slack: float, front: Ints, kept: Bools) -> None:
     """Mark in `kept` the rows that no earlier row of their group dominates; `front` is scratch."""
     size = 0
     for row in range(values.shape[0]):
