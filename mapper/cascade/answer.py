@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from tilewright.mapper.cascade.boundary import Boundaries, is_simple
+from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.room import Room
@@ -27,12 +28,13 @@ def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) ->
     return TreeBuilder(bodies, shared, boundaries.users, memory).mapping()
 
 
-def on_chip_in(graph: Graph, best: Label) -> tuple[str, ...]:
-    """Return the tensors that a complete label keeps on chip, in order of first use."""
+def on_chip_in(found: Found) -> tuple[str, ...]:
+    """Return the tensors that the mapping found keeps on chip, in order of first use."""
     names: dict[str, None] = {}
-    for one, step in zip(best.chosen, graph.steps, strict=True):
-        pairs = zip(step.tables[0].boundary, one.rows.depths, strict=True)
-        names |= {tensor: None for tensor, depth in pairs if depth >= 0}
+    if found.label is not None and found.graph is not None:
+        for one, step in zip(found.label.chosen, found.graph.steps, strict=True):
+            pairs = zip(step.tables[0].boundary, one.rows.depths, strict=True)
+            names |= {tensor: None for tensor, depth in pairs if depth >= 0}
     return tuple(names)
 
 

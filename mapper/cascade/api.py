@@ -17,13 +17,12 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.budget import Budget
-from tilewright.mapper.cascade.deepening import Cascade, Deepening, Found
-from tilewright.mapper.cascade.floors import Solo
-from tilewright.mapper.cascade.labels import Value
+from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
+from tilewright.mapper.cascade.problem import Cascade, Solo, Value
 from tilewright.mapper.cascade.room import Room, room_of
-from tilewright.mapper.cascade.walk import Label
+from tilewright.mapper.cascade.ties import break_ties
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
@@ -59,19 +58,23 @@ def solve_fused(request: Request) -> SearchResult:
     plan = plan_of(request, objective, _value(request))
     room, boundaries = plan.room, plan.cascade.boundaries
     scope = scope_of(boundaries, room)
-    search = Deepening(plan.cascade, Budget(request.deadline), request.watch("fused mappings"))
+    budget = Budget(request.deadline)
+    search = Deepening(plan.cascade, budget, request.watch("fused mappings"))
     with no_collection():
         found = search.solve()
-    if found.label is None or found.graph is None:
-        raise _nothing(plan, found, scope)
-    best, graph = found.label, found.graph
-    mapping = mapping_of(graph, best, boundaries, room)
-    score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
-    _confirm(plan.cascade.objective, best, score)
-    scored = ScoredMapping(mapping, score)
-    statistics = replace(search.statistics, seconds=time.monotonic() - began)
-    certificate = _certificate(plan.cascade, score, found, scope)
-    result = SearchResult(scored, (scored,), certificate, statistics, on_chip_in(graph, best))
+        if found.label is None or found.graph is None:
+            raise _nothing(plan, found, scope)
+        statistics = search.statistics
+        scored = scored_of(request, plan, found, timed=objective != "energy")
+        if not found.exhausted:
+            broken = break_ties(plan.cascade, search, (found, scored.score), budget)
+            statistics = statistics.plus(broken.statistics)
+            if broken.found.label is not None:
+                found = replace(found, label=broken.found.label, graph=broken.found.graph)
+                scored = scored_of(request, plan, found)
+    statistics = replace(statistics, seconds=time.monotonic() - began)
+    certificate = _certificate(plan.cascade, scored.score, found, scope)
+    result = SearchResult(scored, (scored,), certificate, statistics, on_chip_in(found))
     if not request.options.front:
         return result
     from tilewright.mapper.fronts.fused import front_of_fused
@@ -164,12 +167,20 @@ def _value(request: Request) -> Value:
     return formula.of_pairs
 
 
-def _confirm(goal: str, best: Label, score: Score) -> None:
-    """Check the search's numbers against the model's; without need the search has no latency."""
-    pairs = [("energy", best.energy, score.energy), ("latency", best.latency, score.latency)]
-    for name, mine, its in pairs[:1] if goal == "energy" else pairs:
+def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) -> ScoredMapping:
+    """Let the model score the mapping found; the search's numbers must agree with it.
+
+    `timed`: latency counted; without need the search has none.
+    """
+    assert found.label is not None
+    assert found.graph is not None
+    mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries, plan.room)
+    score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+    pairs = [("energy", found.label.energy, score.energy)]
+    for name, mine, its in [*pairs, ("latency", found.label.latency, score.latency)][: 1 + timed]:
         if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
             raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
+    return ScoredMapping(mapping, score)
 
 
 def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> Certificate:

@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.budget import Allowance, Budget, OutOfBudget
-from tilewright.mapper.cascade.floors import NEVER, Floors, Solo
+from tilewright.mapper.cascade.floors import NEVER, Floors
 from tilewright.mapper.cascade.fold import Graph, Limits, graph_of
-from tilewright.mapper.cascade.labels import LabelPass, Value
+from tilewright.mapper.cascade.labels import LabelPass
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.maker import Choice, Scope, TableMaker
+from tilewright.mapper.cascade.problem import Cascade, Pair, Solo
 from tilewright.mapper.cascade.steps import steps_of
 from tilewright.mapper.cascade.table import Table
 from tilewright.mapper.cascade.walk import Label
@@ -33,17 +33,6 @@ from tilewright.mapper.searches.result import Statistics
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
 TIE = 1e-12
 TINY, HUGE = 1e-300, 1e300
-
-
-@dataclass(frozen=True, slots=True)
-class Cascade:
-    """The workload to search: its Einsums in order, and the `capacity` of the second memory."""
-
-    boundaries: Boundaries
-    einsums: tuple[Solo, ...]
-    capacity: float
-    objective: str
-    value: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +60,13 @@ class Deepening:
         self._budget = budget
         self._watch = watch
         self._best: tuple[Label, Graph] | None = None
+        self._known: Floors | None = None
         self._lower = 0.0
         self._least = (0.0, 0.0)
         self._labels = 0
         self._keys = 0
-        scope = Scope(cascade.capacity < inf, cascade.capacity, cascade.objective != "energy")
+        timed = cascade.objective != "energy" or cascade.tie is not None
+        scope = Scope(cascade.capacity < inf, cascade.capacity, timed)
         self._maker = TableMaker(cascade.boundaries, scope, budget)
 
     @property
@@ -103,23 +94,28 @@ class Deepening:
         fused = self._cascade.capacity < inf
         return self._graph(floors.allowances(most), floors.limits(most), fused)
 
+    def choices_within(self, most: Pair) -> dict[tuple[str, int, int], Pair]:
+        """Return the choices with which a mapping may cost no more than `most`, by name, with
+        bounds of what they cost."""
+        return {} if self._known is None else self._known.within(most)
+
     def _found(self, exhausted: bool) -> Found:
         label, graph = self._best or (None, None)
         return Found(label, graph, self._lower, self._least, exhausted)
 
     def _search(self) -> None:
         self._least = _work(self._cascade.einsums)
-        self._lower = self._cascade.value(*self._least)
-        floors = self._floors()
+        self._lower = float(self._cascade.value(*self._least))
+        if self._lower >= self._value:
+            return
+        floors = self._known = self._floors()
         try:
-            floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
-            self._unfused(floors)
-            floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))
+            self._bound(floors)
         finally:
             self._least = floors.least
-            self._lower = min(self._cascade.value(*self._least), self._value)
+            self._lower = min(float(self._cascade.value(*self._least)), self._value)
         least = self._lower
-        for slack in STEPS:
+        for slack in STEPS if self._cascade.tie is None else STEPS[-1:]:
             limit = least * (1 + slack) if least > 0 else inf
             if self._value <= self._lower * (1 + TIE) or self._lower == inf:
                 return
@@ -127,10 +123,17 @@ class Deepening:
             self._lower = min(max(self._lower, limit), self._value)
             self._watch(self._value, self._lower)
 
+    def _bound(self, floors: Floors) -> None:
+        """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
+        if self._cascade.tie is not None:  # rows that tie are few
+            floors.open()
+            return
+        floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
+        self._unfused(floors)
+        floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))
+
     def _floors(self) -> Floors:
-        cascade = self._cascade
-        first = cascade.objective == "latency"
-        return Floors(cascade.boundaries, cascade.einsums, self._maker, first)
+        return Floors(self._cascade, self._maker)
 
     def _unfused(self, floors: Floors) -> None:
         """Find a mapping that keeps nothing on chip."""
@@ -154,7 +157,7 @@ class Deepening:
     def _value(self) -> float:
         """The value of the incumbent."""
         if self._best is None:
-            return inf
+            return inf if self._cascade.tie is None else self._cascade.tie.value
         return float(self._cascade.value(self._best[0].energy, self._best[0].latency))
 
     def _graph(
@@ -190,10 +193,11 @@ class Deepening:
     def _ceilings(self, limit: float, energy: float, latency: float) -> tuple[float, float]:
         """Return the most energy and the most latency that a value of `limit` leaves room for."""
         objective, value = self._cascade.objective, self._cascade.value
+        most = NEVER if self._cascade.tie is None else self._cascade.tie.most
         if objective == "energy":
-            return limit, inf
+            return limit, most[1]
         if objective == "latency":
-            return inf, limit
+            return most[0], limit
         if objective == "edp":
             return _share(limit, latency), _share(limit, energy)
         return (

@@ -7,20 +7,29 @@ it exceeds what the incumbent leaves when all other Einsums cost their least.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.budget import Allowance
 from tilewright.mapper.cascade.choices import Choices
-from tilewright.mapper.cascade.fold import Limits, Pair
+from tilewright.mapper.cascade.fold import Limits
 from tilewright.mapper.cascade.lone import LoneTable
-from tilewright.mapper.cascade.maker import NOISE, Choice, Run, TableMaker
+from tilewright.mapper.cascade.maker import NOISE, Choice, TableMaker
+from tilewright.mapper.cascade.problem import Cascade, Pair
 
 DEEPENING = (1e-9, 0.003, 0.02, 0.1, 0.5, 2.0, 8.0, inf)
-Solo = LoneTable | tuple[Run, ...]  # a copy, or an Einsum on the way to each of its computes
 NEVER = (inf, inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """What a search looks at that breaks ties: mappings that cost no more than `most`, with
+    `choices` of tensors on chip (by name), of less than a known `value`."""
+
+    value: float
+    most: Pair
+    choices: frozenset[tuple[str, int, int]]
 
 
 @dataclass(slots=True)
@@ -34,27 +43,34 @@ class _Way:
 
 
 class Floors:
-    """The bounds of one workload. `latency_first`: latency is raised, not energy."""
+    """The bounds of one workload; of energy, or of latency if that is the objective."""
 
     def __init__(
         self,
-        boundaries: Boundaries,
-        einsums: Sequence[Solo],
+        cascade: Cascade,
         maker: TableMaker,
-        latency_first: bool,
     ) -> None:
         self._maker = maker
-        self._first = int(latency_first)
-        self._fixed = [solo if isinstance(solo, LoneTable) else None for solo in einsums]
+        self._tie = cascade.tie
+        self._first = int(cascade.objective == "latency")
+        self._fixed = [solo if isinstance(solo, LoneTable) else None for solo in cascade.einsums]
         self._ways = [
             [
-                _Way(choice, run.work)
+                _Way(choice, bound)
                 for run in (() if isinstance(solo, LoneTable) else solo)
                 for choice in maker.choices(run)
+                if (bound := self._known(choice)) is not None
             ]
-            for solo in einsums
+            for solo in cascade.einsums
         ]
-        self._choices = Choices(boundaries, [list(costs) for costs in self._costs(0)])
+        allowed = [list(costs) for costs in self._costs(0)]
+        self._choices = Choices(cascade.boundaries, allowed)
+
+    def _known(self, choice: Choice) -> Pair | None:
+        """Return what is known of a choice before any search; None if it is not looked at."""
+        if self._tie is None:
+            return choice.run.work
+        return self._tie.choices.get(choice.name)
 
     @property
     def least(self) -> Pair:
@@ -73,6 +89,12 @@ class Floors:
                 if way.bound[0] <= energy and way.bound[1] <= latency:
                     found[-1][way.choice] = Allowance(energy, latency)
         return found
+
+    def within(self, most: Pair) -> dict[tuple[str, int, int], Pair]:
+        """Return the choices that can matter below `most`, by name, with their bounds."""
+        allowed = self.allowances(most)
+        pairs = [(way, few) for ways, few in zip(self._ways, allowed, strict=True) for way in ways]
+        return {way.choice.name: way.bound for way, few in pairs if way.choice in few}
 
     def limits(self, most: Pair) -> Limits:
         """Return what bounds a mapping that costs no more than `most` on the way."""
@@ -97,6 +119,12 @@ class Floors:
             for ways in self._ways
         ]
 
+    def open(self) -> None:
+        """Raise all bounds to where a search of each choice starts."""
+        for way in (way for ways in self._ways for way in ways):
+            if way.start is None:
+                way.start = way.bound = self._start(way)
+
     def settle(self, wanted: Callable[[Choice], bool], most: Callable[[Pair], Pair]) -> None:
         """Raise the bounds of some choices as far as they matter when the workload costs no more
         than `most`, which depends on the least that it costs."""
@@ -120,8 +148,7 @@ class Floors:
         start = way.start[first]
         limit = start * (1 + slack) if start > 0 and slack < inf else inf
         limit = min(limit, most[first])
-        allowance = Allowance(inf, limit) if first else Allowance(limit, inf)
-        least = self._maker.least(way.choice, allowance)
+        least = self._maker.least(way.choice, Allowance(*_with(NEVER, first, limit)))
         if least is not None:
             way.bound = _with(way.bound, first, least[first])
         elif limit >= most[first]:

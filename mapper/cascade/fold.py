@@ -15,11 +15,11 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.cascade.problem import Pair
 from tilewright.mapper.cascade.steps import START, Form, Pending, Step, Tiling
 from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.searches.kernels import Floats, Ints
 
-Pair = tuple[float, float]  # energy, latency
 # of the Einsums behind number i, with these tensors on chip: the least they cost
 ToGo = Callable[[int, frozenset[str]], Pair]
 

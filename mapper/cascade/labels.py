@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.fold import Graph
+from tilewright.mapper.cascade.problem import Value
 from tilewright.mapper.cascade.walk import NOISE, Label, Walk
 from tilewright.mapper.searches.kernels import Floats
 
 DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, inf)
-
-Value = Callable[[Any, Any], Any]  # objective of energy and latency: two numbers, or two arrays
 
 
 @dataclass(frozen=True, slots=True)

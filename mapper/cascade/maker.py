@@ -20,8 +20,8 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import Metrics
-from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
+from tilewright.mapper.searches.metrics import Leak, Metrics
+from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
 
@@ -128,7 +128,7 @@ class Prepared:
 
     space: Mapspace
     engine: Engine
-    metrics: Metrics
+    leaks: tuple[Leak, ...]
     rules: Rules
     layouts: Mapping[int, tuple[Layout, ...]]
 
@@ -141,6 +141,7 @@ class Opened:
     """
 
     prepared: Prepared
+    metrics: Metrics
     lower: LowerSearch
     start: tuple[float, float]
 
@@ -204,7 +205,8 @@ class TableMaker:
             ready = self._ready(choice.run)
             compiled = self._parts(choice, ready)
             search = LowerSearch(ready.engine, compiled, ready.rules, self._budget)
-            opened = Opened(ready, search, search.start(ready.metrics))
+            metrics = self._metrics(choice, ready)
+            opened = Opened(ready, metrics, search, search.start(metrics))
             self._opened[choice.key] = opened
             self.statistics = self.statistics.plus(Statistics(len(compiled)))
         return self._opened[choice.key]
@@ -214,13 +216,13 @@ class TableMaker:
         ready, lower = opened.prepared, opened.lower
         share = (1 + NOISE) / choice.run.einsum.n_instances
         most = Allowance(allowance.energy * share, allowance.latency * share)
-        bound = ready.metrics.bound(ENERGY, most.energy, inf)
+        bound = opened.metrics.bound(ENERGY, most.energy, inf)
         if most.latency < inf:
-            bound = ready.metrics.bound(LATENCY, most.latency, most.energy)
+            bound = opened.metrics.bound(LATENCY, most.latency, most.energy)
         before = lower.labels
         solved = lower.solve(bound)
         self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
-        maker = RowMaker(ready.engine, ready.metrics, replace(ready.rules, fused=fused), most)
+        maker = RowMaker(ready.engine, opened.metrics, replace(ready.rules, fused=fused), most)
         return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
 
     def _prepare(self, run: Run) -> Prepared:
@@ -244,9 +246,15 @@ class TableMaker:
             self._scope.timed or bool(leaks),
             self._scope.fused,
         )
-        engine, metrics = Engine(space.frame, kept), Metrics(space.frame, kept, leaks)
         chosen = {mask: tuple(several) for mask, several in found.items()}
-        return Prepared(space, engine, metrics, rules, chosen)
+        return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)
+
+    def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
+        frame, least = ready.space.frame, 0.0
+        if ready.rules.timed:
+            templates = [layout.template for layout in ready.layouts[choice.mask]]
+            least = compulsory_latency(ready.space, templates)
+        return Metrics(frame, ready.engine.fields, ready.leaks, least)
 
     def _parts(self, choice: Choice, ready: Prepared) -> list[Part]:
         space, rules = ready.space, ready.rules

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.cascade.answer import mapping_of
-from tilewright.mapper.cascade.api import VALUES, no_collection, plan_of
+from tilewright.mapper.cascade.api import VALUES, no_collection, plan_of, scored_of
 from tilewright.mapper.cascade.budget import Budget, OutOfBudget
-from tilewright.mapper.cascade.deepening import Deepening
+from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.fold import Graph
-from tilewright.mapper.cascade.labels import LabelPass, Value
+from tilewright.mapper.cascade.labels import LabelPass
 from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.problem import Value
+from tilewright.mapper.cascade.ties import break_ties
 from tilewright.mapper.cascade.walk import Label, Walk
-from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.fronts.api import Front, best_of, measures_for
 from tilewright.mapper.fronts.points import NOISE, undominated
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
@@ -30,7 +31,7 @@ from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.kernels import Floats
 from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.options import Request
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics, no_report
 
 Least = Callable[[Value], Label | None]  # the label with the least value
 
@@ -68,35 +69,53 @@ class _Search:
         ends = [self._end(name) for name in ("energy", "latency")]
         if ends[0] is None or ends[1] is None:
             return False
-        capacity = self._plan.cascade.capacity
-        search = Deepening(self._plan.cascade, self._budget, _unwatched)
+        search = Deepening(self._plan.cascade, self._budget, no_report)
         most = ends[1].score.energy, ends[0].score.latency
         try:
             graph = search.within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
-            if graph is None:
-                raise InternalError("the ends of the front are not among its mappings")
-            corners = hull(lambda value: self._least(graph, value))
-            front = FrontPass(graph, capacity, corners, self._budget)
-            labels = front.solve()
         except OutOfBudget:
             return False
-        self.statistics = self.statistics.plus(search.statistics)
-        self.statistics = self.statistics.plus(Statistics(labels=front.labels))
-        self.found += [self._scored(graph, label) for label in labels]
+        finally:
+            self.statistics = self.statistics.plus(search.statistics)
+        if graph is None:
+            raise InternalError("the ends of the front are not among its mappings")
+        labels, whole = self._inside(graph)
+        found = [Found(label, graph, 0.0, (0.0, 0.0), exhausted=not whole) for label in labels]
+        self.found += [scored_of(self._request, self._plan, one) for one in found]
         lone = [one for one in self._plan.cascade.einsums if isinstance(one, LoneTable)]
-        return all(one.ideal for one in lone)
+        return whole and all(one.ideal for one in lone)
+
+    def _inside(self, graph: Graph) -> tuple[list[Label], bool]:
+        """Return the Pareto set of a graph, or as much of it as the budget allows."""
+        corners: list[Label] = []
+        try:
+            hull(lambda value: self._least(graph, value), corners)
+            front = FrontPass(graph, self._plan.cascade.capacity, corners, self._budget)
+            labels = front.solve()
+        except OutOfBudget:
+            return pareto_labels(corners), False
+        self.statistics = self.statistics.plus(Statistics(labels=front.labels))
+        return labels, True
 
     def _end(self, objective: Objective) -> ScoredMapping | None:
         """Return the mapping with the least of one metric; None when the budget is over."""
         cascade = replace(self._plan.cascade, objective=objective, value=VALUES[objective])
-        search = Deepening(cascade, self._budget, _unwatched)
-        result = search.solve()
+        search = Deepening(cascade, self._budget, no_report)
+        found = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
-        if result.label is None or result.graph is None:
+        if found.label is None:
             return None
-        scored = self._scored(result.graph, result.label, timed=objective != "energy")
+        timed = objective != "energy"
+        scored = scored_of(self._request, self._plan, found, timed)
         self.found.append(scored)
-        return None if result.exhausted else scored
+        if found.exhausted:
+            return None
+        broken = break_ties(cascade, search, (found, scored.score), self._budget)
+        self.statistics = self.statistics.plus(broken.statistics)
+        if broken.found.label is None:
+            return scored
+        self.found.append(scored_of(self._request, self._plan, broken.found))
+        return self.found[-1]
 
     def _least(self, graph: Graph, value: Value) -> Label | None:
         search = LabelPass(graph, self._plan.cascade.capacity, value, self._budget)
@@ -106,58 +125,47 @@ class _Search:
             raise OutOfBudget
         return folded.best
 
-    def _scored(self, graph: Graph, label: Label, timed: bool = True) -> ScoredMapping:
-        """Let the model score a label's mapping; the search's numbers must agree with it."""
-        plan, request = self._plan, self._request
-        mapping = mapping_of(graph, label, plan.cascade.boundaries, plan.room)
-        score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
-        pairs = [(label.energy, score.energy), (label.latency, score.latency)]
-        for mine, its in pairs if timed else pairs[:1]:
-            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
-                raise InternalError(f"the fused search computed {pairs!r} (mine, the model's)")
-        return ScoredMapping(mapping, score)
 
-
-def _unwatched(value: float, lower: float) -> None:
-    """Show nothing."""
-    del value, lower
-
-
-def hull(least: Least) -> list[Label]:
-    """Return the corners of the convex hull between least energy and least latency.
+def hull(least: Least, found: list[Label]) -> None:
+    """Put the corners of the convex hull between least energy and least latency into `found`.
 
     Of both ends the one with the least of the other metric (as far as rounding shows it).
     """
-    ends = [least(_energy), least(_latency)]
-    if ends[0] is None or ends[1] is None:
-        return []
-    return [ends[0], *_between(least, ends[0], ends[1]), ends[1]]
+    for value in (_energy, _latency):
+        end = least(value)
+        if end is None:
+            return
+        found.append(end)
+    _between(least, (found[0], found[1]), found)
 
 
-def _energy(energy: float, latency: float) -> float:
+def _energy(energy: Any, latency: Any) -> Any:
     del latency
     return energy
 
 
-def _latency(energy: float, latency: float) -> float:
+def _latency(energy: Any, latency: Any) -> Any:
     del energy
     return latency
 
 
-def _between(least: Least, first: Label, last: Label) -> list[Label]:
+def _between(least: Least, ends: tuple[Label, Label], found: list[Label]) -> None:
+    first, last = ends
     more, less = last.energy - first.energy, first.latency - last.latency
     if more <= NOISE * last.energy or less <= NOISE * first.latency:
-        return []
+        return
     price = more / less
 
-    def value(energy: float, latency: float) -> float:
+    def value(energy: Any, latency: Any) -> Any:
         return energy + price * latency
 
     corner = least(value)
     chord = value(first.energy, first.latency)
     if corner is None or value(corner.energy, corner.latency) >= chord * (1 - 1e-9):
-        return []
-    return [*_between(least, first, corner), corner, *_between(least, corner, last)]
+        return
+    found.append(corner)
+    _between(least, (first, corner), found)
+    _between(least, (corner, last), found)
 
 
 class FrontPass:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.arch.components import Component, Compute, Memory, Network
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.einsum import Affine, TensorAccess
+from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import Frame
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
@@ -57,16 +58,19 @@ def refuse_unsupported(frame: Frame, networks: bool = False) -> None:
             )
 
 
-def compulsory_latency(space: Mapspace) -> float:
-    """Return seconds that moving every tensor once out of, or into, its first memory takes."""
-    frame = space.frame
+def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = None) -> float:
+    """Return seconds that moving every tensor once out of, or into, its first memory takes.
+
+    `templates`: instead of all those of `space`.
+    """
+    frame, few = space.frame, space.templates if templates is None else templates
     slowest = 0.0
     for level, component in enumerate(frame.components):
         if not isinstance(component, Memory) or component.latency is None or not _rises(component):
             continue
         calls = {action.name: 0.0 for action in component.actions}
         for access in frame.einsum.accesses:
-            if _always_backed(space, access.tensor, component):
+            if _always_backed(few, access.tensor, component):
                 name = "write" if access.output else "read"
                 calls[name] += _calls(frame, component, access.tensor, name)
         lanes = prod(c.own_fanout for c in frame.components[: level + 1])
@@ -75,10 +79,10 @@ def compulsory_latency(space: Mapspace) -> float:
     return slowest
 
 
-def _always_backed(space: Mapspace, tensor: str, component: Component) -> bool:
+def _always_backed(templates: Sequence[Template], tensor: str, component: Component) -> bool:
     return all(
         any(h.backing and (h.tensor, h.component) == (tensor, component.name) for h in t.holders)
-        for t in space.templates
+        for t in templates
     )
 
 

@@ -57,6 +57,8 @@ def check(seed: int, case: Case = random_case) -> bool:
     for place, objective in enumerate(asked):
         single = search(arch, workload, conventions=conventions, objective=objective)
         assert single.certificate.value == pytest.approx(min(p[place] for p in listed), rel=1e-9)
+        score = single.best.score  # ties go to the other metric: the first and the last point
+        assert (score.energy, score.latency) == pytest.approx(listed[-place], rel=1e-9), seed
     return True
 
 

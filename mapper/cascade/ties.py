@@ -1,0 +1,62 @@
+"""Among the best fused mappings of a workload, one with the least of the other metric.
+
+A second search looks only at what can cost as little as the best: choices of tensors on chip and
+rows that leave room for it. It starts from the best mapping, and ends where the other metric meets
+its bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.cascade.deepening import Deepening, Found
+from tilewright.mapper.cascade.problem import Cascade, Tie
+from tilewright.mapper.score import Score
+from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.result import Statistics, no_report
+
+MAX_LABELS = 1_000_000  # where nearly all mappings tie, the first one has to do
+NOISE = 1e-12  # relative: sums of the same terms in another order
+SECOND = {"energy": "latency", "latency": "energy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A better mapping of equal value, if there is one, and what was looked at."""
+
+    found: Found
+    statistics: Statistics
+
+
+def break_ties(
+    cascade: Cascade, search: Deepening, known: tuple[Found, Score], budget: Budget
+) -> Broken:
+    """Look for a mapping as good as the one `known` from `search`, with less of the other metric.
+
+    Nothing is found where there is none, or no other metric.
+    """
+    second, (found, score) = SECOND.get(cascade.objective), known
+    if second is None or found.label is None:
+        return Broken(replace(found, label=None), Statistics())
+    at = 0 if second == "latency" else 1
+    best = (found.label.energy, found.label.latency)[at] * (1 + NOISE)
+    most = (inf, best) if at else (best, inf)
+    other = (score.latency, score.energy)[at] * (1 - TOLERANCE)
+
+    def value(*metrics: Any) -> Any:
+        return np.where(metrics[at] <= best, metrics[1 - at], inf)
+
+    again = Deepening(
+        replace(
+            cascade, objective=second, value=value,
+            tie=Tie(other, most, search.choices_within(most)),
+        ),
+        replace(budget, labels=min(budget.labels, MAX_LABELS)),
+        no_report,
+    )  # fmt: skip
+    return Broken(again.solve(), again.statistics)
