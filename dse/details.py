@@ -9,13 +9,28 @@ in `time_unit`, under `time_title`; `facts`, short statements by name; and for a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 MAX_LANES = 16
 MAX_SPANS = 120
 
-Span = tuple[float, float, str, str]  # start, end, what, kind
-Lane = tuple[str, Sequence[Span]]
+Numbers = npt.NDArray[np.int64]
+
+
+class Spans(NamedTuple):
+    """The spans of a lane in order, an array each; `kind` is a place in `names`."""
+
+    start: Numbers
+    end: Numbers
+    kind: Numbers
+    names: Sequence[tuple[str, str]]
+    """(what, kind)."""
+
+
+Lane = tuple[str, Spans]
 
 
 def section(
@@ -52,19 +67,30 @@ def timeline(unit: str, end: float, lanes: Sequence[Lane]) -> dict[str, Any]:
     }
 
 
-def _joined(spans: Sequence[Span]) -> list[list[object]]:
-    size = -(-len(spans) // MAX_SPANS)
-    groups = [spans[at : at + size] for at in range(0, len(spans), size or 1)]
-    return [list(group[0]) if len(group) == 1 else _join(group) for group in groups]
+def _joined(spans: Spans) -> list[list[object]]:
+    size = max(1, -(-len(spans.start) // MAX_SPANS))
+    first = np.arange(0, len(spans.start), size)
+    last = np.minimum(first + size, len(spans.start)) - 1
+    ends = zip(spans.start[first].tolist(), spans.end[last].tolist(), strict=True)
+    most = _most(spans, size)
+    found: list[list[object]] = []
+    for (start, end), count, kind, at in zip(ends, last - first + 1, most, first, strict=True):
+        what = f"{count} operations with the pauses between them, mostly {kind}"
+        told = [what, kind] if count > 1 else list(spans.names[spans.kind[at]])
+        found.append([float(start), float(end), *told])
+    return found
 
 
-def _join(group: Sequence[Span]) -> list[object]:
-    kinds: dict[str, float] = {}
-    for start, end, _, kind in group:
-        kinds[kind] = kinds.get(kind, 0.0) + end - start
-    most = max(sorted(kinds), key=lambda kind: kinds[kind])
-    what = f"{len(group)} operations with the pauses between them, mostly {most}"
-    return [group[0][0], group[-1][1], what, most]
+def _most(spans: Spans, size: int) -> list[str]:
+    """Return the kind that takes longest in each group of so many spans, the first by name."""
+    kinds = sorted({kind for _, kind in spans.names})
+    groups = -(-len(spans.start) // size)
+    place = np.array([kinds.index(kind) for _, kind in spans.names], dtype=np.int64)[spans.kind]
+    cell = np.arange(place.size) // size * len(kinds) + place
+    shape = groups, len(kinds)
+    time = np.bincount(cell, spans.end - spans.start, minlength=groups * len(kinds)).reshape(shape)
+    there = np.bincount(cell, minlength=groups * len(kinds)).reshape(shape) > 0
+    return [kinds[at] for at in np.where(there, time, -1).argmax(axis=1).tolist()]
 
 
 def _ranked(values: Mapping[str, float]) -> dict[str, float]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.details import MAX_LANES, Span, section, timeline
+import numpy as np
+
+from tilewright.dse.details import MAX_LANES, Spans, section, timeline
 from tilewright.dse.evaluator import Outcome
 from tilewright.dse.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.space import Point
@@ -154,11 +156,17 @@ def _maps(score: SimulatedScore) -> dict[str, Any]:
 
 
 def _timeline(score: SimulatedScore) -> dict[str, Any]:
-    lanes: dict[tuple[int, int, str], list[Span]] = {}
-    for entry in score.trace.timeline:
-        what = " ".join(filter(None, (entry.operation, entry.label, f"({entry.task})")))
-        span = (float(entry.start), float(entry.end), what, entry.operation)
-        lanes.setdefault((entry.row, entry.column, entry.thread), []).append(span)
-    named = [(f"({row}, {column}) {thread}", lanes[row, column, thread])
-             for row, column, thread in sorted(lanes)]  # fmt: skip
-    return timeline("cycles", float(score.metrics["cycles"]), named)
+    kinds, table = score.trace.timeline.kinds, score.trace.timeline.table
+    names = [(" ".join(filter(None, (k.operation, k.label, f"({k.task})"))), k.operation)
+             for k in kinds]  # fmt: skip
+    threads = sorted({kind.thread for kind in kinds})
+    thread = np.array([threads.index(kind.thread) for kind in kinds], dtype=np.int64)
+    width = score.trace.element_macs.shape[1]
+    lane = (table[:, 0] * width + table[:, 1]) * len(threads) + thread[table[:, 2]]
+    lanes = []
+    for number in np.unique(lane).tolist():
+        row, column = divmod(number // len(threads), width)
+        mine = table[lane == number]
+        spans = Spans(mine[:, 3], mine[:, 4], mine[:, 2], names)
+        lanes.append((f"({row}, {column}) {threads[number % len(threads)]}", spans))
+    return timeline("cycles", float(score.metrics["cycles"]), lanes)

@@ -15,12 +15,12 @@ from tilewright.mapper.candidate import Candidate, GridTensor
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.simulator.errors import MachineError
-from tilewright.simulator.fast.run import Certificate, FastResult, Timeline, run_fast
+from tilewright.simulator.fast.run import Certificate, FastResult, run_fast
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
 from tilewright.simulator.lowering.route import input_edge
-from tilewright.simulator.machine import Machine
+from tilewright.simulator.machine import Machine, Timeline
 from tilewright.simulator.profile import Profile, load_profile
 from tilewright.simulator.trace import RunResult, Trace
 

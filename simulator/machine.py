@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,19 @@ from tilewright.simulator.validate import check_program
 
 MAX_CYCLES: Final = 1_000_000_000
 FIRST_EVENTS: Final = 4096
+Timeline = bool | Collection[tuple[int, int]]
+"""All elements' operations, none, or those of the elements (row, column) listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a run begins with, beside its program."""
+
+    header: Mapping[int, int]
+    shown: Ids
+    """Elements whose operations are recorded."""
+    memory: Mapping[str, MemoryInput]
+    edges: Mapping[str, npt.ArrayLike]
 
 
 class Machine:
@@ -79,7 +92,7 @@ class Machine:
         *,
         memory: Mapping[str, MemoryInput] | None = None,
         edges: Mapping[str, npt.ArrayLike] | None = None,
-        timeline: bool | Collection[tuple[int, int]] = False,
+        timeline: Timeline = False,
         max_cycles: int = MAX_CYCLES,
         shuffle: int = 0,
     ) -> RunResult:
@@ -96,9 +109,11 @@ class Machine:
             at.S_RECORD: int(bool(timeline)),
             at.S_QUEUES: int(self._queues),
         }
+        shown = elements_shown(self.program, timeline)
+        given = _Given(header, shown, memory or {}, edges or {})
         looks = Looks(self._interval) if self._interval else None
-        store, sram = self._finished(header, memory or {}, edges or {}, looks)
-        result = collect_result(self._outcome(store, sram), self._buffers, timeline)
+        store, sram = self._finished(given, looks)
+        result = collect_result(self._outcome(store, sram), self._buffers)
         if looks is None:
             return result
         return replace(result, trace=replace(result.trace, occupancy=looks.occupancy()))
@@ -106,23 +121,17 @@ class Machine:
     def _outcome(self, store: at.Table, sram: at.Memory) -> Outcome:
         return Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
 
-    def _finished(
-        self,
-        header: Mapping[int, int],
-        memory: Mapping[str, MemoryInput],
-        edges: Mapping[str, npt.ArrayLike],
-        looks: Looks | None,
-    ) -> tuple[at.Table, at.Memory]:
+    def _finished(self, given: _Given, looks: Looks | None) -> tuple[at.Table, at.Memory]:
         """Run with merged queues; what goes wrong is found again, and told, without."""
         if self._fuse and not self._queues:
             if self._fused is None:
                 self._fused = fused(self._store, self._parts, self._network)
-            store, sram = self._started(self._fused[0], header, memory, edges)
+            store, sram = self._started(self._fused[0], given)
             store = _loop(store, sram)
             if store[at.S_ERROR] == at.OK and self._is_complete(self._final(store)):
                 unfuse(store, self._parts, self._fused[1])
                 return store, sram
-        store, sram = self._started(self._store, header, memory, edges)
+        store, sram = self._started(self._store, given)
         store = _loop(store, sram) if looks is None else self._looked(store, sram, looks)
         self._check_end(store)
         return store, sram
@@ -139,22 +148,17 @@ class Machine:
                 return store
             store[at.S_ERROR] = at.OK
 
-    def _started(
-        self,
-        store: at.Table,
-        header: Mapping[int, int],
-        memory: Mapping[str, MemoryInput],
-        edges: Mapping[str, npt.ArrayLike],
-    ) -> tuple[at.Table, at.Memory]:
+    def _started(self, store: at.Table, given: _Given) -> tuple[at.Table, at.Memory]:
         """Return a copy of a store with its data, ready to run."""
-        events = FIRST_EVENTS + 2 * self._parts.most_events if header[at.S_RECORD] else 0
+        events = FIRST_EVENTS + 2 * self._parts.most_events if given.header[at.S_RECORD] else 0
         store = _grown(store, events)
-        for column, value in header.items():
+        for column, value in given.header.items():
             store[column] = value
+        self._parts.element.view(store)[given.shown, at.E_RECORD] = 1
         sram = np.zeros(self._parts.memory_words // 2, dtype=np.uint32)
-        for name, values in memory.items():
+        for name, values in given.memory.items():
             self._buffers.load(sram.view(np.uint16), name, values)
-        self._fill_edges(store, dict(edges))
+        self._fill_edges(store, dict(given.edges))
         load_features(store, self._parts)
         self._start(store)
         return store, sram
@@ -214,6 +218,14 @@ class Machine:
             and not counts[~sinks].any()
             and (counts[sinks] == final.fifo[sinks, at.F_CAP]).all()
         )
+
+
+def elements_shown(program: Program, timeline: Timeline) -> Ids:
+    """Return the numbers of the elements whose operations a run records."""
+    if isinstance(timeline, bool):
+        return np.arange(program.placement.size if timeline else 0, dtype=np.int64)
+    width = program.width
+    return np.array(sorted({row * width + column for row, column in timeline}), dtype=np.int64)
 
 
 def _running(final: FinalState) -> int:

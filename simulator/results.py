@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.routes import RAMP
 from tilewright.simulator.store import Part, Parts
 from tilewright.simulator.tables import CodeLayout
-from tilewright.simulator.trace import Counts, EdgeStream, RunResult, TimelineEntry, Trace
+from tilewright.simulator.trace import Counts, EdgeStream, Kind, RunResult, Timeline, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,8 @@ class Outcome:
         return self.parts.element.view(self.store)
 
 
-def collect_result(
-    outcome: Outcome, buffers: BufferMap, shown: bool | Collection[tuple[int, int]] = True
-) -> RunResult:
-    """Read memory, streams, counts and the trace of a finished run.
-
-    `shown`: the elements (row, column) of the timeline, True for all.
-    """
+def collect_result(outcome: Outcome, buffers: BufferMap) -> RunResult:
+    """Read memory, streams, counts and the trace of a finished run."""
     edges = _edges(outcome)
     arrivals = [int(stream.cycles.max()) for stream in edges.values()]
     cycles = max([int(outcome.store[at.S_END]), *arrivals])
@@ -60,7 +54,7 @@ def collect_result(
             _element_cycles(outcome, cycles),
             links,
             _macs(outcome),
-            _timeline(outcome, shown),
+            _timeline(outcome),
             queue_sums(outcome, outcome.fifo[:, at.F_WAITED])
             if outcome.store[at.S_QUEUES]
             else None,
@@ -205,31 +199,29 @@ class _Tally:
             self.write_words += elements * DTYPES[resolved.dest.buffer.dtype]
 
 
-def _timeline(
-    outcome: Outcome, shown: bool | Collection[tuple[int, int]]
-) -> tuple[TimelineEntry, ...]:
+def _timeline(outcome: Outcome) -> Timeline:
+    """Return the recorded operations and tasks; each kind of them is named once."""
     count = int(outcome.store[at.S_EVENTS])
-    if count == 0:
-        return ()
     events = Part(outcome.parts.end, count, at.V_WIDTH).view(outcome.store)
-    if not isinstance(shown, bool):
-        width = outcome.program.width
-        elements = (events[:, 0] - outcome.parts.element.start) // outcome.parts.element.width
-        events = events[np.isin(elements, [row * width + column for row, column in shown])]
-    order = np.lexsort((events[:, 2], events[:, 4], events[:, 0], events[:, 3]))
-    codes = outcome.program.placement.ravel()
-    width = outcome.program.width
-    entries = []
-    for address, row, thread, start, end in events[order].tolist():
-        element = outcome.parts.element.number(address)
-        layout = outcome.layouts[int(codes[element])]
-        place = divmod(element, width)
-        if row < 0:
-            task = layout.code.tasks[-1 - row].name
-            entries.append(TimelineEntry(*place, task, "task", "", "main", start, end))
-            continue
-        task, resolved = layout.operations[int(outcome.store[row + at.O_NUMBER])]
-        name = "main" if thread == 0 else f"ut{layout.threads[thread - 1]}"
-        operation, label = resolved.operation.name, resolved.source.label
-        entries.append(TimelineEntry(*place, task, operation, label, name, start, end))
-    return tuple(entries)
+    element = (events[:, at.V_ELEMENT] - outcome.parts.element.start) // at.E_WIDTH
+    code = outcome.program.placement.ravel()[element].astype(np.int64)
+    # (row, thread, code) as one number; rows are addresses or, of tasks, above -1 - MAX_TASKS
+    threads, codes = 1 + int(events[:, at.V_THREAD].max(initial=0)), len(outcome.layouts)
+    kind = (events[:, at.V_ROW] * threads + events[:, at.V_THREAD]) * codes + code
+    known, number = np.unique(kind, return_inverse=True)
+    kinds = []
+    for one in known.tolist():
+        rest, layout = one // codes, outcome.layouts[one % codes]
+        kinds.append(_kind(outcome, layout, rest // threads, rest % threads))
+    row, column = np.divmod(element, outcome.program.width)
+    start, end = events[:, at.V_START], events[:, at.V_END]
+    order = np.lexsort((events[:, at.V_THREAD], end, element, start))
+    return Timeline(tuple(kinds), np.stack([row, column, number, start, end], axis=1)[order])
+
+
+def _kind(outcome: Outcome, layout: CodeLayout, row: int, thread: int) -> Kind:
+    if row < 0:
+        return Kind(layout.code.tasks[-1 - row].name, "task", "", "main")
+    task, resolved = layout.operations[int(outcome.store[row + at.O_NUMBER])]
+    name = "main" if thread == 0 else f"ut{layout.threads[thread - 1]}"
+    return Kind(task, resolved.operation.name, resolved.source.label, name)

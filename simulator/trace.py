@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +59,54 @@ class TimelineEntry:
     end: int
 
 
+class Kind(NamedTuple):
+    """What entries of a timeline have in common."""
+
+    task: str
+    operation: str
+    label: str
+    thread: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Timeline(Sequence[TimelineEntry]):
+    """Runs of operations and tasks; entries are made of the table's rows when asked for."""
+
+    kinds: tuple[Kind, ...]
+    table: Ints
+    """(entries, 5): row, column, number of the kind, start, end."""
+
+    def __len__(self) -> int:
+        return int(self.table.shape[0])
+
+    @overload
+    def __getitem__(self, index: int) -> TimelineEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Timeline: ...
+    def __getitem__(self, index: int | slice) -> TimelineEntry | Timeline:
+        if isinstance(index, slice):
+            return Timeline(self.kinds, self.table[index])
+        return self._entry(self.table[index].tolist())
+
+    def __iter__(self) -> Iterator[TimelineEntry]:
+        return map(self._entry, self.table.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Timeline | tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def _entry(self, row: list[int]) -> TimelineEntry:
+        y, x, kind, start, end = row
+        return TimelineEntry(y, x, *self.kinds[kind], start, end)
+
+
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """What links carried and queues held in every interval of a run, exact sums."""
@@ -88,7 +137,7 @@ class Trace:
     """(H, W, 5): wavelets that left the router by N, E, S, W, R."""
     element_macs: Ints
     """(H, W) multiply-accumulates."""
-    timeline: tuple[TimelineEntry, ...]
+    timeline: Timeline
     """Empty unless the run asked for it; in order of start, row, column, thread."""
     queue_word_cycles: Ints | None = None
     """(H, W, 17): cycles that words were in a queue or on the way into it, summed over the words.

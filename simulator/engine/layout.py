@@ -132,7 +132,8 @@ E_REGISTERS: Final = 44  # first row of the element's data-structure registers
 E_LEVELS: Final = 45  # bit per priority that its operations on queues have
 E_TURN: Final = 46  # a column per priority: thread that had the datapath last
 E_BOUND: Final = 53  # first of the FIFOs that its queues may be bound to
-E_WIDTH: Final = 54
+E_RECORD: Final = 54  # 1 if its operations are in the timeline
+E_WIDTH: Final = 55
 FLUSHED: Final = 16
 """From this bit on E_LISTEN has a bit per queue slot whose emptying a task waits for."""
 

@@ -12,7 +12,7 @@ from tilewright.simulator.engine.layout import Memory, Table, Word
 @inner_kernel
 def record(store: Table, e: int, row: int, start: int, end: int) -> None:
     """Append an operation (its address) or a task (-1 - number) to the timeline, if asked."""
-    if store[at.S_RECORD] == 0:
+    if store[e + at.E_RECORD] == 0:
         return
     n = store[at.S_EVENTS]
     event = store[at.S_EVENT] + n * at.V_WIDTH

@@ -5,7 +5,7 @@ The result is the same either way; the certificate says which engine found it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,15 +29,12 @@ from tilewright.simulator.fast.outcome import (
 from tilewright.simulator.fast.script import Script, ScriptWalker
 from tilewright.simulator.fast.solve import X_EVALUATIONS
 from tilewright.simulator.fast.values import S_BASE, Flow, check_values, new_flow, run_values
-from tilewright.simulator.machine import MAX_CYCLES, Machine
+from tilewright.simulator.machine import MAX_CYCLES, Machine, Timeline, elements_shown
 from tilewright.simulator.memory import MemoryInput
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.trace import RunResult
-
-Timeline = bool | Collection[tuple[int, int]]
-"""All elements' operations, none, or those of the elements (row, column) listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +184,13 @@ def _result(
     outcome = Outcome(
         machine.program, machine._layouts, machine._network, store, flow.memory, machine._parts
     )
-    return collect_result(outcome, machine._buffers, timeline)
+    return collect_result(outcome, machine._buffers)
 
 
 def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Timeline) -> at.Table:
     """Return the timeline's rows of the elements shown; only their codes are walked again."""
     codes = machine.program.placement.ravel()
-    chosen = np.arange(codes.size)
-    if not isinstance(shown, bool):
-        width = machine.program.width
-        chosen = np.array(sorted({row * width + column for row, column in shown}), dtype=np.int64)
+    chosen = elements_shown(machine.program, shown)
     code = Code(machine._compiled.code, machine._parts)
     scripts = {
         number: ScriptWalker(code, machine._parts, machine._layouts[number], every=True).walk()
