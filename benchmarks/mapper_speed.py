@@ -37,14 +37,12 @@ OURS = """
 import json, resource, sys, time
 from pathlib import Path
 start = time.process_time()
-from dataclasses import replace
 from tilewright.arch.load import load_arch
 from tilewright.mapper.workload import load_workload
 from tilewright.mapper.searches.api import search
 case = json.loads(sys.argv[1])
 arch = load_arch(Path(case["arch"]), variables=case["variables"])
 work = load_workload(Path(case["workload"]), variables=case["variables"])
-work = replace(work, einsums=tuple(e for e in work.einsums if e.name not in case["without"]))
 loaded = time.process_time() - start
 times = []
 while len(times) < 2 or (sum(times) < 2 and len(times) < 6):
@@ -73,11 +71,8 @@ loaded = time.process_time() - start
 metric = {"energy": "ENERGY", "latency": "LATENCY", "edp": "ENERGY_DELAY_PRODUCT"}
 column = metric[case["objective"]]
 spec.mapper.metrics = getattr(Metrics, column)
-names = None
-if case["without"]:
-    names = [e.name for e in spec.workload.einsums if e.name not in case["without"]]
 begun = time.process_time()
-found = spec.map_workload_to_arch(einsum_names=names, print_progress=False)
+found = spec.map_workload_to_arch(print_progress=False)
 print(json.dumps({
     "load": loaded, "search": time.process_time() - begun,
     "value": float(min(found.data["Total<SEP>" + column.lower()])),
@@ -111,7 +106,7 @@ class Runner:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             found = self._run([sys.executable, "-c", OURS], row, folder, None)
-            if "failed" in found or row.without:
+            if "failed" in found:
                 return found
             command = self._command(row, folder)
             seconds = [self._seconds(command, folder) for _ in range(2)]
@@ -146,7 +141,7 @@ class Runner:
         arch, workload = files_of(row, self._arguments.examples, folder)
         case = {
             "arch": str(arch), "workload": str(workload), "variables": row.variables,
-            "without": row.without, "objective": row.objective,
+            "objective": row.objective,
         }  # fmt: skip
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run, stopped = self._process([*command, json.dumps(case)], folder, limit)

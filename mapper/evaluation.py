@@ -110,7 +110,7 @@ def evaluate_flat(runs: list[tuple[Path, View]], conventions: Conventions) -> Sc
     for one in tallies:
         check(one)
     bodies = [Body(one.path, one.occupancy) for one in tallies]
-    peaks = peak_bits(bodies, conventions.shared)
+    peaks = peak_bits(bodies, conventions.shared, conventions.tile)
     check_capacity(bodies, peaks, _sizes(tallies))
     return _score(tallies, peaks, conventions)
 

@@ -23,7 +23,8 @@ class Boundaries:
     `chip`: may stay on chip; `backed`: other tensors of several Einsums, which stay in the
     outermost memory; `carried[T]`: variables of loops that may be shared above T; `users[T]`:
     numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want to hold in
-    different places above the same shared loop.
+    different places above the same shared loop; `shares_room`: where both hold one at the same
+    place, it takes room once.
     """
 
     workload: Workload
@@ -32,6 +33,7 @@ class Boundaries:
     carried: Mapping[str, frozenset[str]]
     users: Mapping[str, tuple[int, ...]]
     contested: frozenset[str]
+    shares_room: bool = True
 
     def of(self, einsum: Einsum) -> tuple[str, ...]:
         """Return the tensors of `einsum` that may stay on chip."""
@@ -43,7 +45,7 @@ class Boundaries:
         return tuple(t for t in names if self.users[t][0] <= number < self.users[t][-1])
 
 
-def boundaries_of(workload: Workload, halos: bool = False) -> Boundaries:
+def boundaries_of(workload: Workload, halos: bool = False, shares_room: bool = True) -> Boundaries:
     """Analyse what the Einsums of `workload` exchange.
 
     `halos`: Einsums whose tensors slide exchange on chip too. That is right where all tensors fit
@@ -63,6 +65,7 @@ def boundaries_of(workload: Workload, halos: bool = False) -> Boundaries:
         {t: _carried(workload, t, users[t]) for t in sorted(chip)},
         users,
         frozenset(contested),
+        shares_room,
     )
 
 

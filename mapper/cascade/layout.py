@@ -12,7 +12,7 @@ from itertools import permutations
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
-from tilewright.mapper.mapspace.placement import Holder, Template
+from tilewright.mapper.mapspace.placement import Holder, Template, order_allowed
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.errors import UnsupportedFeature
 
@@ -63,8 +63,13 @@ def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
             _refuse_constraints(space, template, bool(on_chip))
             top = [h for h in template.holders if h.backing and h.component == outer.name]
             rest = [h for h in template.holders if not h.backing]
-            count = sum(1 for h in rest if inner and h.component == inner.name)
+            count = next(
+                (i for i, h in enumerate(rest) if not inner or h.component != inner.name), len(rest)
+            )
             for order in _mixed(on_chip, rest[:count]):
+                mine = [h for h in (*order, *rest[count:]) if inner and h.component == inner.name]
+                if on_chip and not order_allowed(mine, template.placement):
+                    continue
                 split = len(top) + max((i for i, h in enumerate(order) if h.backing), default=-1)
                 if any(run.first <= split for run in template.runs):
                     continue  # held above a tensor on chip, but no loop between: the same as below
@@ -108,7 +113,8 @@ def _merged(first: tuple[Holder, ...], second: tuple[Holder, ...]) -> Iterator[t
 def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
     """Return, per region holder, the variables that may not be looped over right above it.
 
-    no_refetch_from_above and no_resend_to_below forbid loops that would move a tensor again.
+    no_refetch_from_above and no_resend_to_below forbid loops that would move a tensor again, a
+    floating holder those that would make it come again.
     """
     holders = layout.template.holders
     banned: list[frozenset[str]] = [frozenset() for _ in layout.region]
@@ -117,7 +123,7 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
         same = [i for i, h in enumerate(holders) if h.tensor == holder.tensor]
         access = space.einsum.access(holder.tensor)
         loose = frozenset(v for v in space.einsum.bounds if access.relevance(v) != "relevant")
-        spans: list[range] = []
+        spans: list[range] = [range(index + 1)] if holder.floating else []
         if holder.tensor in rules.no_refetch_from_above:
             spans.append(range(same[0] + 1, index + 1))
         if holder.tensor in rules.no_resend_to_below:
@@ -138,8 +144,6 @@ def _refuse_constraints(space: Mapspace, template: Template, on_chip: bool) -> N
             "tile_shape": (shared or name == outer.name)
             and space.frame.rules.tile_shape
             and rules.tile_shape,
-            "tensor_order_options": shared and rules.tensor_order_options,
-            "force_memory_hierarchy_order: false": rules.force_memory_hierarchy_order is False,
         }
         for feature, present in found.items():
             if present:

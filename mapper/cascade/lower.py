@@ -255,11 +255,16 @@ class LowerSearch:
         self._budget.check()
         views = [self._look_ahead(child) for child in node.children.values()]
         views += [self._final(self._parts[id(end)]) for end in node.ends]
-        node.after = merged(views)
+        node.after = merged(views) if views else self._nowhere()
         node.before = (
             node.after if node.operation is None else self._engine.undo(node.operation, node.after)
         )
         return node.before
+
+    def _nowhere(self) -> Outlook:
+        """Return the outlook without any part: no label arrives."""
+        size = self._engine.lattice.size
+        return Outlook(np.full(size, inf), np.zeros(size))
 
     def _final(self, part: Part) -> Outlook:
         """Return where labels may arrive, and the least that the region above costs them."""

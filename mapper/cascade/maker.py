@@ -72,8 +72,11 @@ def run_of(
 ) -> Run:
     """Prepare a run of `place` = (Einsum, number of the compute); `crowded`: see Mapspace."""
     einsum, number = place
-    backed = frozenset(einsum.tensors) & boundaries.backed
-    space = Mapspace(einsum, flat, conventions, backed, crowded=crowded)
+    own = frozenset(einsum.tensors)
+    backed = own & boundaries.backed
+    space = Mapspace(
+        einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.chip
+    )
     refuse_unsupported(space.frame)
     roles = _roles(boundaries, einsum)
     return Run(space, number, boundaries.of(einsum), (signature(space), einsum.n_instances, roles))

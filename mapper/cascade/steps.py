@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,8 @@ class Step:
     `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
     None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
     afterwards; `before`: the sizes of those live before; `contested`: sizes of contested tensors
-    that it touches; `later`: contested tensors that a later Einsum touches.
+    that it touches, as far as an earlier Einsum may hold them for it; `later`: contested tensors
+    that a later Einsum touches.
     """
 
     tables: tuple[Table | LoneTable, ...]
@@ -105,6 +106,8 @@ def steps_of(
         new = tuple(place[t] for t in table.boundary if t not in earlier)
         contested = boundaries.contested
         touched = {t: _extent(table, t) for t in table.widths if t in contested}
+        if not boundaries.shares_room:
+            touched = {t: replace(extent, bits=0.0) for t, extent in touched.items()}
         later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
         sizes = tuple(extents[t] for t in before)
         steps.append(Step(several, after, sizes, shared, kept, new, touched, later))

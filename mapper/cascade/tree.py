@@ -13,10 +13,10 @@ from itertools import pairwise
 from tilewright.mapper.cascade.lower import trace
 from tilewright.mapper.cascade.rows import Source
 from tilewright.mapper.cascade.table import Chosen, Table
-from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.skeleton import Fill
+from tilewright.mapper.mapspace.skeleton import Fill, Pass
 
 Loop = tuple[str, int]  # rank variable, tile shape
 
@@ -28,7 +28,7 @@ class Body:
 
     top: tuple[Storage, ...]
     loops: tuple[Loop, ...]
-    held: tuple[tuple[int, Storage], ...]
+    held: tuple[tuple[int, Storage | Toll], ...]
     on_chip: tuple[tuple[str, int], ...]
     inner: tuple[Node, ...]
 
@@ -48,16 +48,28 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
         for h in layout.template.holders[: layout.first]
     ]
-    held: list[tuple[int, Storage]] = []
+    tolls = _tolls_above(source, layout.split)
+    held: list[tuple[int, Storage | Toll]] = []
     for place, holder in enumerate(layout.region):
         if not holder.backing:
             depth = sum(1 for _, gap in source.gaps if gap <= place)
+            passed = [toll for toll in tolls if toll.tensor == holder.tensor]
+            tolls = [toll for toll in tolls if toll not in passed]
+            held += [(depth, Toll((names[t.tensor],), t.component)) for t in passed]
             held.append((depth, Storage((names[holder.tensor],), holder.component)))
+    held += [(len(source.gaps), Toll((names[t.tensor],), t.component)) for t in tolls]
     on_chip = tuple(
         (t, d) for t, d in zip(table.boundary, chosen.rows.depths, strict=True) if d >= 0
     )
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
     return Body(tuple(top), chosen.loops, tuple(held), on_chip, inner)
+
+
+def _tolls_above(source: Source, split: int) -> list[Pass]:
+    """Return what passes a Toll above the lowest tensor on chip."""
+    slots = source.solved.part.program.skeleton
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    return [slot for slot in slots[: fills[split]] if isinstance(slot, Pass)]
 
 
 def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:
@@ -79,7 +91,7 @@ def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:
 
 
 def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:
-    if isinstance(node, Storage):
+    if isinstance(node, Storage | Toll):
         return replace(node, tensors=tuple(names[t] for t in node.tensors))
     if isinstance(node, Temporal | Spatial):
         return replace(node, rank_variable=names[node.rank_variable])
@@ -134,7 +146,7 @@ class TreeBuilder:
     def _storages(self, span: tuple[int, int], level: int, split: int) -> Iterator[Node]:
         """Yield what stands below `level` of the shared loops and above the Sequential."""
         first, end = span
-        found: dict[Storage, None] = {}
+        found: dict[Storage | Toll, None] = {}
         for body in self._bodies[first:end]:
             if level < split:
                 found |= dict.fromkeys(s for above, s in body.held if above == level)

@@ -23,6 +23,7 @@ class Place:
 
 Candidate = tuple[Template, tuple[Slot, ...]]
 _Step = Temporal | Spatial | tuple[str, str]  # a loop, or (tensor, component) of a storage node
+_Top = frozenset[tuple[str, str]]  # (tensor, component) of the holders that stand above all loops
 
 
 def locate(
@@ -46,9 +47,10 @@ def locate(
     reasons: list[str] = []
     for number, (_, slots) in enumerate(candidates):
         wanted = [(s.tensor, s.component) for s in slots if isinstance(s, (Fill, Pass))]
-        if _grouped(frame, wanted) != _grouped(frame, stored):
+        top = frozenset((s.tensor, s.component) for s in slots if isinstance(s, Fill) and s.backing)
+        if _grouped(frame, wanted, top) != _grouped(frame, stored, top):
             continue
-        found = _walk(frame, slots, steps)
+        found = _walk(frame, slots, steps, top)
         if isinstance(found, str):
             reasons.append(found)
         else:
@@ -68,13 +70,12 @@ def _steps(nodes: Sequence[Node]) -> list[_Step]:
     return steps
 
 
-def _grouped(frame: Frame, stored: Sequence[tuple[str, str]]) -> list[object]:
-    """Forget the order of the first holders of the tensors: no loop stands between them."""
-    first = list({pair[0]: pair for pair in reversed(stored)}.values())
-    rest = [pair for pair in stored if pair not in first]
+def _grouped(frame: Frame, stored: Sequence[tuple[str, str]], top: _Top) -> list[object]:
+    """Forget the order of the holders on top: no loop stands between them."""
+    rest = [pair for pair in stored if pair not in top]
     tolls = _tolls(frame)
     return [
-        sorted(first),
+        sorted(pair for pair in stored if pair in top),
         [p for p in rest if p[1] not in tolls],
         sorted(p for p in rest if p[1] in tolls),
     ]
@@ -93,12 +94,14 @@ def _no_template(
     )
 
 
-def _walk(frame: Frame, slots: tuple[Slot, ...], steps: list[_Step]) -> tuple[Tile, ...] | str:
+def _walk(
+    frame: Frame, slots: tuple[Slot, ...], steps: list[_Step], top: _Top
+) -> tuple[Tile, ...] | str:
     """Deal the loops of the mapping to the slots of a template."""
     shape = dict(frame.einsum.bounds)
     open_ = set(frame.uneven)
     tiles: list[Tile] = []
-    loops = _loops_by_gap(frame, steps)
+    loops = _loops_by_gap(frame, steps, top)
     for slot in slots:
         if isinstance(slot, Fill) and not slot.backing:
             if loops[0]:
@@ -116,18 +119,15 @@ def _walk(frame: Frame, slots: tuple[Slot, ...], steps: list[_Step]) -> tuple[Ti
     return tuple(tiles)
 
 
-def _loops_by_gap(frame: Frame, steps: list[_Step]) -> list[list[Temporal | Spatial]]:
-    """Return the loops between the holders that are not their tensor's first."""
+def _loops_by_gap(frame: Frame, steps: list[_Step], top: _Top) -> list[list[Temporal | Spatial]]:
+    """Return the loops between the holders that are not on top."""
     tolls = _tolls(frame)
-    seen: set[str] = set()
     gaps: list[list[Temporal | Spatial]] = [[]]
     for step in steps:
         if not isinstance(step, tuple):
             gaps[-1].append(step)
-        elif step[1] not in tolls:
-            if step[0] in seen:
-                gaps.append([])
-            seen.add(step[0])
+        elif step[1] not in tolls and step not in top:
+            gaps.append([])
     return gaps
 
 

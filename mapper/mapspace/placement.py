@@ -8,7 +8,7 @@ interleavings that respect the hierarchy, and a tensor's first holder (its backi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
 
 from tilewright.arch.components import PlacementRules, TensorHolder, Toll
@@ -17,11 +17,16 @@ from tilewright.mapper.einsum import Einsum
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """`tensor` is held by (or passes through) `component`; `backing` if it is the outermost."""
+    """`tensor` is held by (or passes through) `component`.
+
+    `backing`: its outermost holder, above all loops of its Einsum. `floating`: its outermost
+    holder, but loops may stand above it, over variables fully relevant to it.
+    """
 
     tensor: str
     component: str
     backing: bool = False
+    floating: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +121,15 @@ def _choices(
 
 
 def templates(
-    components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
+    components: Sequence[TensorHolder],
+    einsum: Einsum,
+    backed: frozenset[str] = frozenset(),
+    floats: frozenset[str] = frozenset(),
 ) -> Iterator[Template]:
-    """Enumerate every template of `einsum` over the holders `components` (outermost first)."""
+    """Enumerate every template of `einsum` over the holders `components` (outermost first).
+
+    `floats`: tensors whose outermost holder may float, unless it is of the outermost memory.
+    """
     tolls = {component.name for component in components if isinstance(component, Toll)}
     for placement in placements(components, einsum, backed):
         seen: set[str] = set()
@@ -129,11 +140,24 @@ def templates(
             if name in tolls:
                 passing += [Holder(t, name) for t in tensors]
                 continue
-            backing += [Holder(t, name, True) for t in tensors if t not in seen]
-            groups.append([Holder(t, name) for t in tensors if t in seen])
+            floating = floats - seen if seen else frozenset()
+            backing += [Holder(t, name, True) for t in tensors if t not in seen | floating]
+            held = [t for t in tensors if t in seen | floating]
+            groups.append([Holder(t, name, floating=t in floating) for t in held])
             seen |= set(tensors)
         for order in _orders(groups, placement):
             yield Template(placement, (*backing, *order), tuple(passing))
+
+
+def until_backed(template: Template) -> Template:
+    """Leave out the holders below the level that backs the last tensor.
+
+    As AccelForge does for copies, whatever `keep` says about deeper memories.
+    """
+    levels = [name for name, _ in template.placement.kept]
+    last = max(levels.index(h.component) for h in template.holders if h.backing)
+    holders = (h for h in template.holders if h.backing or levels.index(h.component) < last)
+    return replace(template, holders=tuple(holders))
 
 
 def _orders(groups: list[list[Holder]], placement: Placement) -> Iterator[tuple[Holder, ...]]:
@@ -150,7 +174,7 @@ def _ordered_groups(
         yield ()
         return
     for first in permutations(groups[0]):
-        if not _order_allowed(first, placement):
+        if not order_allowed(first, placement):
             continue
         for rest in _ordered_groups(groups[1:], placement):
             yield (*first, *rest)
@@ -184,13 +208,13 @@ def _interleavings(
 
     for order in extend((), tuple(level)):
         if all(
-            _order_allowed([h for h in order if level[h] == depth], placement)
+            order_allowed([h for h in order if level[h] == depth], placement)
             for depth in range(len(groups))
         ):
             yield order
 
 
-def _order_allowed(order: Sequence[Holder], placement: Placement) -> bool:
+def order_allowed(order: Sequence[Holder], placement: Placement) -> bool:
     """Check tensor_order_options: at least one list of sets must agree with the order."""
     if not order:
         return True

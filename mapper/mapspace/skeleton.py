@@ -76,6 +76,8 @@ class Rules:
     all_bounds: bool = True  # see fanout.bounds_in_effect
     messages: bool = True  # links carry all rounds, as in model/messages.py
     runs: bool = True  # neighbouring holders do not stop each other's tiles from shrinking
+    backed_on_top: bool = True  # no loop stands above the outermost holder of a tensor
+    copies_whole: bool = True  # copies go through every memory that must keep their tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,7 @@ def _gap(
     allowed = [v for v in frame.einsum.bounds if v not in bans[index]]
     pinned = _pinned(frame, template, index)
     slots: list[Slot] = []
-    if not holder.backing:
+    if not (holder.backing or holder.floating):
         if pinned:
             slots.append(Loops(_of(access, allowed, "relevant")))
         slots.append(Loops(_of(access, allowed, "partial"), single=True))
@@ -303,7 +305,10 @@ def _pinned(frame: Frame, template: Template, index: int) -> bool:
 
 
 def _bans(frame: Frame, template: Template) -> list[frozenset[str]]:
-    """Return, per gap, the variables that no_refetch_from_above and no_resend_to_below forbid."""
+    """Return, per gap, the variables that may not be looped over there.
+
+    no_refetch_from_above and no_resend_to_below forbid them, or a floating holder below.
+    """
     banned: list[set[str]] = [set() for _ in template.holders]
     for index, holder in enumerate(template.holders):
         rules = template.placement.rules_of(holder.component)
@@ -312,6 +317,9 @@ def _bans(frame: Frame, template: Template) -> list[frozenset[str]]:
         loose = {v for v in frame.einsum.bounds if access.relevance(v) != "relevant"}
         if holder.tensor in rules.no_refetch_from_above:
             for gap in range(same[0], index):
+                banned[gap] |= loose
+        if holder.floating:
+            for gap in range(index):
                 banned[gap] |= loose
         if holder.tensor in rules.no_resend_to_below:
             end = next((i for i in same if i > index), len(template.holders))

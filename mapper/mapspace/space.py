@@ -16,7 +16,7 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fitting import count_fitting
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
-from tilewright.mapper.mapspace.placement import Template, templates
+from tilewright.mapper.mapspace.placement import Template, templates, until_backed
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.runs import with_runs
 from tilewright.mapper.mapspace.skeleton import Frame, Rules, skeleton
@@ -44,10 +44,12 @@ class Mapspace:
     `backed` names tensors that the outermost memory must keep, `crowded` memories that may be too
     small although the tensors of this Einsum fit (others leave some there). `conventions` decides
     a few rules only: under "accelforge" tensors.tile_shape and loop bounds on sets of tensors are
-    ignored, no_refetch_from_above leaves spatial loops alone (accelforge.md §2.7), and a tile
-    stays at the next holder of whatever tensor (§2.3). `uneven` names rank variables that may have
-    one loop, temporal or spatial, whose tiles do not divide the tile above it; its last tile is
-    smaller (lattice-dp.md §9.5). UnsupportedFeature for uneven variables under "accelforge".
+    ignored, no_refetch_from_above leaves spatial loops alone (accelforge.md §2.7), a tile
+    stays at the next holder of whatever tensor (§2.3), and a tensor that is backed below the
+    outermost memory may come tile by tile, unless it is `exchanged` with other Einsums. `uneven`
+    names rank variables that may have one loop, temporal or spatial, whose tiles do not divide the
+    tile above it; its last tile is smaller (lattice-dp.md §9.5). UnsupportedFeature for uneven
+    variables under "accelforge".
     """
 
     def __init__(  # noqa: PLR0913 - the subject, then what restricts it
@@ -59,6 +61,7 @@ class Mapspace:
         uneven: frozenset[str] = frozenset(),
         *,
         crowded: frozenset[str] = frozenset(),
+        exchanged: frozenset[str] = frozenset(),
     ) -> None:
         own = conventions != "accelforge"
         check_uneven(einsum, uneven, own)
@@ -66,21 +69,32 @@ class Mapspace:
         self.flat = flat
         self.backed = backed
         self.crowded = crowded
+        self.exchanged = exchanged
         self.conventions = conventions
         self.uneven = uneven
         self._related: dict[int, tuple[int, ...]] = {}
-        self.frame = Frame(einsum, flat.components, Rules(own, own, own, own, own), uneven)
+        self.frame = Frame(einsum, flat.components, Rules(*(own,) * 7), uneven)
 
     @cached_property
     def templates(self) -> tuple[Template, ...]:
         """All templates, in a fixed order."""
         holders = [c for c in self.flat.components if isinstance(c, TensorHolder)]
-        plain = templates(holders, self.einsum, self.backed)
+        plain = templates(holders, self.einsum, self.backed, self._floats)
+        if self.einsum.is_copy and not self.frame.rules.copies_whole:
+            return tuple(dict.fromkeys(until_backed(template) for template in plain))
         if not self.frame.rules.runs or self.einsum.is_copy:
             return tuple(plain)
         return tuple(
             one for template in plain for one in with_runs(self.frame, template, self.crowded)
         )
+
+    @property
+    def _floats(self) -> frozenset[str]:
+        """Tensors whose outermost holder may stand below loops."""
+        if self.frame.rules.backed_on_top or self.einsum.is_copy:
+            return frozenset()
+        own = {a.tensor for a in self.einsum.accesses if not a.persistent}
+        return frozenset(own - self.backed - self.exchanged)
 
     @cached_property
     def _points(self) -> tuple[Points, ...]:

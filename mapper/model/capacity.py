@@ -19,6 +19,8 @@ from tilewright.mapper.model.view import Count, lowest_terms
 Key = tuple[int, str]  # number of the Storage node, tensor
 # (all Einsums, one, a later one) -> number of loops that both run in
 SharedLoops = Callable[[list[Body], int, int], int]
+# (tile, number of the Einsum that uses it) -> equal for tiles that share their room
+Copy = Callable[[Occupancy, int], object]
 
 
 def loops_above_the_split(bodies: list[Body], one: int, other: int) -> int:
@@ -54,12 +56,23 @@ def _spans(bodies: list[Body]) -> dict[Key, tuple[int, int, int]]:
     return {key: span for key, span in spans.items() if span[0] < span[1]}
 
 
-def peak_bits(bodies: list[Body], shared: SharedLoops) -> dict[str, Count]:
+def one_per_storage(held: Occupancy, einsum: int) -> object:
+    """Let Einsums that use one Storage node share one tile."""
+    del einsum
+    return _key(held)
+
+
+def one_per_einsum(held: Occupancy, einsum: int) -> object:
+    """Give every Einsum a tile of its own, except of what is backed there, as accelforge does."""
+    return _key(held) if held.backing else (*_key(held), einsum)
+
+
+def peak_bits(bodies: list[Body], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
     """Return the most bits that live at a time in one instance of each memory in use."""
     peaks: dict[str, Count] = {}
     spans = _spans(bodies)
     for number in range(len(bodies)):
-        live: dict[str, dict[Key, Count]] = {}
+        live: dict[str, dict[object, Count]] = {}
         widths = {_key(held): held.width for held in bodies[number].held}
         for owner, body in enumerate(bodies):
             common = shared(bodies, owner, number) if owner != number else 0
@@ -68,7 +81,8 @@ def peak_bits(bodies: list[Body], shared: SharedLoops) -> dict[str, Count]:
                 if owner == number or held.persistent or _is_live(held, span, number, common):
                     tiles = live.setdefault(held.component, {})
                     bits = _in_width(held, widths.get(_key(held), held.width))
-                    tiles[_key(held)] = max(tiles.get(_key(held), 0), bits)
+                    key = copy(held, owner)
+                    tiles[key] = max(tiles.get(key, 0), bits)
         for name, tiles in live.items():
             peaks[name] = max(peaks.get(name, 0), sum(tiles.values()))
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}

@@ -16,9 +16,12 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flat import instances, instances_accelforge
 from tilewright.mapper.mapping import Temporal
 from tilewright.mapper.model.capacity import (
+    Copy,
     SharedLoops,
     loops_above_exchanged,
     loops_above_the_split,
+    one_per_einsum,
+    one_per_storage,
 )
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
 from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_proportion
@@ -50,9 +53,10 @@ class Conventions:
     uneven tiles are counted, and in `hops` also what the links of a network carry; `stops`: which
     holders stop the lowering of a reservation; `sinks`: whether loops that a tensor sees below the
     holder do; `copy`: what a copy Einsum moves; `shared`: which loops two Einsums run in together;
-    `places`: places of a distributed memory at work; `gate`: the part of a gateable fanout that
-    leaks; `grid_gate`: the part of a component inside an Array that leaks, by one gateable
-    dimension of the grid; `instances`: how many instances of a component have area and leak.
+    `tile`: whether they share a tile that both use; `places`: places of a distributed memory at
+    work; `gate`: the part of a gateable fanout that leaks; `grid_gate`: the part of a component
+    inside an Array that leaks, by one gateable dimension of the grid; `instances`: how many
+    instances of a component have area and leak.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Conventions:
     sinks: SinkRule
     copy: Callable[[Path, View], Plan]
     shared: SharedLoops
+    tile: Copy
     places: PlacesAtWork
     gate: Callable[[SpatialDim, Count], float]
     grid_gate: Callable[[Component, SpatialDim, Count], float]
@@ -175,6 +180,7 @@ DEFAULT = Conventions(
     sinks=some_loop_sinks,
     copy=source_to_destination,
     shared=loops_above_the_split,
+    tile=one_per_storage,
     places=at_least_one,
     gate=_used_part,
     grid_gate=_places_used,
@@ -191,6 +197,7 @@ ACCELFORGE = Conventions(
     sinks=no_loop_sinks,
     copy=source_moves_up,
     shared=loops_above_exchanged,
+    tile=one_per_einsum,
     places=in_proportion,
     gate=_used_part_twice,
     grid_gate=_grid_used_twice,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fused_cases import random_case, random_deep_case
+from fused_cases import random_case, random_deep_case, random_ordered_case
 from fused_mappings import best_fused
 
 from tilewright.arch.tree import Arch
@@ -40,6 +40,11 @@ def check(seed: int, objective: str, case: Case = random_case) -> bool:
 @pytest.mark.parametrize("seed", range(12))
 def test_fused_optimum(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3]) or seed > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fused_optimum_in_a_given_order(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_ordered_case) or seed > 0
 
 
 @pytest.mark.parametrize("seed", range(6))

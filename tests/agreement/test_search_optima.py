@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tilewright.arch.load import load_arch
+from tilewright.mapper.errors import NoFeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import Workload, load_workload
@@ -156,3 +157,54 @@ def test_convolutions(
     result = search(arch, convolution(sizes, stride), conventions="accelforge")
     assert result.certificate.kind == "optimal"
     assert result.certificate.value == pytest.approx(energy, rel=1e-9)
+
+
+BACKED_INSIDE = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: 1000000
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~ROLE"}
+    actions: [{name: read, energy: 100, throughput: 64}, {name: write, energy: 110, throughput: 32}]
+  - !Memory
+    name: BUF
+    size: SIZE
+    leak_power: 0
+    area: 0
+    tensors: {back: ROLE, may_keep: All}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+BATCHED = """
+workload:
+  rank_sizes: {B: 2, M: 8, K: 8, N: 6}
+  bits_per_value: {All: 8}
+  einsums:
+  - einsum: "Z[b, m, n] = A[b, m, k] * B[b, k, n]"
+    renames: {input: A, weight: B, output: Z}
+"""
+
+
+@pytest.mark.parametrize(
+    ("role", "size", "energy"),
+    [
+        ("output", 64, 776832), ("output", 160, 505472), ("output", 600, 315520),
+        ("input", 64, 797568), ("input", 600, 295296), ("weight", 64, 967296),
+    ],
+)  # fmt: skip
+def test_a_tensor_that_stands_in_the_buffer_only(role: str, size: int, energy: int) -> None:
+    """Figures of AccelForge 1.0.467; it comes or goes tile by tile (docs/conventions.md)."""
+    arch = load_arch(BACKED_INSIDE.replace("ROLE", role).replace("SIZE", str(size)))
+    result = search(arch, load_workload(BATCHED), conventions="accelforge")
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == energy
+    if size == 64:  # by default the whole tensor would have to be there
+        with pytest.raises(NoFeasibleMapping):
+            search(arch, load_workload(BATCHED))

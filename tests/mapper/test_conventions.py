@@ -393,3 +393,41 @@ def test_json_numbers_lose_nothing() -> None:
     assert plain["actions"] == {"whole": 2**70, "third": 1 / 3, "half": 0.5, "two": 2}
     assert plain["exact"] == {"third": "1/3"}
     assert plain["leak_energy"] is None
+
+
+SHARED_INPUT = """
+workload:
+  rank_sizes: {M: 8, K: 8, N: 8}
+  bits_per_value: {All: 1}
+  einsums:
+  - "V[m, n] = A[m, k] * B[k, n]"
+  - "W[m, n] = A[m, k] * C[k, n]"
+  - "Z[m, n] = V[m, n] * W[m, n]"
+"""
+ABOVE_A_LOOP = """
+mapping:
+  nodes:
+  - !Storage {tensors: [A, B, C, Z], component: DRAM}
+  - !Storage {tensors: [A], component: BUF}
+  - !Temporal {rank_variable: n, tile_shape: 2}
+  - !Storage {tensors: [V, W], component: BUF}
+  - !Sequential
+    nodes:
+"""
+
+
+def test_einsums_that_use_one_storage_share_its_tile() -> None:
+    """A (64) with V and W (16 each); accelforge 1.0.467 refuses the mapping below 160 bits."""
+    loops = "".join(
+        f"      - !Temporal {{rank_variable: {v}, tile_shape: 1}}\n" for v in ("n", "m", "k")
+    )
+    branches = [(name, loops) for name in ("V", "W")]
+    branches.append(("Z", "".join(loops.splitlines(keepends=True)[:2])))
+    text = ABOVE_A_LOOP + "".join(
+        f"    - !Nested\n      nodes:\n{inner}      - !Compute {{einsum: {name}, component: MAC}}\n"
+        for name, inner in branches
+    )
+    workload, arch = load_workload(SHARED_INPUT), load_arch(ARCH)
+    for conventions, bits in (("default", 64 + 16 + 16), ("accelforge", 2 * 64 + 16 + 16)):
+        found = evaluate(arch, workload, load_mapping(text), conventions)
+        assert found.capacity["BUF"] == bits

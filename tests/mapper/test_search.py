@@ -234,11 +234,11 @@ def test_workload_is_fused_where_that_can_be_modelled() -> None:
 
 
 def test_what_fusion_cannot_model_is_searched_without_it() -> None:
-    rule = 'keep: "~DRAM", may_keep: All, tensor_order_options: [[weight, ~weight]]'
+    rule = 'keep: "~DRAM", may_keep: All, tile_shape: [{expression: m, operator: "<=", value: 4}]'
     ordered = load_arch(ARCH.replace('keep: "~DRAM", may_keep: All', rule))
     result = search(ordered, chain(8, 8, 8))
     (note,) = result.notes
-    assert "searched without fusion: tensor_order_options of BUF" in note
+    assert "searched without fusion: tile_shape of BUF" in note
     assert result.certificate.scope.startswith("unfused mappings")
     assert result.on_chip == ()
 

@@ -99,6 +99,18 @@ def random_case(seed: int) -> tuple[Arch, Workload, str]:
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
+def random_ordered_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return the same with a random order of what the buffer holds."""
+    _, workload, conventions = random_case(seed)
+    rng = random.Random(f"order{seed}")
+    one, two, three = rng.sample(("input", "weight", "output"), 3)
+    first, second = f"[{one}, {two} | {three}]", f"[{two}, {one}]"
+    options = rng.choice((f"[{first}]", f"[{second}]", f"[{first}, {second}]"))
+    size, outer = rng.choice((4, 8, 12, 16, 24)), rng.choice((5, 50))
+    arch = two_memories(size, outer, 1, f", tensor_order_options: {options}")
+    return arch, workload, conventions
+
+
 def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:
     """Return a design of three memories, and a workload small enough for them."""
     rng = random.Random(seed)

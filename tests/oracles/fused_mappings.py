@@ -151,7 +151,7 @@ def owns(
     inner_rules = resolved(flat, einsum, chip)
     low = kept_low(flat, einsum)
     for nodes in lists(workload, einsum, chip, low):
-        if moves_again(einsum, nodes, inner_rules, chip):
+        if moves_again(einsum, nodes, inner_rules, chip) or disordered(nodes, inner_rules):
             continue
         (path,) = paths_of(Mapping((*outer, *nodes)))
         try:
@@ -214,6 +214,18 @@ def moves_again(
             if tensor in names and not loops <= used:
                 return True
     return False
+
+
+def disordered(nodes: list[Node], rules: PlacementRules) -> bool:
+    """Tell whether the inner memory's holders agree with no list of tensor_order_options."""
+    held = [n.tensors[0] for n in nodes if isinstance(n, Storage) and n.component == INNER]
+
+    def agrees(option: tuple[frozenset[str], ...]) -> bool:
+        places = [[i for i, group in enumerate(option) if t in group] for t in held]
+        listed = [place[0] for place in places if place]
+        return listed == sorted(listed)
+
+    return bool(rules.tensor_order_options) and not any(map(agrees, rules.tensor_order_options))
 
 
 def is_chip(node: Node, chip: frozenset[str]) -> bool:

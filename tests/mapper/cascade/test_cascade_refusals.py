@@ -33,14 +33,6 @@ def edited(old: str, new: str) -> str:
 
 
 CASES = {
-    "force_memory_hierarchy_order": (
-        'keep: "~DRAM", may_keep: All',
-        'keep: "~DRAM", may_keep: All, force_memory_hierarchy_order: false',
-    ),
-    "tensor_order_options": (
-        'keep: "~DRAM", may_keep: All',
-        'keep: "~DRAM", may_keep: All, tensor_order_options: [[output, weight], [input]]',
-    ),
     "tile_shape": (
         'keep: "~DRAM", may_keep: All',
         'keep: "~DRAM", may_keep: All, tile_shape: [{expression: All, operator: "<=", value: 2}]',
