@@ -164,7 +164,7 @@ class CodeBuilder:
         return self.declare(Fabout(name, queue, extent, **properties))
 
     def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
-        """Declare `extent` elements of a buffer that start again after `wraparound`."""
+        """Declare `extent` elements of a buffer that start again after `wraparound`, or its end."""
         return self.declare(Circbuf(name, buffer, extent, wraparound))
 
     def fifo(self, name: str, buffer: str, **settings: Any) -> Ref:

@@ -69,6 +69,14 @@ class _Found:
     routes: list[Route] = field(default_factory=list)
     edge_inputs: list[EdgeInput] = field(default_factory=list)
     edge_outputs: list[EdgeOutput] = field(default_factory=list)
+    used_colors: set[int] = field(default_factory=set)
+    lowest: int = 0
+
+    def free_color(self) -> int:
+        """Return the lowest color number that no line above has."""
+        while self.lowest in self.used_colors:
+            self.lowest += 1
+        return self.lowest
 
 
 def _header(reader: Reader) -> _Found:
@@ -100,7 +108,8 @@ def _header(reader: Reader) -> _Found:
 
 def _color(reader: Reader, line: Line, found: _Found) -> None:
     name = line.name("the color's name")
-    found.colors.append(Color(name, line.integer("the color's number")))
+    found.colors.append(Color(name, line.integer() if line.more else found.free_color()))
+    found.used_colors.add(found.colors[-1].id)
     _next(reader, line)
 
 

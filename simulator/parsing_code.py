@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tilewright.simulator.dsd import (
+    DTYPES,
     Buffer,
     Circbuf,
     Dsd,
@@ -34,6 +35,8 @@ class _Code:
     tasks: list[Task] = field(default_factory=list)
     loads: list[LoadRegister] = field(default_factory=list)
     main_priority: str = "medium_low"
+    next_word: int = 0
+    """The first word behind all buffers so far."""
 
 
 def parse_code(reader: Reader, name: str) -> ElementCode:
@@ -47,7 +50,7 @@ def parse_code(reader: Reader, name: str) -> ElementCode:
             found.tasks.append(_task(reader, line, name))
             continue
         if word == "buffer":
-            found.buffers.append(_buffer(line))
+            found.buffers.append(_buffer(line, found))
             reader.declare(f"code {name}, buffer {found.buffers[-1].name}")
         elif word == "main_priority":
             found.main_priority = line.name("a priority")
@@ -80,12 +83,17 @@ QUEUES: Final = ("input_queue", "output_queue")
 QUEUE: Final[Properties] = {"priority": Line.name}
 
 
-def _buffer(line: Line) -> Buffer:
+def _buffer(line: Line, found: _Code) -> Buffer:
     name = line.name("the buffer's name")
-    dtype = line.name("a dtype")
+    dtype = line.choose(tuple(DTYPES), "dtype")
     shape = line.integers()
-    line.expect("@")
-    return Buffer(name, dtype, shape, line.integer("the first word's address"))
+    address = found.next_word + found.next_word % 2
+    if line.more:
+        line.expect("@")
+        address = line.integer("the first word's address")
+    made = Buffer(name, dtype, shape, address)
+    found.next_word = max(found.next_word, address + made.words)
+    return made
 
 
 def _names(line: Line) -> tuple[str, str]:

@@ -128,7 +128,12 @@ class TaskBuilder:
         *sources: OperandLike,
         **settings: Unpack[StartSettings],
     ) -> None:
-        """Append an asynchronous DSD operation."""
+        """Append an asynchronous DSD operation.
+
+        settings: `activate` or `unblock` (a task, at its end), `microthread`, `label`, `index`,
+        `priority`, `on_control`: ("terminate", None), ("activate", task) or ("unblock", task) when
+        a control wavelet comes.
+        """
         index, on_control = settings.get("index"), settings.get("on_control")
         self.add(
             DsdOperation(
@@ -147,7 +152,7 @@ class TaskBuilder:
         )
 
     def compute(self, dest: ValueLike, operation: str, *sources: ValueLike, dtype: str) -> None:
-        """Append a scalar instruction; names are counters (scalars.py has the operations)."""
+        """Append a scalar instruction; names are counters."""
         self.add(Compute(as_value(dest), operation, tuple(map(as_value, sources)), dtype))
 
     @contextmanager

@@ -21,7 +21,8 @@ MAX_DEPTH: Final = 64
 MAX_DIGITS: Final = 24
 PLAIN: Final = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 TOKEN: Final = re.compile(
-    r"""(?P<string>"(?:[^"\\]|\\.)*")
+    r"""(?P<comment>//.*|\#(?=\s|\Z).*)
+      | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<number>\#[^\s,()\[\]]+)
       | (?P<integer>-?\d+)
       | (?P<name>[@%]?[A-Za-z_]\w*)
@@ -89,7 +90,7 @@ class Line:
                     value=text[at : at + 12],
                     instead="a name with other characters stands in double quotes",
                 )
-            if match.lastgroup != "space":
+            if match.lastgroup not in ("space", "comment"):
                 found.append(Token(str(match.lastgroup), match.group(), at + 1))
             at = match.end()
         return found
@@ -247,9 +248,11 @@ class Line:
 
 
 class Reader:
-    """The lines that hold something, one at a time; `//` starts a comment line.
+    """The lines that hold something, one at a time.
 
-    Remembers the line of every declaration, for errors found later. Raises ProgramError.
+    A comment goes from `//`, from `#` with a blank behind it, or from `#` as the first character of
+    a line to the line's end. Remembers the line of every declaration, for errors found later.
+    Raises ProgramError.
     """
 
     def __init__(self, text: str, file: str) -> None:
@@ -270,7 +273,7 @@ class Reader:
         """Go to the next line; `line` is None behind the last."""
         for number, text in self._lines:
             bare = text.strip()
-            if bare and not bare.startswith("//"):
+            if bare and not bare.startswith(("//", "#")):
                 self.line = Line(self.file, number, text.rstrip())
                 return
         self.line = None

@@ -85,6 +85,44 @@ color x 4
     assert [queue.color for queue in parse_program(text).codes[0].input_queues] == ["x"]
 
 
+def test_comments_stand_behind_lines() -> None:
+    text = """# a program
+program p 1 x 1  # one element
+color "# // x" 4   // its name is no comment
+code c
+  buffer v f32 [4]#
+   # indented as it likes
+  mem1d d v extent 4
+  task t entry  //
+    @fmovs d, #2  # two
+#place c [0:1, 0:1]
+place c [0:1, 0:1]
+"""
+    program = parse_program(text)
+    assert program.colors[0].name == "# // x"
+    assert print_program(program).count("@fmovs d, #2\n") == 1
+
+
+def test_numbers_and_addresses_that_are_left_out() -> None:
+    """As the builder chooses them: the lowest free color, the next even word."""
+    text = """program p 1 x 1
+color x 0
+color y
+color z 2
+color w
+code c
+  buffer a i16 [3]
+  buffer b f32 [2]
+  buffer low f32 [2] @ 100
+  buffer d i16 [1] @ 50
+  buffer e i16 [1]
+place c [0:1, 0:1]
+"""
+    program = parse_program(text)
+    assert [color.id for color in program.colors] == [0, 1, 2, 3]
+    assert [buffer.address for buffer in program.codes[0].buffers] == [0, 4, 100, 50, 104]
+
+
 HEAD = "program p 1 x 1\ncode c\n  buffer v f32 [4] @ 0\n  mem1d d v extent 4\n  task t\n"
 BROKEN = {
     "nothing": "",
