@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
@@ -14,30 +14,22 @@ from typing import Literal, Unpack
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.answer import mapping_of, on_chip_in, scope_of
+from tilewright.mapper.cascade.answer import on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.budget import Budget
-from tilewright.mapper.cascade.deepening import Deepening, Found
+from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
-from tilewright.mapper.cascade.problem import Cascade, Solo, Value
-from tilewright.mapper.cascade.room import Room, room_of
-from tilewright.mapper.cascade.ties import break_ties
+from tilewright.mapper.cascade.optimum import Optimizer, Plan
+from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
+from tilewright.mapper.cascade.room import room_of
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.score import Score
-from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE
-from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.options import Request, SearchOptions, request_of
-from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
+from tilewright.mapper.searches.result import Certificate, SearchResult
 from tilewright.mapper.workload import Workload
-
-VALUES: dict[Objective, Value] = {
-    "energy": lambda energy, latency: energy,  # noqa: ARG005
-    "latency": lambda energy, latency: latency,  # noqa: ARG005
-    "edp": lambda energy, latency: energy * latency,
-}
 
 
 def fused_search(
@@ -56,23 +48,15 @@ def solve_fused(request: Request) -> SearchResult:
     began = time.monotonic()
     objective = request.options.objective
     plan = plan_of(request, objective, _value(request))
-    room, boundaries = plan.room, plan.cascade.boundaries
-    scope = scope_of(boundaries, room)
-    budget = Budget(request.deadline)
-    search = Deepening(plan.cascade, budget, request.watch("fused mappings"))
+    scope = scope_of(plan.cascade.boundaries, plan.room)
+    search = Optimizer(request, plan, Budget(request.deadline))
     with no_collection():
-        found = search.solve()
-        if found.label is None or found.graph is None:
-            raise _nothing(plan, found, scope)
-        statistics = search.statistics
-        scored = scored_of(request, plan, found, timed=objective != "energy")
-        if not found.exhausted:
-            broken = break_ties(plan.cascade, search, (found, scored.score), budget)
-            statistics = statistics.plus(broken.statistics)
-            if broken.found.label is not None:
-                found = replace(found, label=broken.found.label, graph=broken.found.graph)
-                scored = scored_of(request, plan, found)
-    statistics = replace(statistics, seconds=time.monotonic() - began)
+        value = plan.cascade.value
+        optimum = search.best(objective, value, request.watch("fused mappings"))
+    found, scored = optimum.found, optimum.scored
+    if scored is None:
+        raise _nothing(plan, found, scope)
+    statistics = replace(search.statistics, seconds=time.monotonic() - began)
     certificate = _certificate(plan.cascade, scored.score, found, scope)
     result = SearchResult(scored, (scored,), certificate, statistics, on_chip_in(found))
     if not request.options.front:
@@ -118,14 +102,6 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is searched, and the memories that all Einsums see."""
-
-    cascade: Cascade
-    room: Room
-
-
 def plan_of(request: Request, objective: str, value: Value) -> Plan:
     """Prepare a search for the least `value`; `objective`: its name."""
     workload, conventions = request.workload, request.options.conventions
@@ -165,22 +141,6 @@ def _value(request: Request) -> Value:
             instead="search without fusion, or a formula of energy and latency",
         )
     return formula.of_pairs
-
-
-def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) -> ScoredMapping:
-    """Let the model score the mapping found; the search's numbers must agree with it.
-
-    `timed`: latency counted; without need the search has none.
-    """
-    assert found.label is not None
-    assert found.graph is not None
-    mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries, plan.room)
-    score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
-    pairs = [("energy", found.label.energy, score.energy)]
-    for name, mine, its in [*pairs, ("latency", found.label.latency, score.latency)][: 1 + timed]:
-        if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
-            raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
-    return ScoredMapping(mapping, score)
 
 
 def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> Certificate:

@@ -28,7 +28,7 @@ from tilewright.mapper.cascade.problem import Cascade, Pair, Solo
 from tilewright.mapper.cascade.steps import steps_of
 from tilewright.mapper.cascade.table import Table
 from tilewright.mapper.cascade.walk import Label
-from tilewright.mapper.searches.result import Statistics
+from tilewright.mapper.searches.result import Report, Statistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
 TIE = 1e-12
@@ -51,15 +51,17 @@ class Found:
 
 
 class Deepening:
-    """Searches one cascade."""
+    """Searches one cascade. `seed`: a mapping found before."""
 
     def __init__(
-        self, cascade: Cascade, budget: Budget, watch: Callable[[float, float], None]
+        self, cascade: Cascade, budget: Budget, watch: Report, seed: Found | None = None
     ) -> None:
         self._cascade = cascade
         self._budget = budget
         self._watch = watch
         self._best: tuple[Label, Graph] | None = None
+        if seed is not None and seed.label is not None and seed.graph is not None:
+            self._best = seed.label, seed.graph
         self._known: Floors | None = None
         self._lower = 0.0
         self._least = (0.0, 0.0)
@@ -94,6 +96,10 @@ class Deepening:
         fused = self._cascade.capacity < inf
         return self._graph(floors.allowances(most), floors.limits(most), fused)
 
+    def ceilings(self, limit: float) -> Pair:
+        """Return the most energy and the most latency that a value of `limit` leaves room for."""
+        return self._ceilings(limit, *self._least)
+
     def choices_within(self, most: Pair) -> dict[tuple[str, int, int], Pair]:
         """Return the choices with which a mapping may cost no more than `most`, by name, with
         bounds of what they cost."""
@@ -125,11 +131,14 @@ class Deepening:
 
     def _bound(self, floors: Floors) -> None:
         """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
-        if self._cascade.tie is not None:  # rows that tie are few
+        if self._value < inf:
             floors.open()
-            return
-        floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
-        self._unfused(floors)
+            least = float(self._cascade.value(*floors.least))
+            if self._cascade.tie is not None or least * (1 + TIE) >= self._value:
+                return  # rows that tie are few
+        if self._best is None:
+            floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
+            self._unfused(floors)
         floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))
 
     def _floors(self) -> Floors:
@@ -147,7 +156,7 @@ class Deepening:
         """Look for a mapping of value `limit` or less, better than the incumbent."""
         for fused in (False, True)[: 1 + (self._cascade.capacity < inf)]:
             most = min(limit, self._value)
-            room = self._ceilings(most, *self._least)
+            room = self.ceilings(most)
             graph = self._graph(floors.allowances(room), floors.limits(room), fused)
             self._solve(graph, most)
             if self._value <= self._lower * (1 + TIE):
@@ -191,7 +200,7 @@ class Deepening:
             self._watch(self._value, self._lower)
 
     def _ceilings(self, limit: float, energy: float, latency: float) -> tuple[float, float]:
-        """Return the most energy and the most latency that a value of `limit` leaves room for."""
+        """Return the same when all Einsums cost at least `energy` and `latency`."""
         objective, value = self._cascade.objective, self._cascade.value
         most = NEVER if self._cascade.tie is None else self._cascade.tie.most
         if objective == "energy":

@@ -205,12 +205,22 @@ class Rules:
     fused: bool
 
 
+_NONE = np.zeros((0, 0))
+
+
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The labels of one part, with the tables that lead to them (innermost first)."""
+    """The `labels` of one part, and the tables that lead to them (innermost first): of these only
+    where labels begin and come from."""
 
     part: Part
+    labels: Floats
     path: tuple[Table, ...]
+
+    @property
+    def origins(self) -> Solved:
+        """The same without labels."""
+        return replace(self, labels=_NONE)
 
 
 class LowerSearch:
@@ -235,7 +245,8 @@ class LowerSearch:
         self._bound = bound
         self._solved, self._kept = [], 0
         self._visit(self._root, self._engine.initial(), ())
-        return self._solved
+        solved, self._solved = self._solved, []
+        return solved
 
     def start(self, metrics: Metrics) -> tuple[float, float]:
         """Return a lower bound of the energy and of the latency of one instance.
@@ -292,8 +303,8 @@ class LowerSearch:
         return add.factor * float(counts.min() if add.factor > 0 else counts.max())
 
     def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:
-        path = (*path, table)
-        self._solved += [Solved(self._parts[id(end)], path) for end in node.ends]
+        path = (*path, replace(table, label=_NONE))
+        self._solved += [Solved(self._parts[id(end)], table.label, path) for end in node.ends]
         for child in node.children.values():
             assert child.operation is not None
             assert child.before is not None

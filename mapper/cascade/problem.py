@@ -9,9 +9,15 @@ from typing import Any
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.maker import Run
+from tilewright.mapper.searches.metrics import Objective
 
 Pair = tuple[float, float]  # energy, latency
 Value = Callable[[Any, Any], Any]  # objective of energy and latency: two numbers, or two arrays
+VALUES: dict[Objective, Value] = {
+    "energy": lambda energy, latency: energy,  # noqa: ARG005
+    "latency": lambda energy, latency: latency,  # noqa: ARG005
+    "edp": lambda energy, latency: energy * latency,
+}
 Solo = LoneTable | tuple[Run, ...]  # a copy, or an Einsum on the way to each of its computes
 
 

@@ -9,7 +9,7 @@ closed form, because a tile there is the whole of each variable except those of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import inf
 
@@ -114,7 +114,7 @@ class RowMaker:
 
     def _priced(self, source: Source, chosen: Ints, states: Ints) -> Block:
         """Price the region for one placement of its fused loops."""
-        labels = source.solved.path[-1].label[chosen]
+        labels = source.solved.labels[chosen]
         reserved = np.zeros((len(chosen), len(source.gaps) + 1))
         shared = np.zeros(len(chosen))
         for place, holder in enumerate(source.solved.part.layout.region):
@@ -137,7 +137,7 @@ class RowMaker:
             & (values[:, 1] <= self._most.latency * times)
         )
         origin = np.stack([np.full(len(chosen), len(self.sources)), chosen], axis=1)
-        self.sources.append(source)
+        self.sources.append(replace(source, solved=source.solved.origins))
         return Block(states[fits], values[fits], origin[fits])
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:

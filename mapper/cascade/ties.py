@@ -18,11 +18,11 @@ from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.problem import Cascade, Tie
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.result import Statistics, no_report
 
 MAX_LABELS = 1_000_000  # where nearly all mappings tie, the first one has to do
 NOISE = 1e-12  # relative: sums of the same terms in another order
-SECOND = {"energy": "latency", "latency": "energy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,19 @@ class Broken:
 def break_ties(
     cascade: Cascade, search: Deepening, known: tuple[Found, Score], budget: Budget
 ) -> Broken:
-    """Look for a mapping as good as the one `known` from `search`, with less of the other metric.
+    """Look for a mapping as good as the one `known` from `search`, with less of the other metric:
+    latency if energy is minimized, else energy. Nothing is found where there is none."""
+    found, score = known
+    if found.label is None:
+        return Broken(found, Statistics())
+    second: Objective = "latency" if cascade.objective == "energy" else "energy"
+    best = float(cascade.value(found.label.energy, found.label.latency)) * (1 + NOISE)
+    most = search.ceilings(best)
+    other = (score.latency if second == "latency" else score.energy) * (1 - TOLERANCE)
 
-    Nothing is found where there is none, or no other metric.
-    """
-    second, (found, score) = SECOND.get(cascade.objective), known
-    if second is None or found.label is None:
-        return Broken(replace(found, label=None), Statistics())
-    at = 0 if second == "latency" else 1
-    best = (found.label.energy, found.label.latency)[at] * (1 + NOISE)
-    most = (inf, best) if at else (best, inf)
-    other = (score.latency, score.energy)[at] * (1 - TOLERANCE)
-
-    def value(*metrics: Any) -> Any:
-        return np.where(metrics[at] <= best, metrics[1 - at], inf)
+    def value(energy: Any, latency: Any) -> Any:
+        minimized = latency if second == "latency" else energy
+        return np.where(cascade.value(energy, latency) <= best, minimized, inf)
 
     again = Deepening(
         replace(

@@ -8,21 +8,20 @@ when the least that is still to be paid is added (lattice-dp.md §8.4, §8.5).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.cascade.api import VALUES, no_collection, plan_of, scored_of
+from tilewright.mapper.cascade.api import no_collection, plan_of
 from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.labels import LabelPass
 from tilewright.mapper.cascade.lone import LoneTable
-from tilewright.mapper.cascade.problem import Value
-from tilewright.mapper.cascade.ties import break_ties
+from tilewright.mapper.cascade.optimum import Optimizer, scored_of
+from tilewright.mapper.cascade.problem import VALUES, Value
 from tilewright.mapper.cascade.walk import Label, Walk
 from tilewright.mapper.fronts.api import Front, best_of, measures_for
 from tilewright.mapper.fronts.points import NOISE, undominated
@@ -61,12 +60,14 @@ class _Search:
         self._request = request
         self._budget = Budget(request.deadline)
         self._plan = plan_of(request, "front", VALUES["edp"])
+        self._optimizer = Optimizer(request, self._plan, self._budget)
         self.found: list[ScoredMapping] = []
         self.statistics = Statistics()
 
     def run(self) -> bool:
         """Tell whether the set is whole."""
         ends = [self._end(name) for name in ("energy", "latency")]
+        self.statistics = self._optimizer.statistics
         if ends[0] is None or ends[1] is None:
             return False
         search = Deepening(self._plan.cascade, self._budget, no_report)
@@ -99,23 +100,10 @@ class _Search:
 
     def _end(self, objective: Objective) -> ScoredMapping | None:
         """Return the mapping with the least of one metric; None when the budget is over."""
-        cascade = replace(self._plan.cascade, objective=objective, value=VALUES[objective])
-        search = Deepening(cascade, self._budget, no_report)
-        found = search.solve()
-        self.statistics = self.statistics.plus(search.statistics)
-        if found.label is None:
-            return None
-        timed = objective != "energy"
-        scored = scored_of(self._request, self._plan, found, timed)
-        self.found.append(scored)
-        if found.exhausted:
-            return None
-        broken = break_ties(cascade, search, (found, scored.score), self._budget)
-        self.statistics = self.statistics.plus(broken.statistics)
-        if broken.found.label is None:
-            return scored
-        self.found.append(scored_of(self._request, self._plan, broken.found))
-        return self.found[-1]
+        optimum = self._optimizer.best(objective, VALUES[objective])
+        if optimum.scored is not None:
+            self.found.append(optimum.scored)
+        return None if optimum.found.exhausted else optimum.scored
 
     def _least(self, graph: Graph, value: Value) -> Label | None:
         search = LabelPass(graph, self._plan.cascade.capacity, value, self._budget)
