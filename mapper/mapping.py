@@ -30,12 +30,14 @@ class Toll(Storage):
 class Temporal:
     """Visit the tiles of `rank_variable` one after the other, `tile_shape` values each.
 
-    `initial_tile_shape` (if given) is the size of the first tile.
+    `initial_tile_shape` (if given) is the size of the first tile. `names`: (Einsum, its name of the
+    rank variable) for those below that call it differently.
     """
 
     rank_variable: str
     tile_shape: int
     initial_tile_shape: int | None = None
+    names: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class _Temporal(SpecModel):
     rank_variable: str
     tile_shape: int = Field(ge=1)
     initial_tile_shape: int | None = Field(default=None, ge=1)
+    names: dict[str, str] = Field(default_factory=dict)
 
 
 class _Spatial(SpecModel):
@@ -129,7 +130,8 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
         return kind(held.tensors, held.component, held.persistent)
     if tag == "Temporal":
         loop = parse(_Temporal, document, place)
-        return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape)
+        names = tuple(loop.names.items())
+        return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape, names)
     if tag == "Spatial":
         lanes = parse(_Spatial, document, place)
         return Spatial(lanes.rank_variable, lanes.tile_shape, lanes.name, lanes.component)
@@ -180,10 +182,13 @@ def _write(nodes: tuple[Node, ...], indent: str, lines: list[str]) -> None:
 
 def _fields(node: Node) -> list[tuple[str, object]]:
     fields = [(name, getattr(node, name)) for name in node.__dataclass_fields__]
-    return [(name, value) for name, value in fields if value is not None and value is not False]
+    written = [(name, value) for name, value in fields if value not in (None, False, ())]
+    return [(name, dict(value) if name == "names" else value) for name, value in written]
 
 
 def _scalar(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_scalar(k)}: {_scalar(v)}" for k, v in value.items()) + "}"
     if isinstance(value, tuple):
         return "[" + ", ".join(_scalar(item) for item in value) + "]"
     if value is True:

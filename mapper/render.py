@@ -33,9 +33,10 @@ def _write(nodes: tuple[Node, ...], depth: int, lines: list[tuple[str, str]]) ->
             case Storage(tensors, component, persistent):
                 lasting = " (persistent)" if persistent else ""
                 lines.append((f"{indent}[{component}] {', '.join(tensors)}{lasting}", ""))
-            case Temporal(variable, tile, initial):
+            case Temporal(variable, tile, initial, names):
                 first = f", first {initial}" if initial is not None else ""
-                lines.append((f"{indent}for {variable}", f"tile {tile}{first}"))
+                called = "".join(f" = {name} of {einsum}" for einsum, name in names)
+                lines.append((f"{indent}for {variable}{called}", f"tile {tile}{first}"))
                 depth += 1
             case Spatial(variable, tile, name, component):
                 lines.append((f"{indent}parfor {variable}", f"tile {tile} over {component}.{name}"))

@@ -49,8 +49,9 @@ def scope_of(boundaries: Boundaries, room: Room) -> str:
     else:
         text += (
             f", fused or not: each of {', '.join(chip)} is backed in {room.outer} or {room.inner};"
-            " Einsums share loops over rank variables of one name, at most one per variable, above"
-            f" the lowest tensor that they exchange in {room.inner} and relevant to all of those"
+            " Einsums share loops over what is one rank variable to all of them, at most one per"
+            f" variable, above the lowest tensor that they exchange in {room.inner} and relevant to"
+            " all of those"
         )
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"

@@ -1,8 +1,9 @@
 """What Einsums exchange: which tensors may stay on chip, and below which loops.
 
-A loop that two Einsums share runs over one rank variable of one name. It may stand above a tensor
-that they exchange only if it is fully relevant to it, in the same rank on both sides: otherwise a
-tile would be needed before it is complete, or computed twice (lattice-dp.md §8.1).
+A loop that two Einsums share runs over one rank variable, whatever each calls it (names.py). It may
+stand above a tensor that they exchange only if it is fully relevant to it, in the same rank on both
+sides: otherwise a tile would be needed before it is complete, or computed twice (lattice-dp.md
+§8.1).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tilewright.mapper.cascade.names import LoopNames, loop_names, ranks_of
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.workload import Workload
@@ -21,7 +23,8 @@ class Boundaries:
     """The exchanged tensors of a workload.
 
     `chip`: may stay on chip; `backed`: other tensors of several Einsums, which stay in the
-    outermost memory; `carried[T]`: variables of loops that may be shared above T; `users[T]`:
+    outermost memory; `carried[T]`: loops that may be shared above T, by the names in `names`, which
+    has one for every rank variable of each Einsum; `users[T]`:
     numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want to hold in
     different places above the same shared loop; `shares_room`: where both hold one at the same
     place, it takes room once.
@@ -30,6 +33,7 @@ class Boundaries:
     workload: Workload
     chip: frozenset[str]
     backed: frozenset[str]
+    names: LoopNames
     carried: Mapping[str, frozenset[str]]
     users: Mapping[str, tuple[int, ...]]
     contested: frozenset[str]
@@ -38,6 +42,16 @@ class Boundaries:
     def of(self, einsum: Einsum) -> tuple[str, ...]:
         """Return the tensors of `einsum` that may stay on chip."""
         return tuple(t for t in einsum.tensors if t in self.chip)
+
+    def names_of(self, einsum: Einsum) -> Mapping[str, str]:
+        """Return the name of the loops over each of its rank variables."""
+        return self.names[self.workload.einsums.index(einsum)]
+
+    def carried_by(self, einsum: Einsum) -> dict[str, frozenset[str]]:
+        """Return `carried` of its tensors, in its own rank variables."""
+        names = self.names_of(einsum)
+        own = ((t, self.carried[t]) for t in einsum.tensors if t in self.carried)
+        return {t: frozenset(v for v in names if names[v] in loops) for t, loops in own}
 
     def live_after(self, number: int) -> tuple[str, ...]:
         """Return the tensors that may be on chip between Einsum `number` and the next one."""
@@ -58,11 +72,13 @@ def boundaries_of(workload: Workload, halos: bool = False, shares_room: bool = T
     chip = frozenset(t for t in workload.tensors if _may_stay(workload, users[t], t, halos))
     shared = shared_tensors(workload)
     contested = {t for t in shared if _is_contested(t, users, chip)}
+    names = loop_names(workload, {t: users[t] for t in chip})
     return Boundaries(
         workload,
         chip,
         shared - chip,
-        {t: _carried(workload, t, users[t]) for t in sorted(chip)},
+        names,
+        {t: _carried((workload, names), t, users[t]) for t in sorted(chip)},
         users,
         frozenset(contested),
         shares_room,
@@ -92,20 +108,16 @@ def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str, halos: bo
     )
 
 
-def _carried(workload: Workload, tensor: str, users: tuple[int, ...]) -> frozenset[str]:
+def _carried(
+    named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
+) -> frozenset[str]:
+    workload, names = named
     if workload.einsums[users[0]].is_copy:  # it is mapped alone: no loop is shared with it
         return frozenset()
     ranks = []
     for number in users:
         access = workload.einsums[number].access(tensor)
-        ranks.append(
-            {
-                (place, name)
-                for place, (_, form) in enumerate(access.projection)
-                for name, factor in form.terms
-                if len(form.terms) == 1 and factor == 1
-            }
-        )
+        ranks.append({(rank, names[number][v]) for rank, v in ranks_of(access)})
     return frozenset(name for _, name in set.intersection(*ranks))
 
 

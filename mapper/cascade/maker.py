@@ -84,7 +84,7 @@ def run_of(
 
 def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
     """Return what the boundaries say about the Einsum, in numbers."""
-    carried, contested = boundaries.carried, boundaries.contested
+    carried, contested = boundaries.carried_by(einsum), boundaries.contested
     return tuple(
         (
             tensor in contested,
@@ -186,7 +186,9 @@ class TableMaker:
         UnsupportedFeature for what it cannot model; OutOfBudget.
         """
         solution = self._solution(choice, allowance, fused)
-        return named(solution, choice.run.space, choice.run.boundary)
+        run = choice.run
+        names = self._boundaries.names_of(run.einsum)
+        return named(solution, run.space, run.boundary, names)
 
     def _solution(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:
         known = self._known.get(choice.key)
@@ -242,7 +244,7 @@ class TableMaker:
             mask = sum(1 << i for i, t in enumerate(run.boundary) if t in layout.on_chip)
             found.setdefault(mask, []).append(layout)
         rules = Rules(
-            self._boundaries.carried,
+            self._boundaries.carried_by(run.einsum),
             self._boundaries.contested,
             inner.name if inner else None,
             capacity,

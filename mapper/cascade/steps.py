@@ -97,7 +97,7 @@ def steps_of(
     before: tuple[str, ...] = ()
     extents: dict[str, Extent] = {}
     for number, several in enumerate(tables):
-        table = several[0]
+        table, names = several[0], boundaries.names[number]
         after = boundaries.live_after(number)
         place = {t: i for i, t in enumerate(table.boundary)}
         earlier = {t: i for i, t in enumerate(before)}
@@ -105,21 +105,21 @@ def steps_of(
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
         contested = boundaries.contested
-        touched = {t: _extent(table, t) for t in table.widths if t in contested}
+        touched = {t: _extent(table, names, t) for t in table.widths if t in contested}
         if not boundaries.shares_room:
             touched = {t: replace(extent, bits=0.0) for t, extent in touched.items()}
         later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
         sizes = tuple(extents[t] for t in before)
         steps.append(Step(several, after, sizes, shared, kept, new, touched, later))
-        extents |= {t: _extent(table, t) for t in table.boundary}
+        extents |= {t: _extent(table, names, t) for t in table.boundary}
         before = after
     return tuple(steps)
 
 
-def _extent(table: Table | LoneTable, tensor: str) -> Extent:
+def _extent(table: Table | LoneTable, names: Mapping[str, str], tensor: str) -> Extent:
     bounds = table.einsum.bounds
     variables = sorted(table.einsum.access(tensor).rank_variables)
-    return Extent(tuple((v, bounds[v]) for v in variables), table.widths[tensor])
+    return Extent(tuple((names[v], bounds[v]) for v in variables), table.widths[tensor])
 
 
 class Tiling:

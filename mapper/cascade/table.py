@@ -81,7 +81,7 @@ class Solution:
 @dataclass(frozen=True)
 class Table:
     """The rows of one Einsum. `boundary`: its tensors that may stay on chip; `widths`: the bits
-    of a value of each of its tensors there."""
+    of a value of each of its tensors there; `names`: those of the loops over its variables."""
 
     einsum: Einsum
     boundary: tuple[str, ...]
@@ -89,18 +89,24 @@ class Table:
     rows: tuple[Rows, ...]
     solution: Solution
     space: Mapspace
+    names: Mapping[str, str]
 
     def numbered(self, number: int) -> Table:
         """Return the table as one of several of its Einsum."""
         return replace(self, rows=tuple(replace(rows, table=number) for rows in self.rows))
 
 
-def named(solution: Solution, space: Mapspace, boundary: tuple[str, ...]) -> Table:
-    """Give the rows of a solution the names of `space`, a problem with the same signature."""
+def named(
+    solution: Solution, space: Mapspace, boundary: tuple[str, ...], names: Mapping[str, str]
+) -> Table:
+    """Give the rows of a solution the names of `space`, a problem with the same signature.
+
+    `names`: those of the loops over its rank variables.
+    """
     tensors = dict(zip(solution.space.einsum.tensors, space.einsum.tensors, strict=True))
     widths = {t: _width(space, t) for t in space.einsum.tensors}
     bits = {old: widths[new] for old, new in tensors.items() if new in boundary}
-    variables = tuple(space.einsum.bounds)
+    variables = tuple(names[v] for v in space.einsum.bounds)
     rows: list[Rows] = []
     for shape, block in solution.blocks.items():
         if len(block.states):
@@ -110,7 +116,7 @@ def named(solution: Solution, space: Mapspace, boundary: tuple[str, ...]) -> Tab
             depths = tuple(depth.get(t, -1) for t in boundary)
             held = tuple((tensors[t], d) for t, d in shape.held)
             rows.append(replace(made, loops=loops, depths=depths, held=held))
-    return Table(space.einsum, boundary, widths, tuple(rows), solution, space)
+    return Table(space.einsum, boundary, widths, tuple(rows), solution, space, names)
 
 
 def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[str, float]) -> Rows:

@@ -32,6 +32,13 @@ class Body:
     on_chip: tuple[tuple[str, int], ...]
     inner: tuple[Node, ...]
 
+    @property
+    def einsum(self) -> str:
+        """Its name."""
+        leaf = self.inner[-1]
+        assert isinstance(leaf, Compute)
+        return leaf.einsum
+
 
 def body_of(table: Table, chosen: Chosen) -> Body:
     """Return what one chosen point of a row stands for, under the names of the table."""
@@ -62,7 +69,9 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         (t, d) for t, d in zip(table.boundary, chosen.rows.depths, strict=True) if d >= 0
     )
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
-    return Body(tuple(top), chosen.loops, tuple(held), on_chip, inner)
+    own = {loop: variable for variable, loop in table.names.items()}
+    loops = tuple((own[loop], tile) for loop, tile in chosen.loops)
+    return Body(tuple(top), loops, tuple(held), on_chip, inner)
 
 
 def _tolls_above(source: Source, split: int) -> list[Pass]:
@@ -99,6 +108,13 @@ def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:
     return replace(node, einsum=table.einsum.name)
 
 
+def _shared_loop(bodies: Sequence[Body], level: int) -> Temporal:
+    """Return a loop of several Einsums, with the names of those that call it differently."""
+    variable, tile = bodies[0].loops[level]
+    others = ((body.einsum, body.loops[level][0]) for body in bodies)
+    return Temporal(variable, tile, names=tuple(pair for pair in others if pair[1] != variable))
+
+
 class TreeBuilder:
     """Builds the tree of some bodies. `users[T]`: numbers of the bodies that touch T;
     `shared[b]`: loops that bodies b and b + 1 share; `memory`: where tensors on chip are."""
@@ -130,7 +146,7 @@ class TreeBuilder:
         for level in range(depth, split + 1):
             nodes += self._storages(span, level, split)
             if level < split:
-                nodes.append(Temporal(*self._bodies[first].loops[level]))
+                nodes.append(_shared_loop(self._bodies[first:end], level))
         cuts = [b + 1 for b in range(first, end - 1) if self._shared[b] == split]
         ranges = pairwise([first, *cuts, end])
         return (*nodes, Sequential(tuple(self._nodes(part, split) for part in ranges)))

@@ -62,10 +62,18 @@ def test_a_tensor_of_three_einsums_is_contested() -> None:
     assert found.contested == {"B"}
 
 
-def test_a_rank_read_under_another_name_carries_no_loop() -> None:
+def test_a_rank_read_under_another_name_is_the_same_loop() -> None:
+    texts = ("Y[m, n] = A[m] * B[n]", "Z[m] = Y[M: n, N: m] * C[n]")
+    found = boundaries_of(workload_of(texts, {"m": 4, "n": 4}))
+    assert found.names[1] == {"m": "n", "n": "m"}
+    assert found.carried["Y"] == {"m", "n"}
+
+
+def test_ranks_are_told_by_name_not_by_place() -> None:
     texts = ("Y[m, n] = A[m] * B[n]", "Z[m] = Y[n, m] * C[n]")
     found = boundaries_of(workload_of(texts, {"m": 4, "n": 4}))
-    assert found.carried["Y"] == frozenset()
+    assert found.names[1] == {"m": "m", "n": "n"}
+    assert found.carried["Y"] == {"m", "n"}
 
 
 def test_sliding_tensors_stay_outside() -> None:
