@@ -152,7 +152,11 @@ def _compiled(kernel: Kernel) -> Code | None:
     convention = done.target_context.call_conv
     native = convention.get_function_type(done.signature.return_type, arguments)
     expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
-    code = Code(done.fndesc.llvm_func_name, done.library._get_compiled_object())
+    try:
+        body = done.library._get_compiled_object()
+    except RuntimeError:  # from numba's own cache: code that could not stand alone when compiled
+        return None
+    code = Code(done.fndesc.llvm_func_name, body)
     if [str(word) for word in native.args[2:]] != expected or _HELPERS.search(code.body):
         return None
     _keep(kernel, code)

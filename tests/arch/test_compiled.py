@@ -31,7 +31,7 @@ def total(rows, scale, marks):
                 found = plus(found, int(rows[i, j] * scale))
     return found
 
-@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def makes_an_array(rows):
     return np.zeros(rows.shape[0]).shape[0]
 """
