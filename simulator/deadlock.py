@@ -21,7 +21,6 @@ from tilewright.simulator.wait_graph import End, Reason, Wait
 MAX_LINES = 40
 KINDS = {
     OUTPUT: "an output queue",
-    ROUTER: "a router",
     INPUT: "an input queue",
     EDGE_IN: "an edge input",
     EDGE_OUT: "an edge output",
@@ -63,6 +62,12 @@ class FinalState:
     def queue(self, element: int, slot: int) -> int:
         """Return the FIFO that a queue slot is bound to now."""
         return self.parts.fifo.number(self.element[element, at.E_QUEUES + slot])
+
+    def slot(self, element: int, fifo: int) -> int:
+        """Return the queue slot of an element that is bound to a FIFO now, or -1."""
+        bound = self.element[element, at.E_QUEUES : at.E_QUEUES + 2 * at.OUTPUT_SLOT]
+        found = np.flatnonzero(bound == self.parts.fifo.address(np.array([fifo])))
+        return int(found[0]) if found.size else -1
 
     def color(self, element: int, slot: int) -> str:
         """Return the color that a queue slot is bound to now."""
@@ -123,8 +128,49 @@ class Ways:
         return self.final.name(int(self.final.network.element[fifo]))
 
     def place(self, fifo: int) -> str:
-        """Name a queue."""
-        return f"{KINDS[self.kind(fifo)]} of {self.owner(fifo)}"
+        """Name a queue with its color."""
+        final, owner = self.final, self.owner(fifo)
+        if self.kind(fifo) == ROUTER:
+            return f"the router of {owner}, color {self.color_at(fifo)}{self._ports(fifo)}"
+        if self.kind(fifo) == EDGE_IN:
+            return f"edge input {self._port(fifo)} at {owner}"
+        element = int(final.network.element[fifo])
+        slot = final.slot(element, fifo)
+        if slot < 0:
+            return f"{KINDS[self.kind(fifo)]} of {owner}"
+        kind = "input" if slot < at.OUTPUT_SLOT else "output"
+        return (
+            f"{kind} queue {slot % at.OUTPUT_SLOT} of {owner}, color {final.color(element, slot)}"
+        )
+
+    def color_at(self, fifo: int) -> str:
+        """Name the color of a router's buffer."""
+        number = int(self.final.fifo[fifo, at.F_COLOR])
+        return next(c.name for c in self.final.program.colors if c.id == number)
+
+    def _ports(self, fifo: int) -> str:
+        """Say from where a router's buffer takes, if the router has several for its color."""
+        network, table = self.final.network, self.final.fifo
+        twins = (network.element == network.element[fifo]) & (network.kind == ROUTER)
+        twins &= table[:, at.F_COLOR] == table[fifo, at.F_COLOR]
+        owner = self.owner(fifo)
+        sources = sorted({self.owner(source) for source in self.feeders(fifo)})
+        if twins.sum() == 1 or not sources:
+            return ""
+        return ", from " + (" and ".join(s if s != owner else "the element" for s in sources))
+
+    def _port(self, fifo: int) -> str:
+        """Name the edge input of a queue."""
+        ports = zip(self.final.program.edge_inputs, self.final.network.edge_inputs, strict=True)
+        return next(port.name for port, fifos in ports if fifo in fifos)
+
+    def filters(self, fifo: int) -> bool:
+        """Return whether a router's buffer has a filter at the ramp."""
+        way = int(self.final.fifo[fifo, at.F_WAY])
+        if self.kind(fifo) != ROUTER or way < 0:
+            return False
+        state = int(self.final.store[way + at.W_STATE])
+        return bool(self.final.store[state + at.X_FILTER] != at.NO_FILTER)
 
     def who_feeds(self, fifo: int, color: str) -> list[End]:
         """Follow an empty queue's ways back to where its words should come from."""
@@ -145,7 +191,12 @@ class Ways:
                     ends.append(End(f"{owner} does not send", owner))
                 else:
                     todo.append(source)
-        return sorted(set(ends)) if ends else [End(f"nobody sends color {color}", "nobody")]
+        if not ends:
+            return [End(f"nobody sends color {color}", "nobody")]
+        if self.kind(fifo) == INPUT and any(map(self.filters, self.feeders(fifo))):
+            place = f"the filter of color {color} at {self.owner(fifo)}"
+            ends.append(End(f"{place} may have kept words from it", place))
+        return sorted(set(ends))
 
     def who_holds(self, fifo: int) -> list[End]:
         """Follow a queue that cannot move to the full queue from which nobody takes."""
@@ -244,7 +295,8 @@ def _words(ways: Ways) -> Iterator[Wait]:
             ends = ways.who_holds(fifo)
             if switched:
                 ends = [End(switched, f"the switch of {ways.owner(fifo)}")]
-            who = f"{ways.count(fifo)} words stand in {place}"
+            count = ways.count(fifo)
+            who = f"{count} words stand in {place}" if count > 1 else f"1 word stands in {place}"
             if ends[0].node == place:  # itself
                 ends = [End(ends[0].text, ways.owner(fifo))]
             yield Wait(who, (Reason("", ends),), place)

@@ -130,7 +130,7 @@ def test_words_of_a_color_without_a_queue_wait_at_the_router() -> None:
     b._edge_inputs[0] = b._edge_inputs[0].__class__("x", "N", 0, 1, "x", "u32", 2 * N)
     with pytest.raises(DeadlockError) as caught:
         Machine(checked(b), WSE3).run(edges={"x": np.ones((1, 2 * N)), "y": V[None]})
-    router = "7 words stand in a router of element (0, 0)"
+    router = "7 words stand in the router of element (0, 0), color y"
     assert f"{router}: no queue of element (0, 0) is bound to its color" in caught.value.waits
 
 

@@ -1,0 +1,134 @@
+"""The graph of waits as an SVG: boxes one under the other, a lane at their right per target.
+
+What is waited for stands in the box of who waits, so no label meets another; a line leaves at its
+row, goes along the lane of its target and ends there. Lanes whose spans do not meet share a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+LEFT, WIDE, GAP, ROW, PAD = 10, 500, 18, 15, 6
+"""Pixels: the boxes' left side and width, between boxes, a line of text, inside a box."""
+LANE: Final = 16
+LETTERS: Final = 74
+"""Letters of a line in a box."""
+COLORS: Final = ("#b5483a", "#2f6f9f", "#3d7d3a", "#8a5ea8", "#9a6a12", "#3b7f80")
+STYLE: Final = (
+    "text{font:12px sans-serif}.label{fill:#555;font-size:11px}"
+    "rect{fill:#eef3fb;stroke:#4a6fa5}path{fill:none;stroke-width:1.5}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """A node: its lines, where it stands, and the height of each of its waits' rows."""
+
+    title: tuple[str, ...]
+    waits: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+    """(lines of the label, targets) per row."""
+    top: int
+
+    @property
+    def height(self) -> int:
+        return 2 * PAD + ROW * (len(self.title) + sum(len(lines) for lines, _ in self.waits))
+
+    @property
+    def entry(self) -> int:
+        """Where lines arrive: the middle of the first line."""
+        return self.top + PAD + ROW // 2
+
+    def exits(self) -> list[int]:
+        """Return where the line of each row leaves."""
+        found, row = [], len(self.title)
+        for lines, _ in self.waits:
+            found.append(self.top + PAD + ROW * row + ROW // 2)
+            row += len(lines)
+        return found
+
+
+def picture(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> str:
+    """Return an SVG of named nodes and of edges (from, to, label)."""
+    boxes = _boxes(nodes, edges)
+    lanes = _lanes(boxes)
+    width = LEFT + WIDE + LANE * (max(lanes.values(), default=0) + 2)
+    height = max((box.top + box.height for box in boxes), default=0) + GAP
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}">'
+        ),
+        f"<style>{STYLE}</style>",
+        '<rect x="0" y="0" width="100%" height="100%" style="fill:#fff;stroke:none"/>',
+    ]
+    for box in boxes:
+        parts += _lines(box)
+    for box in boxes:
+        for (_, targets), y in zip(box.waits, box.exits(), strict=True):
+            parts += [_way(y, boxes[target].entry, lanes[target]) for target in targets]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _boxes(nodes: Sequence[str], edges: Sequence[tuple[int, int, str]]) -> list[_Box]:
+    """Return a box per node; waits with one label share a row."""
+    waits: list[dict[str, list[int]]] = [{} for _ in nodes]
+    for source, target, label in edges:
+        waits[source].setdefault(label, []).append(target)
+    boxes: list[_Box] = []
+    top = GAP
+    for node, found in zip(nodes, waits, strict=True):
+        rows = tuple((wrapped(label, LETTERS), tuple(targets)) for label, targets in found.items())
+        boxes.append(_Box(wrapped(node, LETTERS - 4), rows, top))
+        top += boxes[-1].height + GAP
+    return boxes
+
+
+def _lanes(boxes: Sequence[_Box]) -> dict[int, int]:
+    """Return the lane of every node that is waited for: short spans first, the innermost free."""
+    spans: dict[int, tuple[int, int]] = {}
+    for box in boxes:
+        for (_, targets), y in zip(box.waits, box.exits(), strict=True):
+            for target in targets:
+                low, high = spans.get(target, (boxes[target].entry,) * 2)
+                spans[target] = min(low, y), max(high, y)
+    lanes: dict[int, int] = {}
+    taken: list[list[tuple[int, int]]] = []
+    for target in sorted(spans, key=lambda n: (spans[n][1] - spans[n][0], n)):
+        low, high = spans[target]
+        free = (all(high < a or b < low for a, b in lane) for lane in taken)
+        lanes[target] = next((i for i, is_free in enumerate(free) if is_free), len(taken))
+        if lanes[target] == len(taken):
+            taken.append([])
+        taken[lanes[target]].append((low, high))
+    return lanes
+
+
+def _lines(box: _Box) -> list[str]:
+    """Return a box with its text."""
+    parts = [f'<rect x="{LEFT}" y="{box.top}" width="{WIDE}" height="{box.height}" rx="4"/>']
+    texts = [("", line) for line in box.title]
+    texts += [(' class="label"', f"→ {line}") for lines, _ in box.waits for line in lines]
+    for row, (style, text) in enumerate(texts):
+        y = box.top + PAD + ROW * row + 12
+        parts.append(f'<text{style} x="{LEFT + 8}" y="{y}">{escape(text)}</text>')
+    return parts
+
+
+def _way(start: int, end: int, lane: int) -> str:
+    """Return the line from a row along a lane to a node, with its arrow."""
+    side, x = LEFT + WIDE, LEFT + WIDE + LANE * (lane + 1)
+    color = COLORS[lane % len(COLORS)]
+    return f'<path stroke="{color}" d="M{side},{start}H{x}V{end}H{side}m7,-4l-7,4l7,4"/>'
+
+
+def wrapped(text: str, width: int) -> tuple[str, ...]:
+    """Return a text in lines of fewer letters than a width."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and len(lines[-1]) + len(word) >= width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return tuple(lines)
