@@ -222,6 +222,8 @@ def parse_operand(line: Line) -> Operand:
         return CounterValue(line.index())
     if line.peek().startswith("%"):
         return register(line)
+    if line.peek()[:1] in "-.0123456789":
+        raise line.fail("here stands an operand", value=line.peek(), instead=f"#{line.peek()}")
     name = line.name("an operand")
     if line.peek() == "(":
         return Element(name, _bracket(line, "(", ")"))

@@ -64,6 +64,8 @@ def _special(final: FinalState, element: int, error: int, value: int) -> str:
         return "a register that is not of FIFO type holds a FIFO that is full or empty"
     if error == at.ERROR_EXTENTS:
         return f"the lengths of its operands differ, one is {value}"
+    if error == at.ERROR_NO_LENGTH:
+        return "no operand has a length; set_read_length or set_write_length gives a FIFO one"
     if error == at.ERROR_CHANGE:
         return f"an operand's length is outside 1..65535, or its stride outside -128..127: {value}"
     if error == at.ERROR_INDEX:

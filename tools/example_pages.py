@@ -131,7 +131,10 @@ def arguments(test: Callable[..., None], profile: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "parametrize":
-            given[mark.args[0]] = mark.args[1][-1]
+            names, last = mark.args[0], mark.args[1][-1]
+            given |= (
+                {names: last} if isinstance(names, str) else dict(zip(names, last, strict=True))
+            )
     return {**given, "profile": profile} if "profile" in given else given
 
 

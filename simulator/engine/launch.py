@@ -159,7 +159,7 @@ def length_of(store: Table, thread: int, which: int) -> Word:
 
 @inner_kernel
 def set_extent(store: Table, e: int, thread: int) -> Word:
-    """Give a thread the common length of its operands; return False when they differ."""
+    """Give a thread the common length of its operands; return False when there is none."""
     op = store[thread + at.T_OP]
     extent = 0
     for which in range(3):
@@ -170,6 +170,9 @@ def set_extent(store: Table, e: int, thread: int) -> Word:
             fail(store, at.ERROR_EXTENTS, e, op, extent)
             return False
         extent = max(extent, length)
+    if extent == 0:
+        fail(store, at.ERROR_NO_LENGTH, e, op, 0)
+        return False
     store[thread + at.T_EXTENT] = extent
     store[thread + at.T_LEFT] = extent
     return True

@@ -342,3 +342,29 @@ def test_registers_that_a_compiler_would_allocate_are_counted() -> None:
     assert needs == {"dest": 16, "src0": 0, "src1": 6, "extended": 2, "stride": 0}
     with pytest.raises(ProgramError, match=r"9 FIFOs need as many dest, src1 and extended"):
         Machine(crowded(0, 9, 1).build(), WSE3)
+
+
+@pytest.mark.parametrize("words", [4, 7])
+def test_a_saved_ring_is_cleared_from_where_the_operation_began(words: int) -> None:
+    """What was sent from a circular buffer with save_address is set to zero, around its end."""
+    b = ProgramBuilder("cleared", 1, 1)
+    b.color("x")
+    code = b.code("main")
+    code.buffer("ring", "f32", 6)
+    code.circbuf("around", "ring", words, 5)
+    code.output_queue(3, "x")
+    code.fabout("out", 3, words, zero="first")
+    code.fabout("kept", 3, words)
+    code.load(Register("src1", 1), "around", xdsr=0, save_address=True)
+    main = code.task("main", entry=True)
+    main.op("fmovs", "kept", Register("src1", 1))
+    main.op("fmovs", "out", Register("src1", 1))
+    b.place("main", Area(0, 0))
+    b.route("x", Area(0, 0), rx="R", tx="N")
+    b.edge_output(EdgeOutput("y", "N", 0, 1, "x", "f32", 2 * words))
+    ring = np.arange(1, 7, dtype=np.float32)
+    result = Machine(b.build(), WSE3).run(memory={"ring": ring[None, None]})
+    assert result.edges["y"].values[0].tolist() == np.resize(ring[:5], 2 * words).tolist()
+    left = ring.copy()
+    left[np.arange(words, 2 * words) % 5] = 0
+    assert result.memory["ring"].ravel().tolist() == left.tolist()

@@ -404,6 +404,13 @@ STOPPED: dict[str, tuple[str, Breakage]] = {
         ),
         push_by_a_register,
     ),
+    "an operation without a length": (
+        (
+            "cycle 4, element (0, 0), code main, task main, @fmovs: no operand has a length; "
+            "set_read_length or set_write_length gives a FIFO one"
+        ),
+        lambda b, c, t: (fifo(c), t.op("fmovs", "f", 1.0)),
+    ),
     "queue used again with words inside": (
         (
             "cycle 13, element (0, 0): output queue 3 gets another color, but 5 words of color y "
