@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tilewright.simulator.deadlock import FinalState, find_waits
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.features import load_features
-from tilewright.simulator.errors import DeadlockError, MachineError
+from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
 from tilewright.simulator.fusing import Ids, fused, unfuse
 from tilewright.simulator.memory import BufferMap, MemoryInput, stream_bits
 from tilewright.simulator.network import EDGE_OUT
@@ -24,6 +24,7 @@ from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.run_errors import run_error
 from tilewright.simulator.store import ProgramStore
 from tilewright.simulator.tables import compile_codes
+from tilewright.simulator.text_places import place_in_text
 from tilewright.simulator.topology import network_of
 from tilewright.simulator.trace import RunResult
 from tilewright.simulator.validate import check_program
@@ -65,19 +66,27 @@ class Machine:
     ) -> None:
         if interval < 0:
             raise MachineError("the interval of looks is negative", value=interval)
-        check_program(program)
-        check_resources(program, profile)
         self.program = program
         self.profile = profile
-        colors = {color.name: color.id for color in program.colors}
-        tables, self._layouts = compile_codes(program.codes, profile, colors)
-        self._network = network_of(program, self._layouts, profile)
-        self._compiled = ProgramStore(program, self._layouts, tables, self._network)
+        try:
+            self._compile()
+        except ProgramError as error:
+            error.where = error.where or place_in_text(program, error.what)
+            raise
         self._parts = self._compiled.parts
         self._fuse = fuse and not any(layout.rebinds for layout in self._layouts)
         self._queues = queues or interval > 0
         self._interval = interval
         self._fused: tuple[at.Table, Ids] | None = None
+
+    def _compile(self) -> None:
+        program, profile = self.program, self.profile
+        check_program(program)
+        check_resources(program, profile)
+        colors = {color.name: color.id for color in program.colors}
+        tables, self._layouts = compile_codes(program.codes, profile, colors)
+        self._network = network_of(program, self._layouts, profile)
+        self._compiled = ProgramStore(program, self._layouts, tables, self._network)
 
     @property
     def _store(self) -> at.Table:
@@ -176,9 +185,8 @@ class Machine:
             fifo[fifos, at.F_COUNT] = port.count
         if edges:
             known = ", ".join(port.name for port in self.program.edge_inputs)
-            raise MachineError(
-                "data for an unknown edge input", value=min(edges), instead=f"one of {known}"
-            )
+            instead = f"one of {known}" if known else "no edges: the program has no edge inputs"
+            raise MachineError("data for an unknown edge input", value=min(edges), instead=instead)
 
     def _start(self, store: at.Table) -> None:
         """Schedule the edge inputs and every element with an active task."""

@@ -193,8 +193,10 @@ class _NetworkCompiler:
                 places = self.places_of[layout.code.name]
                 bad = places[takers[0][places] < 0]
                 if bad.size:
-                    what = f"output queue {queue} sends color {color.name}, but its router"
-                    raise ProgramError(f"{self._at(bad[0])}: {what} has no route for it from R")
+                    raise ProgramError(
+                        f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
+                        f"but the router of {self._at(bad[0])} has no route for it from R"
+                    )
                 depth = self.profile.output_queue_words[queue] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
                 self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
@@ -212,14 +214,16 @@ class _NetworkCompiler:
             if queue is None:
                 if reached.size:
                     raise ProgramError(
-                        f"{self._at(reached[0])}: color {name} is routed to R, but code "
-                        f"{layout.code.name} has no input queue for it"
+                        f"{self._route(name, reached[0])} it goes to R at {self._at(reached[0])}, "
+                        f"but code {layout.code.name} has no input queue for it"
                     )
                 continue
             if queue in layout.queues and reached.size != places.size:
                 missing = places[~delivered[places]]
-                what = f"input queue {queue} receives color {name}, but its router"
-                raise ProgramError(f"{self._at(missing[0])}: {what} has no route for it to R")
+                raise ProgramError(
+                    f"code {layout.code.name}, input queue {queue}: receives color {name}, but the "
+                    f"router of {self._at(missing[0])} has no route for it to R"
+                )
             depth = self.profile.input_queue_words[queue] + latency - 1
             numbers = self._add(INPUT, reached, depth, latency)
             self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
@@ -263,8 +267,9 @@ class _NetworkCompiler:
         deaf = takers[0][there] < 0
         if deaf.any():
             raise ProgramError(
-                f"{self._at(here[deaf][0])}: color {name} leaves by {PORTS[port]}, but "
-                f"{self._at(there[deaf][0])} does not take it from {PORTS[OPPOSITE[port]]}"
+                f"{self._route(name, here[deaf][0])} it leaves {self._at(here[deaf][0])} by "
+                f"{PORTS[port]}, but {self._at(there[deaf][0])} does not take it from "
+                f"{PORTS[OPPOSITE[port]]}"
             )
         self._feed(sources[inside], takers, there, here * LINKS + port)
         outside = places[~inside]
@@ -275,8 +280,8 @@ class _NetworkCompiler:
         lost = outside[sinks[outside] < 0]
         if lost.size:
             raise ProgramError(
-                f"{self._at(lost[0])}: color {name} leaves the grid by {PORTS[port]}, but there "
-                "is no edge output"
+                f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
+                f"{self._at(lost[0])}, but there is no edge output"
             )
         self.successors.append((sources[~inside], sinks[outside], outside * LINKS + port))
         self._note(sources, places, port)
@@ -286,8 +291,8 @@ class _NetworkCompiler:
         deaf = places[takers[0][places] < 0]
         if deaf.size:
             raise ProgramError(
-                f"{self._at(deaf[0])}: edge input {port.name} brings color {port.color} from "
-                f"{port.side}, but its router does not take it from there"
+                f"edge port {port.name}: brings color {port.color} from {port.side}, but the "
+                f"router of {self._at(deaf[0])} does not take it from there"
             )
         links = [self._border_link(place, port) for place in places.tolist()]
         self._feed(fifos, takers, places, np.array(links, dtype=np.int64))
@@ -333,6 +338,16 @@ class _NetworkCompiler:
                     f"code {layout.code.name}: queue {slot % 8} is bound to color {color}, but no "
                     "operation uses it, or a router has no route for it"
                 )
+
+    def _route(self, color: str, element: int) -> str:
+        """Name the route of a color at an element."""
+        row, column = divmod(int(element), self.shape[1])
+        held = (
+            route.area
+            for route in self.program.routes
+            if route.color == color and route.area.holds(row, column)
+        )
+        return f"route of color {color} in {next(held)}:"
 
     def _at(self, element: int) -> str:
         return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"

@@ -24,6 +24,7 @@ from tilewright.simulator.parsing_routes import (
 )
 from tilewright.simulator.program import ElementCode, Program
 from tilewright.simulator.routes import Area, Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.text_places import remember
 from tilewright.simulator.tokens import Line, Reader
 from tilewright.simulator.validate import check_program
 
@@ -55,6 +56,7 @@ def parse_program(text: str, file: str = "<program>") -> Program:
     except ProgramError as error:
         error.where = reader.place_of(error.what)
         raise
+    remember(program, reader.place_of)
     return program
 
 

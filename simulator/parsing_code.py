@@ -59,6 +59,7 @@ def parse_code(reader: Reader, name: str) -> ElementCode:
             queue = Queue(*names, **line.settings(QUEUE, "property of a queue"))
             getattr(found, word + "s").append(queue)
             reader.declare(f"code {name}, queue {queue.id}")
+            reader.declare(f"code {name}, {word.replace('_', ' ')} {queue.id}")
         elif word == "load":
             found.loads.append(parse_load(line))
             reader.declare(f"code {name}, load of {found.loads[-1].register}")

@@ -34,6 +34,11 @@ class Area:
     height: int = 1
     width: int = 1
 
+    def holds(self, row: int, column: int) -> bool:
+        """Return whether an element is in the area."""
+        inside = self.row <= row < self.row + self.height
+        return inside and self.column <= column < self.column + self.width
+
     def __str__(self) -> str:
         rows, columns = self.row + self.height, self.column + self.width
         return f"[{self.row}:{rows}, {self.column}:{columns}]"

@@ -182,6 +182,7 @@ def check_ring(code: ElementCode, dsd: Circbuf | Fifo) -> None:
                 f"{where}: the wraparound must be less than the {buffer.elements} elements of "
                 f"buffer {buffer.name}",
                 value=dsd.wraparound,
+                instead="no wraparound, which means the whole buffer",
             )
         return
     _check_fifo(code, dsd, where)

@@ -78,7 +78,10 @@ def test_a_swap_of_red_alone_leaves_nobody_to_take_red() -> None:
     program = line(2, {"red": "x"}, "blue")
     with pytest.raises(ProgramError) as caught:
         run(program)
-    assert "color red leaves by E, but element (0, 1) does not take it from W" in str(caught.value)
+    assert str(caught.value) == (
+        "route of color red in [0:1, 0:1]: it leaves element (0, 0) by E, but element (0, 1) does "
+        "not take it from W"
+    )
 
 
 @pytest.mark.parametrize("steering", [{}, {"switch": Switch((Position(tx=("R",)),))}])

@@ -183,15 +183,24 @@ BREAKAGES: list[tuple[Breakage, str]] = [
     (two_routes, "element (0, 0) has two routes for color x"),
     (
         no_edge_output,
-        "element (0, 0): color x leaves the grid by S, but there is no edge output",
+        (
+            "route of color x in [0:1, 0:1]: it leaves the grid by S at element (0, 0), but there "
+            "is no edge output"
+        ),
     ),
     (
         no_input_queue,
-        "element (0, 0): color x is routed to R, but code main has no input queue for it",
+        (
+            "route of color x in [0:1, 0:1]: it goes to R at element (0, 0), but code main has no "
+            "input queue for it"
+        ),
     ),
     (
         output_without_route,
-        "element (0, 0): output queue 3 sends color x, but its router has no route for it from R",
+        (
+            "code main, output queue 3: sends color x, but the router of element (0, 0) has no "
+            "route for it from R"
+        ),
     ),
     (big_stride, "code main, DSD far: a stride is outside -128..127"),
     (integer_that_does_not_fit, "code main, task main, @mov16: the number is not a i16"),
@@ -220,7 +229,8 @@ def test_neighbour_that_does_not_listen() -> None:
     b.place("main", Area(0, 0, 1, 2))
     b.route("x", Area(0, 0), rx="W", tx="E")
     assert refusal(b) == (
-        "element (0, 0): color x leaves by E, but element (0, 1) does not take it from W"
+        "route of color x in [0:1, 0:1]: it leaves element (0, 0) by E, but element (0, 1) does not "
+        "take it from W"
     )
 
 
@@ -415,8 +425,9 @@ def test_wrong_data() -> None:
         machine.run(memory={"v": np.zeros((2, 4))})
     with pytest.raises(MachineError, match="no such element"):
         machine.run(memory={"v": {(3, 0): np.zeros(4)}})
-    with pytest.raises(MachineError, match="data for an unknown edge input"):
+    with pytest.raises(MachineError, match="data for an unknown edge input") as caught:
         machine.run(edges={"v": np.zeros((1, 4))})
+    assert caught.value.instead == "no edges: the program has no edge inputs"
 
 
 def test_every_error_is_one_of_ours() -> None:

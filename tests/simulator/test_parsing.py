@@ -164,6 +164,37 @@ def test_errors_name_line_and_column(golden: Callable[[str], None]) -> None:
     golden("\n\n".join(shown) + "\n")
 
 
+COMPILED = {
+    "  input_queue 2 x\n  fabin in queue 2 extent 4\n  task t entry\n    @fmovs d, in\n": (
+        "code c, input queue 2: receives color x, but the router of element (0, 0) has no route",
+        6,
+    ),
+    "  output_queue 2 x\n  fabout out queue 2 extent 4\n  task t entry\n    @fmovs out, d\n": (
+        "code c, output queue 2: sends color x, but the router of element (0, 0) has no route",
+        6,
+    ),
+    "  task t\nroute x [0:1, 0:1] rx W tx R\n": ("route of color x in [0:1, 0:1]: it goes to R", 7),
+    "  task t\nroute x [0:1, 0:1] rx W tx E\n": (
+        "route of color x in [0:1, 0:1]: it leaves the",
+        7,
+    ),
+    "  task t\nedge_input p side N [0:1] color x f32 count 4\n": ("edge port p: brings color x", 7),
+    "  buffer big f32 [40000]\n": ("code c needs 160016 bytes of SRAM", 3),
+}
+
+
+@pytest.mark.parametrize("text", COMPILED)
+def test_errors_of_a_machine_name_the_line_too(text: str) -> None:
+    what, row = COMPILED[text]
+    whole = HEAD.replace("code c", "color x\ncode c").replace("  task t\n", "") + text
+    program = parse_program(whole + "place c [0:1, 0:1]\n", "p.txt")
+    with pytest.raises(ProgramError) as caught:
+        Machine(program, load_profile("wse3-sdk-sim"))
+    assert str(caught.value).startswith(what)
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.line) == ("p.txt", row)
+
+
 def test_long_texts_and_deep_bodies_are_refused() -> None:
     with pytest.raises(ProgramError, match="too long"):
         parse_program("x" * (1 << 25))

@@ -227,7 +227,10 @@ def test_a_change_without_a_teardown_is_an_error() -> None:
         ({"rx": "", "tx": "R"}, "reconfigure x: rx and tx need ports N E S W R"),
         ({"rx": "W", "tx": "E", "filter": RangeFilter(0, 1)}, "a filter works at the ramp"),
         ({"rx": "W", "tx": "R", "switch": Switch(())}, "one to three positions"),
-        ({"rx": "W", "tx": "E"}, "color x leaves the grid by E, but there is no edge output"),
+        (
+            {"rx": "W", "tx": "E"},
+            "it leaves the grid by E at element (0, 0), but there is no edge output",
+        ),
     ],
 )
 def test_refused(settings: dict[str, Any], text: str) -> None:
