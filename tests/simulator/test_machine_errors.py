@@ -229,8 +229,8 @@ def test_neighbour_that_does_not_listen() -> None:
     b.place("main", Area(0, 0, 1, 2))
     b.route("x", Area(0, 0), rx="W", tx="E")
     assert refusal(b) == (
-        "route of color x in [0:1, 0:1]: it leaves element (0, 0) by E, but element (0, 1) does not "
-        "take it from W"
+        "route of color x in [0:1, 0:1]: it leaves element (0, 0) by E, but element (0, 1) does "
+        "not take it from W"
     )
 
 
