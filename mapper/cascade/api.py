@@ -49,7 +49,7 @@ def solve_fused(request: Request) -> SearchResult:
     objective = request.options.objective
     plan = plan_of(request, objective, _value(request))
     scope = scope_of(plan.cascade.boundaries, plan.room)
-    search = Optimizer(request, plan, Budget(request.deadline))
+    search = Optimizer(request, plan, budget_of(request))
     with no_collection():
         value = plan.cascade.value
         optimum = search.best(objective, value, request.watch("fused mappings"))
@@ -66,6 +66,12 @@ def solve_fused(request: Request) -> SearchResult:
     front = front_of_fused(request, scored, scope)
     statistics = statistics.plus(front.statistics)
     return replace(result, front=front.points, front_proof=front.proof, statistics=statistics)
+
+
+def budget_of(request: Request) -> Budget:
+    """Return what the search may use up."""
+    memory = request.options.max_memory
+    return Budget(request.deadline, memory=inf if memory is None else memory)
 
 
 def _nothing(plan: Plan, found: Found, scope: str) -> TilewrightError:

@@ -88,7 +88,7 @@ def graph_of(steps: tuple[Step, ...], limits: Limits, budget: Budget) -> Graph:
     edges: list[tuple[Edges, ...]] = []
     for number in range(len(steps)):
         budget.check()
-        joined = _joined(_Side(number, steps[number], tiling), (codes[-1], reach), limits)
+        joined = _joined(_Side(number, steps[number], tiling, budget), (codes[-1], reach), limits)
         edges.append(joined)
         following, reach = _reached(joined, reach)
         codes.append(following)
@@ -104,6 +104,7 @@ class _Side:
     number: int
     step: Step
     tiling: Tiling
+    budget: Budget
 
 
 def _joined(
@@ -114,6 +115,7 @@ def _joined(
     packed = {id(rows): tiling.codes(rows) for rows in side.step.rows}
     found: list[Edges] = []
     for form, codes in before[0].items():
+        side.budget.check()
         shared = tuple(form.depths[place] for place, _ in side.step.shared)
         reach = before[1][form]
         for rows in index.get((shared, form.loops), ()):

@@ -206,6 +206,7 @@ class Rules:
 
 
 _NONE = np.zeros((0, 0))
+GROWTH = 4  # times the memory of its labels that an operation may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +311,7 @@ class LowerSearch:
             assert child.before is not None
             assert child.after is not None
             views = (child.before, child.after, self._bound)
+            self._budget.check(more=GROWTH * table.label.nbytes)
             following = self._engine.apply(child.operation, table, self._nd, views)
             self.labels += following.label.shape[0]
             self._kept += following.label.shape[0]

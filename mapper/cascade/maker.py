@@ -227,7 +227,8 @@ class TableMaker:
         before = lower.labels
         solved = lower.solve(bound)
         self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
-        maker = RowMaker(ready.engine, opened.metrics, replace(ready.rules, fused=fused), most)
+        rules = replace(ready.rules, fused=fused)
+        maker = RowMaker(ready.engine, opened.metrics, rules, most, self._budget)
         return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
 
     def _prepare(self, run: Run) -> Prepared:

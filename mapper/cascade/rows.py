@@ -15,9 +15,9 @@ from math import inf
 
 import numpy as np
 
-from tilewright.mapper.cascade.budget import Allowance
+from tilewright.mapper.cascade.budget import Allowance, Budget
 from tilewright.mapper.cascade.layout import Layout
-from tilewright.mapper.cascade.lower import Rules, Solved, bits_of
+from tilewright.mapper.cascade.lower import GROWTH, Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.lattice import Lattice
@@ -63,8 +63,11 @@ class Block:
 class RowMaker:
     """Makes the rows of one Einsum from the labels below its fused loops."""
 
-    def __init__(self, engine: Engine, metrics: Metrics, rules: Rules, most: Allowance) -> None:
+    def __init__(
+        self, engine: Engine, metrics: Metrics, rules: Rules, most: Allowance, budget: Budget
+    ) -> None:
         self._most = most
+        self._budget = budget
         self._engine = engine
         self._metrics = metrics
         self._rules = rules
@@ -114,6 +117,7 @@ class RowMaker:
 
     def _priced(self, source: Source, chosen: Ints, states: Ints) -> Block:
         """Price the region for one placement of its fused loops."""
+        self._budget.check(more=GROWTH * source.solved.labels.nbytes)
         labels = source.solved.labels[chosen]
         reserved = np.zeros((len(chosen), len(source.gaps) + 1))
         shared = np.zeros(len(chosen))

@@ -24,6 +24,7 @@ from tilewright.mapper.searches.kernels import Floats, Ints
 METRICS = 2  # energy, latency
 NOISE = 1e-12  # relative: sums of the same terms in another order
 MAX_PAIRS = 1 << 18  # labels made at a time
+BYTES = 256 * MAX_PAIRS  # of memory that they take
 
 # Which of some labels, by the least energy and latency that they can come to, lead nowhere.
 Hopeless = Callable[[Floats, Floats], NDArray[np.bool_]]
@@ -113,7 +114,7 @@ class Walk:
             labels = front.get(edges.source)
             if labels is None:
                 continue
-            self._budget.check()
+            self._budget.check(more=BYTES)
             join = _Join(self._graph, number, edges, self._capacity)
             for some in join.pairs(labels, rest[edges.target], hopeless):
                 made = join.joined(labels, some)

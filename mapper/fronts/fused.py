@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.cascade.api import no_collection, plan_of
+from tilewright.mapper.cascade.api import budget_of, no_collection, plan_of
 from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.fold import Graph
@@ -58,7 +58,7 @@ class _Search:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._budget = Budget(request.deadline)
+        self._budget = budget_of(request)
         self._plan = plan_of(request, "front", VALUES["edp"])
         self._optimizer = Optimizer(request, self._plan, self._budget)
         self.found: list[ScoredMapping] = []

@@ -32,6 +32,7 @@ class SearchOptions(TypedDict, total=False):
     conventions: str
     uneven: Sequence[str]
     budget: float | None
+    max_memory: float | None
     method: SpaceSearch | str | None
     seed: int
     progress: Callable[[Progress], None] | None
@@ -49,10 +50,12 @@ class Options:
     Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
     accelforge. `uneven`: rank variables that may have one loop whose last tile is smaller, or "all"
     of them. `budget`: seconds; when they are used up, the best mapping so far comes back with a
-    proven bound. `method`: search every Einsum alone with this instead of DefaultSearch; a
-    SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is the default,
-    fusion and all). `seed`: where methods that go by chance start. `progress`: is called with the
-    best value and the bound so far. `max_fused_loops_per_rank_variable`: only 1 is searched.
+    proven bound. `max_memory`: bytes of the process; a search over fused mappings stops in the same
+    way before it needs more. `method`: search every Einsum alone with this instead of
+    DefaultSearch; a SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is
+    the default, fusion and all). `seed`: where methods that go by chance start. `progress`: is
+    called with the best value and the bound so far. `max_fused_loops_per_rank_variable`: only 1
+    is searched.
     """
 
     objective: str = "energy"
@@ -62,6 +65,7 @@ class Options:
     conventions: str = "default"
     uneven: tuple[str, ...] = ()
     budget: float | None = None
+    max_memory: float | None = None
     method: SpaceSearch | None = None
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
@@ -140,6 +144,12 @@ def options_of(given: Mapping[str, object]) -> Options:
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
             "the budget is a number of seconds", value=options.budget, instead="budget=10"
+        )
+    if options.max_memory is not None and not options.max_memory > 0:
+        raise TilewrightError(
+            "the most memory is a number of bytes",
+            value=options.max_memory,
+            instead="max_memory=2e9",
         )
     if options.max_fused_loops_per_rank_variable != 1:
         raise TilewrightError(

@@ -8,8 +8,9 @@ from math import inf
 import pytest
 from fused_cases import chain, two_memories
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.cascade.budget import Budget, OutOfBudget, resident
 from tilewright.mapper.searches.result import Progress
 
 CHAIN = chain(8, (2, 8, 2, 8))
@@ -41,6 +42,41 @@ def test_memory_ends_the_search_with_a_bound(monkeypatch: pytest.MonkeyPatch) ->
         gaps.append(proof.gap)
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 0
+
+
+def test_too_little_memory_gives_a_mapping_and_a_bound() -> None:
+    arch = two_memories(72)
+    best = search(arch, CHAIN).certificate.value
+    proof = search(arch, CHAIN, max_memory=1.0).certificate
+    assert proof.lower_bound <= best <= proof.value
+    assert proof.kind == "bounded"
+    assert search(arch, CHAIN, max_memory=1e12).certificate.value == best
+    with pytest.raises(TilewrightError, match="max_memory=2e9"):
+        search(arch, CHAIN, max_memory=0.0)
+
+
+def test_memory_counts_what_is_needed_next() -> None:
+    now = resident()
+    Budget(memory=2 * now).check(more=0.5 * now)
+    with pytest.raises(OutOfBudget):
+        Budget(memory=2 * now).check(more=2 * now)
+
+
+def test_a_front_in_no_time_says_that_it_is_not_whole() -> None:
+    arch, asked = two_memories(72), ("energy", "latency")
+    whole = search(arch, CHAIN, front=asked)
+    hasty = search(arch, CHAIN, front=asked, budget=0.0)
+    assert whole.front_proof is not None
+    assert hasty.front_proof is not None
+    assert whole.front_proof.whole
+    assert not hasty.front_proof.whole
+    for point in hasty.front:
+        score = point.score
+        assert any(
+            p.score.energy <= score.energy * (1 + 1e-9)
+            and p.score.latency <= score.latency * (1 + 1e-9)
+            for p in whole.front
+        )
 
 
 def test_progress_closes_in_on_the_optimum() -> None:
