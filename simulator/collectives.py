@@ -7,6 +7,8 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.routes import Area, Position, Switch
 
 RECEIVE, SEND = 2, 3
+QUEUES = 8
+"""Input queues of an element."""
 
 
 def star_reduce(elements: int, words: int) -> Program:
@@ -41,7 +43,10 @@ def star_reduce(elements: int, words: int) -> Program:
 
 
 def tree_reduce(elements: int, words: int) -> Program:
-    """Sum the buffers `v` of a row of 2**n elements into its west end, in n rounds of pairs."""
+    """Sum the buffers `v` of a row of 2**n elements into its west end, in n rounds of pairs.
+
+    After eight rounds the west end binds its input queues to the colors of further rounds.
+    """
     b = ProgramBuilder("tree_reduce", 1, elements)
     rounds = elements.bit_length() - 1
     colors = [b.color(f"round{r}") for r in range(rounds)]
@@ -52,8 +57,11 @@ def tree_reduce(elements: int, words: int) -> Program:
         code.mem1d("all", "v", words)
         main = code.task("main", entry=True)
         for r in range(received):
-            code.input_queue(r, colors[r])
-            code.fabin(f"in{r}", r, words)
+            if r < QUEUES:
+                code.input_queue(r, colors[r])
+            else:
+                main.bind_input(r % QUEUES, colors[r])
+            code.fabin(f"in{r}", r % QUEUES, words)
             last = r == received - 1 and column
             if last:
                 code.output_queue(SEND, colors[received])

@@ -81,6 +81,13 @@ def test_collectives_within_five_percent_where_a_launch_is_little(validation: Mo
     assert {r.simulated - r.recorded for r in rows if r.name.startswith("broadcast")} == {8}
 
 
+def test_forms_between_the_sampled_sizes(validation: ModuleType) -> None:
+    rows = validation.between_rows()
+    for name, more in (("chain", 8), ("star", 9), ("broadcast", 8)):
+        assert {r.simulated - r.recorded for r in rows if r.name.startswith(name)} == {more}
+    assert all(0 <= r.error < 0.12 for r in rows)
+
+
 def test_recorded_forms_are_those_of_the_table(validation: ModuleType, shared_data: Path) -> None:
     tables = json.loads((shared_data / "wse" / "tables.json").read_text())
     forms = {row.name: row.recorded for row in validation.collective_rows()}
@@ -90,7 +97,7 @@ def test_recorded_forms_are_those_of_the_table(validation: ModuleType, shared_da
             assert abs(found - row[kind]) <= 1  # the table rounds
 
 
-@pytest.mark.parametrize(("elements", "words"), [(4, 5), (16, 33)])
+@pytest.mark.parametrize(("elements", "words"), [(4, 5), (16, 33), (512, 2)])
 def test_collectives_give_the_sums(elements: int, words: int) -> None:
     v = np.arange(elements * words, dtype=np.float32).reshape(1, elements, words)
     profile = load_profile("wse2-sdk-sim")
