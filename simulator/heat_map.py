@@ -15,6 +15,10 @@ SIDE: Final = 720
 """Pixels of the longer side of a map."""
 MOST: Final = 128
 """Cells per side; larger grids are shown as means of blocks."""
+SMALL: Final = 16
+"""Cells per side up to which cells have borders and numbers."""
+LARGEST: Final = 72
+"""Pixels of a cell's side at most."""
 COLD, HOT = (247, 251, 255), (8, 48, 107)
 
 
@@ -49,30 +53,70 @@ def _rows(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def heat_map(values: npt.NDArray[Any], title: str) -> str:
-    """Return an SVG of a (H, W) array of counts, darker where there are more."""
+    """Return an SVG of a (H, W) array of counts, darker where there are more.
+
+    The colors start at 0, or at the least value where all are above half of the greatest; the
+    legend says so.
+    """
     cells, block = _blocks(np.asarray(values, dtype=np.float64))
     height, width = cells.shape
-    size = max(1, SIDE // max(height, width))
-    top = float(cells.max(initial=0.0))
-    label = f"{title}: 0 to {top:g}" + (
-        f", means of {block} x {block} elements" if block > 1 else ""
-    )
+    size = min(LARGEST, max(1, SIDE // max(height, width)))
+    low, top = _scale(cells)
+    label = f"{title}: {low:g} to {top:g}" + (", colors from the least value" if low else "")
+    label += f", means of {block} x {block} elements" if block > 1 else ""
+    small = max(height, width) <= SMALL
     parts = [
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width * size, 320)}" '
-            f'height="{height * size + 24}" shape-rendering="crispEdges">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width * size + 1, 420)}" '
+            f'height="{height * size + 25}" shape-rendering="crispEdges">'
         ),
         f'<text x="0" y="15" font-family="sans-serif" font-size="13">{escape(label)}</text>',
     ]
     for row in range(height):
         for column in range(width):
             value = float(cells[row, column])
-            parts.append(
-                f'<rect x="{column * size}" y="{24 + row * size}" width="{size}" '
-                f'height="{size}" fill="{_color(value / top if top else 0.0)}">'
-                f"<title>({row * block}, {column * block}): {value:g}</title></rect>"
-            )
+            share = (value - low) / (top - low) if top > low else 0.0
+            told = f"({row * block}, {column * block}): {value:g}"
+            place = column * size, 24 + row * size, size
+            parts.append(_cell(place, share, told, ' stroke="#8a94a3"' if small else ""))
+            if small:
+                parts.append(_number(place, value, share))
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _scale(cells: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Return the values of the lightest and the darkest color."""
+    low, top = float(cells.min(initial=np.inf)), float(cells.max(initial=0.0))
+    return (low if top / 2 < low < top else 0.0), top
+
+
+def _cell(place: tuple[int, int, int], share: float, told: str, border: str) -> str:
+    """Return a cell at (x, y, side)."""
+    x, y, size = place
+    return (
+        f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{_color(share)}"{border}>'
+        f"<title>{told}</title></rect>"
+    )
+
+
+def _number(place: tuple[int, int, int], value: float, share: float) -> str:
+    """Return the value in a cell at (x, y, side)."""
+    x, y, size = place
+    return (
+        f'<text x="{x + size // 2}" y="{y + size // 2 + 4}" text-anchor="middle" '
+        f'font-family="sans-serif" font-size="11" fill="{"#fff" if share > 0.5 else "#222"}" '
+        f'pointer-events="none">{_short(value)}</text>'
+    )
+
+
+def _short(value: float) -> str:
+    """Return a value in at most six letters or three digits and a unit."""
+    shown = f"{value:g}"
+    if len(shown) <= 6 and "e" not in shown:
+        return shown
+    units = ((1e9, "G"), (1e6, "M"), (1.0, ""))
+    size, unit = next((pair for pair in units if value >= pair[0]), (1.0, ""))
+    return f"{value / size:.3g}{unit}"
 
 
 def _blocks(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:

@@ -6,10 +6,11 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from every_construct import everything
 
 from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.heat_map import heat_map, heat_maps
+from tilewright.simulator.heat_map import _color, heat_map, heat_maps
 from tilewright.simulator.inspection import inspect_program
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
@@ -48,6 +49,43 @@ def test_heat_maps_of_a_run() -> None:
     ]  # fmt: skip
     for text in maps.values():
         assert len(ElementTree.fromstring(text).findall("{*}rect")) == 5
+
+
+@pytest.mark.parametrize("side", [1, 4, 16, 17])
+def test_small_grids_have_numbers_in_their_cells(side: int) -> None:
+    values = np.arange(side * side).reshape(side, side) * 1000
+    picture = ElementTree.fromstring(heat_map(values, "words"))
+    _, *numbers = picture.findall("{*}text")
+    shown = [text.text for text in numbers]
+    assert shown == ([f"{v:g}" for v in values.ravel()] if side <= 16 else [])
+    assert all(cell.get("stroke") for cell in picture.findall("{*}rect")) == (side <= 16)
+
+
+def test_long_numbers_are_shortened() -> None:
+    values = np.array([[999_999, 1_234_567, 2.5e9, 1 / 3]])
+    _, *numbers = ElementTree.fromstring(heat_map(values, "n")).findall("{*}text")
+    assert [text.text for text in numbers] == ["999999", "1.23M", "2.5G", "0.333"]
+
+
+@pytest.mark.parametrize(
+    ("values", "legend", "shares"),
+    [
+        ([[0, 5, 10]], "n: 0 to 10", [0, 0.5, 1]),
+        ([[5, 10]], "n: 0 to 10", [0.5, 1]),
+        ([[247, 290]], "n: 247 to 290, colors from the least value", [0, 1]),
+        ([[7, 7]], "n: 0 to 7", [1, 1]),
+        ([[0, 0]], "n: 0 to 0", [0, 0]),
+    ],
+)
+def test_colors_start_where_the_legend_says(
+    values: list[list[int]], legend: str, shares: list[float]
+) -> None:
+    picture = ElementTree.fromstring(heat_map(np.array(values), "n"))
+    text = picture.find("{*}text")
+    assert text is not None
+    assert text.text == legend
+    colors = [cell.get("fill") for cell in picture.findall("{*}rect")]
+    assert colors == [_color(share) for share in shares]
 
 
 def test_large_grids_are_shown_by_means_of_blocks() -> None:
