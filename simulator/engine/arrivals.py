@@ -22,6 +22,9 @@ def task_of(store: Table, e: int, slot: int, now: int) -> Word:
     payload = store[store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD] + 1]
     bindings = store[e + at.E_BINDINGS]
     if payload & at.IS_CONTROL:
+        data = store[bindings + slot]
+        if data >= 0 and store[e + at.E_BLOCKED] >> data & 1:
+            return -1  # what blocks a queue's data task blocks its control wavelets too
         entry = payload >> at.ENTRY_AT & 63
         return store[bindings + at.BIND_CONTROL + entry]
     return store[bindings + slot]

@@ -15,6 +15,7 @@ from tilewright.simulator.profile import load_profile
 from tilewright.simulator.routes import (
     Area,
     CounterFilter,
+    EdgeInput,
     EdgeOutput,
     Position,
     RangeFilter,
@@ -388,3 +389,30 @@ DFILT_REFUSALS: list[tuple[str, Breakage]] = [
 @pytest.mark.parametrize(("text", "breakage"), DFILT_REFUSALS)
 def test_dfilt_refused(text: str, breakage: Breakage) -> None:
     test_refused(text, breakage)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_blocked_data_task_holds_the_control_wavelets_of_its_queue(blocked: bool) -> None:
+    """Two control wavelets on two queues: that of the blocked data task's queue waits."""
+    b = ProgramBuilder("held", 1, 1)
+    code = b.code("main")
+    code.buffer("order", "u16", 3)
+    for queue, color, port in ((2, "x", "W"), (4, "y", "N")):
+        b.color(color)
+        code.input_queue(queue, color)
+        b.route(color, Area(0, 0), rx=port, tx="R")
+        b.edge_input(EdgeInput(color, port, 0, 1, color, "u32", 1, control=True))
+    code.data_task("words", 2, [("value", "u16")], blocked=blocked)
+    for entry in (1, 2):
+        task = code.control_task(f"control{entry}", entry)
+        task.increment("n")
+        task.compute(code.element("order", entry), "mov", "n", dtype="u16")
+    main = code.task("main", entry=True)
+    with main.loop("i", 20):
+        main.increment("idle")
+    main.activate("later")
+    code.task("later").unblock("words")
+    b.place("main", Area(0, 0))
+    edges = {"x": [[control_wavelet(entry=1)]], "y": [[control_wavelet(entry=2)]]}
+    result = Machine(b.build(), load_profile("wse3-sdk-sim")).run(edges=edges)
+    assert result.memory["order"][0, 0].tolist() == ([0, 2, 1] if blocked else [0, 1, 2])
