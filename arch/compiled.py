@@ -32,6 +32,7 @@ _SCALARS: Final[dict[str, tuple[Any, str]]] = {
     "uint32": (ctypes.c_uint32, "i32"),
     "bool": (ctypes.c_bool, "i8"),
 }
+_ANY_BYTES: Final = ctypes.c_char * 0
 _TYPE: Final = re.compile(r"(?:UniTuple\()?(\w+)(?:(\[[:, ]*::1\])|, (\d+)\))?(?:, |$)")
 _HELPERS: Final = re.compile(rb"\0_?(?:numba_|NRT_|_?Py[A-Z])")
 
@@ -130,13 +131,21 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
                 continue
             if value.dtype != dtype or value.ndim != dims or not value.flags.c_contiguous:
                 raise TypeError(f"{kernel.name} takes {kernel.signature}, not {value!r}")
-            given += (None, None, value.size, value.itemsize, value.ctypes.data)
+            given += (None, None, value.size, value.itemsize, _data(value))
             given += value.shape + value.strides
         if call(*given):
             raise RuntimeError(f"the kernel {kernel.name} failed")
         return None if result is None else result.value
 
     return function
+
+
+def _data(array: Any) -> Any:
+    """Return an array's address for ctypes; numpy's own way to it takes four times as long."""
+    try:
+        return _ANY_BYTES.from_buffer(array)
+    except TypeError:  # not writable
+        return array.ctypes.data
 
 
 def _compiled(kernel: Kernel) -> Code | None:

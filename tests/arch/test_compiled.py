@@ -42,7 +42,10 @@ from tilewright.arch.compiled import Kernel
 total = Kernel("home", "total", "int64(float64[:, ::1], float64, bool[::1])")
 made = Kernel("home", "makes_an_array", "int64(float64[::1])")
 rows = np.arange(6.0).reshape(2, 3)
-print(total(rows, 2.0, np.array([True, False, True])), "numba" in sys.modules)
+marks = np.array([True, False, True])
+marks.flags.writeable = False
+assert total(np.ones((0, 3)), 2.0, marks) == 0
+print(total(rows, 2.0, marks), "numba" in sys.modules)
 if "made" in sys.argv:
     print(made(np.ones(5)))
 """

@@ -1,0 +1,51 @@
+"""What a short command imports: a start is slow by what it loads; its time is no test here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPORT = (
+    "\nimport sys\n"
+    "roots = {name.partition('.')[0] for name in sys.modules}\n"
+    "print(sorted(roots & {'numba', 'scipy', 'networkx', 'optuna', 'rich', 'jinja2', 'joblib'}),"
+    " file=sys.stderr)\n"
+)
+MAP = """
+import sys
+from tilewright.dse.command import main
+sys.argv = ["tilewright", "map", "--arch", "tpu_v4i", "--workload", "matmul.yaml", "--json"]
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 0
+"""
+SIMULATE = """
+from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import load_profile
+Machine(chain_reduce(8, 16), load_profile("wse2-sdk-sim")).run()
+"""
+MATMUL = """\
+workload:
+  rank_sizes: {M: 64, K: 64, N: 64}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Z[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Z}}
+"""
+
+
+@pytest.mark.parametrize("code", [MAP, SIMULATE], ids=["map", "first simulation"])
+def test_with_machine_code_on_disk_nothing_heavy_is_imported(code: str, tmp_path: Path) -> None:
+    (tmp_path / "matmul.yaml").write_text(MATMUL)
+    for _ in range(2):  # the first process may have to compile
+        done = subprocess.run(
+            [sys.executable, "-c", code + REPORT], cwd=tmp_path, capture_output=True, text=True,
+            timeout=300, check=False, env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
