@@ -48,7 +48,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """An operation as arrays: see kernels.charge and kernels.deal."""
+    """An operation as arrays: see kernels.charge and kernels.deal. `bars`: it rules out states."""
 
     fields: Ints
     plus: Floats
@@ -56,6 +56,7 @@ class Arrays:
     reach: Ints
     times: Floats
     lanes: Floats
+    bars: bool = False
 
 
 class Engine:
@@ -121,7 +122,7 @@ class Engine:
             )
             return Outlook(rest, gain) if after.timed else replace(after, rest=rest)
         rest = after.rest + arrays.plus[0]
-        if not after.timed:
+        if not after.timed or not arrays.bars:
             return replace(after, rest=rest)
         return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
 
@@ -270,10 +271,9 @@ def compute_energy(frame: Frame) -> float:
 
 
 def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:
-    none = np.zeros((0, 0))
-    return Arrays(
-        np.array(numbers, np.int64), plus, np.array(room), none.astype(np.int64), none, np.zeros(0)
-    )
+    none, bars = np.zeros((0, 0)), bool(plus[0].max() == inf)
+    fields, reach = np.array(numbers, np.int64), none.astype(np.int64)
+    return Arrays(fields, plus, np.array(room), reach, none, np.zeros(0), bars)
 
 
 def _composed(first: Ints, second: Ints) -> Ints:
