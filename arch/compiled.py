@@ -57,7 +57,10 @@ class Parameter(NamedTuple):
 
 
 class Code(NamedTuple):
-    """An object file with one kernel and all that it calls; `symbol`: the kernel's name in it."""
+    """An object file with one kernel and all that it calls; `symbol`: the kernel's name in it.
+
+    The `body` is empty when the machine code would need numba to run.
+    """
 
     symbol: str
     body: bytes
@@ -92,11 +95,11 @@ class Kernel:
         return self._function(*arguments)
 
     def address(self) -> int | None:
-        """Return the address of the machine code; None with NUMBA_DISABLE_JIT=1 or without any."""
+        """Return the address of the machine code; None without any or with NUMBA_DISABLE_JIT=1."""
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return None
         code = _kept(self) or _compiled(self)
-        return None if code is None else _loaded(code)
+        return _loaded(code) if code.body else None
 
     def python(self) -> Any:
         """Return numba's function, or with NUMBA_DISABLE_JIT=1 the plain one."""
@@ -148,26 +151,25 @@ def _data(array: Any) -> Any:
         return array.ctypes.data
 
 
-def _compiled(kernel: Kernel) -> Code | None:
-    """Compile a kernel and keep its code; None when the code cannot stand alone."""
+def _compiled(kernel: Kernel) -> Code:
+    """Compile a kernel and keep its code, empty when it cannot stand alone."""
     from numba.core import sigutils
 
     signatures: Any = sigutils
-
     dispatcher = kernel.python()
     arguments, _ = signatures.normalize_signature(kernel.signature)
     dispatcher.compile(arguments)
+    try:
+        body = dispatcher.overloads[arguments].library._get_compiled_object()
+    except RuntimeError:  # it was in numba's own cache, which does not give the object away
+        dispatcher.recompile()
+        body = dispatcher.overloads[arguments].library._get_compiled_object()
     done = dispatcher.overloads[arguments]
     convention = done.target_context.call_conv
     native = convention.get_function_type(done.signature.return_type, arguments)
     expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
-    try:
-        body = done.library._get_compiled_object()
-    except RuntimeError:  # from numba's own cache: code that could not stand alone when compiled
-        return None
-    code = Code(done.fndesc.llvm_func_name, body)
-    if [str(word) for word in native.args[2:]] != expected or _HELPERS.search(code.body):
-        return None
+    alone = [str(word) for word in native.args[2:]] == expected and not _HELPERS.search(body)
+    code = Code(done.fndesc.llvm_func_name, body if alone else b"")
     _keep(kernel, code)
     return code
 

@@ -38,7 +38,7 @@ def feature_address(module: str, name: str) -> int:
     """Return the address of the entry kernel of a rare feature (see indirect.py)."""
     kernel = _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
     address = kernel.address()
-    if address is None:  # un-jitted
+    if address is None:  # un-jitted, or it needs numba's own functions
         from tilewright.simulator.engine.indirect import address_of
 
         address = address_of(kernel.python())

@@ -35,6 +35,10 @@ def total(rows, scale, marks):
 def makes_an_array(rows):
     return np.zeros(rows.shape[0]).shape[0]
 """
+CACHED = """
+cached = njit(cache=True, error_model="numpy", _nrt=False, no_cpython_wrapper=True,
+              no_cfunc_wrapper=True)
+"""
 USE = """
 import sys
 import numpy as np
@@ -96,10 +100,22 @@ def test_damaged_code_is_compiled_anew(folder: Path, damage: bytes | None) -> No
     assert path.read_bytes() == whole
 
 
-def test_code_that_needs_numba_is_not_kept(folder: Path) -> None:
+def test_code_that_needs_numba_runs_through_numba(folder: Path) -> None:
     assert run(folder, "made") == ["20", "True", "5"]
-    assert len(kept(folder)) == 1
     assert run(folder, "made") == ["20", "False", "5"]
+    (path,) = folder.rglob("*.makes_an_array-*.code")
+    assert path.read_bytes().count(b"\n") == 1  # noted, with nothing after the header
+
+
+def test_what_only_numba_has_kept_is_compiled_anew(folder: Path) -> None:
+    text = HOME.replace("@bare\ndef total", "@cached\ndef total")
+    (folder / "home.py").write_text(text.replace("\n@bare", f"\n{CACHED}\n@bare", 1))
+    assert run(folder) == ["20", "True"]
+    assert list(folder.rglob("home.total*.nbc"))
+    for path in kept(folder):
+        path.unlink()
+    assert run(folder) == ["20", "True"]
+    assert run(folder) == ["20", "False"]
 
 
 def test_the_folder_that_numba_is_given_is_ours_too(folder: Path, tmp_path: Path) -> None:
