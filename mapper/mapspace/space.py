@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from tilewright.arch.components import TensorHolder
 from tilewright.mapper.einsum import Einsum
@@ -38,6 +38,13 @@ class MapspaceSize:
     points: int
 
 
+class Others(TypedDict, total=False):
+    """What a Mapspace must know of other Einsums; see there."""
+
+    crowded: frozenset[str]
+    exchanged: frozenset[str]
+
+
 class Mapspace:
     """Mappings of `einsum` on `flat`: placements, holder orders, canonical loops, lanes.
 
@@ -52,24 +59,22 @@ class Mapspace:
     variables under "accelforge".
     """
 
-    def __init__(  # noqa: PLR0913 - the subject, then what restricts it
+    def __init__(
         self,
         einsum: Einsum,
         flat: FlatArch,
         conventions: str = "default",
         backed: frozenset[str] = frozenset(),
         uneven: frozenset[str] = frozenset(),
-        *,
-        crowded: frozenset[str] = frozenset(),
-        exchanged: frozenset[str] = frozenset(),
+        **others: Unpack[Others],
     ) -> None:
         own = conventions != "accelforge"
         check_uneven(einsum, uneven, own)
         self.einsum = einsum
         self.flat = flat
         self.backed = backed
-        self.crowded = crowded
-        self.exchanged = exchanged
+        self.crowded = others.get("crowded", frozenset())
+        self.exchanged = others.get("exchanged", frozenset())
         self.conventions = conventions
         self.uneven = uneven
         self._related: dict[int, tuple[int, ...]] = {}
