@@ -128,7 +128,12 @@ class Runner:
 
     def _command(self, row: Row, folder: Path) -> list[str]:
         arch, workload = files_of(row, self._arguments.examples, folder)
-        settings = [f"--set={name}={value}" for name, value in row.variables.items()]
+        used = arch.read_text(encoding="utf-8")  # a shortened workload has its values written in
+        settings = [
+            f"--set={name}={value}"
+            for name, value in row.variables.items()
+            if not row.without or name in used
+        ]
         tool = Path(sys.executable).parent / "tilewright"
         return [
             str(tool), "map", f"--arch={arch}", f"--workload={workload}", "--json",
