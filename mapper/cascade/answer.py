@@ -8,6 +8,7 @@ from tilewright.mapper.cascade.boundary import Boundaries, is_simple
 from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.problem import Cascade
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.tree import Body, TreeBuilder, body_of
 from tilewright.mapper.cascade.walk import Label
@@ -38,8 +39,9 @@ def on_chip_in(found: Found) -> tuple[str, ...]:
     return tuple(names)
 
 
-def scope_of(boundaries: Boundaries, room: Room) -> str:
+def scope_of(cascade: Cascade, room: Room) -> str:
     """Say over which mappings the answer is optimal."""
+    boundaries = cascade.boundaries
     workload = boundaries.workload
     chip = [t for t in workload.tensors if t in boundaries.chip]
     outside = [t for t in workload.tensors if t in boundaries.backed]
@@ -49,9 +51,9 @@ def scope_of(boundaries: Boundaries, room: Room) -> str:
     else:
         text += (
             f", fused or not: each of {', '.join(chip)} is backed in {room.outer} or {room.inner};"
-            " Einsums share loops over what is one rank variable to all of them, at most one per"
-            f" variable, above the lowest tensor that they exchange in {room.inner} and relevant to"
-            " all of those"
+            " Einsums share loops over what is one rank variable to all of them, at most"
+            f" {cascade.repeats} per variable, above the lowest tensor that they exchange in"
+            f" {room.inner} and relevant to all of those"
         )
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"

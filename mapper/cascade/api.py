@@ -48,7 +48,7 @@ def solve_fused(request: Request) -> SearchResult:
     began = time.monotonic()
     objective = request.options.objective
     plan = plan_of(request, objective, _value(request))
-    scope = scope_of(plan.cascade.boundaries, plan.room)
+    scope = scope_of(plan.cascade, plan.room)
     search = Optimizer(request, plan, budget_of(request))
     with no_collection():
         value = plan.cascade.value
@@ -130,7 +130,9 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
         )
         for einsum, flats in runs
     ]
-    return Plan(Cascade(boundaries, tuple(einsums), room.capacity, objective, value), room)
+    repeats = request.options.max_fused_loops_per_rank_variable
+    cascade = Cascade(boundaries, tuple(einsums), room.capacity, objective, value, repeats=repeats)
+    return Plan(cascade, room)
 
 
 def _value(request: Request) -> Value:

@@ -68,7 +68,7 @@ class Deepening:
         self._labels = 0
         self._keys = 0
         timed = cascade.objective != "energy" or cascade.tie is not None
-        scope = Scope(cascade.capacity < inf, cascade.capacity, timed)
+        scope = Scope(cascade.capacity < inf, cascade.capacity, timed, cascade.repeats)
         self._maker = TableMaker(cascade.boundaries, scope, budget)
 
     @property

@@ -194,7 +194,7 @@ def _occupy(
 class Rules:
     """What decides about loops above tensors on chip (see Boundaries), and the room there is.
 
-    `timed`: latency counts; `fused`: loops may stand there at all.
+    `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most.
     """
 
     carried: Mapping[str, frozenset[str]]
@@ -203,6 +203,7 @@ class Rules:
     capacity: float
     timed: bool
     fused: bool
+    repeats: int = 1
 
 
 _NONE = np.zeros((0, 0))

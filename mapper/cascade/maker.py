@@ -99,12 +99,13 @@ class Scope:
     """Which mappings a maker looks at.
 
     `fused`: Einsums may share loops; `capacity`: bits of the second memory; `timed`: latency
-    counts.
+    counts; `repeats`: how many shared loops a variable may have.
     """
 
     fused: bool
     capacity: float
     timed: bool
+    repeats: int = 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -251,6 +252,7 @@ class TableMaker:
             capacity,
             self._scope.timed or bool(leaks),
             self._scope.fused,
+            self._scope.repeats,
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)

@@ -35,7 +35,8 @@ class Tie:
 class Cascade:
     """The workload to search: its Einsums in order, and the `capacity` of the second memory.
 
-    `objective`: the name of what `value` computes; `tie`: only ties are left to be broken.
+    `objective`: the name of what `value` computes; `tie`: only ties are left to be broken;
+    `repeats`: how many shared loops a rank variable may have.
     """
 
     boundaries: Boundaries
@@ -44,3 +45,4 @@ class Cascade:
     objective: str
     value: Value
     tie: Tie | None = None
+    repeats: int = 1

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,17 @@ from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.cascade.lower import GROWTH, Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapspace.fanout import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.tables import Engine
 
-Gaps = tuple[tuple[int, int], ...]  # (variable, region holder that its loop stands right above)
+# (variable, region holder that its loop stands right above, its tile: 0 for that of the state)
+Gaps = tuple[tuple[int, int, int], ...]
+Tiles = Mapping[int, int]  # variable -> tile
+Order = tuple[tuple[int, int], ...]  # (variable, tile as above) of loops, outermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +44,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`order`: variables of the fused loops, outermost first; `depths`: (tensor, loops above) of
-    those on chip; `held`: the same of contested tensors held above the innermost fused loop."""
+    """`order`: the fused loops; `depths`: (tensor, loops above) of those on chip; `held`: the same
+    of contested tensors held above the innermost fused loop."""
 
-    order: tuple[int, ...]
+    order: Order
     depths: tuple[tuple[str, int], ...]
     held: tuple[tuple[str, int], ...]
 
@@ -96,18 +101,33 @@ class RowMaker:
         for pattern in patterns:
             variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
             chosen = np.flatnonzero(cut == pattern)
-            for places in product(*(legal.get(v, ()) for v in variables)):
-                gaps = tuple(zip(variables, places, strict=True))
-                if ways := tuple(orders(gaps, idle)):
-                    block = self._priced(Source(solved, gaps), chosen, states[chosen])
+            options = (self._chains(v, legal.get(v, ())) for v in variables)
+            for nested in product(*options):
+                gaps = tuple(loop for loops in nested for loop in loops)
+                mine = chosen[self._divides(gaps, states[chosen])]
+                if len(mine) and (ways := tuple(orders(gaps, idle))):
+                    block = self._priced(Source(solved, gaps), mine, states[mine])
                     if len(block.states):
                         self._file(region, gaps, ways, block)
 
+    def _chains(self, variable: int, places: tuple[int, ...]) -> list[Gaps]:
+        """Return the ways to place the loops over a variable, outermost first."""
+        return list(chains((variable, self._engine.lattice.bounds[variable]), places, self._rules))
+
+    def _divides(self, gaps: Gaps, states: Ints) -> Any:
+        """Mark the states whose tiles are parts of those of the loops above."""
+        fine = np.ones(len(states), np.bool_)
+        for variable, _, tile in gaps:
+            if tile:
+                own = self._engine.lattice.tiles[states, variable]
+                fine &= (own < tile) & (tile % own == 0)
+        return fine
+
     def _file(
-        self, region: Sequence[Holder], gaps: Gaps, ways: Sequence[tuple[int, ...]], block: Block
+        self, region: Sequence[Holder], gaps: Gaps, ways: Sequence[Order], block: Block
     ) -> None:
         """Put labels under their shapes: one per order of the loops."""
-        depths = [(h, sum(1 for _, gap in gaps if gap <= i)) for i, h in enumerate(region)]
+        depths = [(h, sum(1 for _, gap, _ in gaps if gap <= i)) for i, h in enumerate(region)]
         contested = self._rules.contested
         on_chip = tuple(sorted((h.tensor, d) for h, d in depths if h.backing))
         others = ((h.tensor, d) for h, d in depths if not h.backing and d < len(gaps))
@@ -122,8 +142,9 @@ class RowMaker:
         reserved = np.zeros((len(chosen), len(source.gaps) + 1))
         shared = np.zeros(len(chosen))
         for place, holder in enumerate(source.solved.part.layout.region):
-            deeper = [v for v, gap in source.gaps if gap > place]
-            above = without(self._engine.lattice, states, deeper)
+            upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
+            deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]
+            above = widened(self._engine.lattice, states, tiles_above(upper, deeper))
             if holder.backing:
                 shared += self._bits(holder.tensor)[above]
                 continue
@@ -182,20 +203,48 @@ def gaps_of(
     return tuple(found)
 
 
-def orders(gaps: Gaps, idle: Mapping[int, frozenset[int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the orders of the loops: those of one gap may stand in any order.
+def chains(subject: tuple[int, int], places: tuple[int, ...], rules: Rules) -> Iterator[Gaps]:
+    """Yield the ways to place up to `rules.repeats` loops over a variable, outermost first.
+
+    `subject`: the variable and the tile above; the innermost loop has the tile of the state.
+    """
+    variable, above = subject
+    for place in places:
+        yield ((variable, place, 0),)
+        if rules.repeats == 1:
+            continue
+        lower = tuple(p for p in places if p >= place)
+        for tile in divisors(above)[1:-1]:
+            for rest in chains((variable, tile), lower, replace(rules, repeats=rules.repeats - 1)):
+                yield ((variable, place, tile), *rest)
+
+
+def orders(gaps: Gaps, idle: Mapping[int, frozenset[int]]) -> Iterator[Order]:
+    """Yield the orders of the loops: those of one gap may stand in any order, of one variable the
+    outer one first.
 
     `idle[gap]`: variables relevant to the tensor held right above, not backed there. As the first
     loop of the gap they would only make it keep more than it needs: it can be held below.
     """
-    groups: dict[int, list[int]] = {}
-    for variable, gap in gaps:
-        groups.setdefault(gap, []).append(variable)
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for variable, gap, tile in gaps:
+        groups.setdefault(gap, []).append((variable, tile))
     for chosen in product(*(permutations(groups[gap]) for gap in sorted(groups))):
-        if not any(
-            group[0] in idle[gap] for gap, group in zip(sorted(groups), chosen, strict=True)
-        ):
-            yield tuple(v for group in chosen for v in group)
+        if any(group[0][0] in idle[gap] for gap, group in zip(sorted(groups), chosen, strict=True)):
+            continue
+        order = tuple(loop for group in chosen for loop in group)
+        if all([loop for loop in order if loop[0] == v] == _own(gaps, v) for v, _ in order):
+            yield order
+
+
+def _own(gaps: Gaps, variable: int) -> list[tuple[int, int]]:
+    return [(v, tile) for v, _, tile in gaps if v == variable]
+
+
+def tiles_above(upper: Sequence[tuple[int, int]], deeper: Sequence[tuple[int, int]]) -> Tiles:
+    """Return the tiles of the variables of `deeper` loops above them; 0 for the whole."""
+    left = dict(upper)
+    return {variable: left.get(variable, 0) for variable, _ in deeper}
 
 
 def idle_below(einsum: Einsum, holders: Sequence[Holder]) -> dict[int, frozenset[int]]:
@@ -208,13 +257,19 @@ def idle_below(einsum: Einsum, holders: Sequence[Holder]) -> dict[int, frozenset
     return found
 
 
-def without(lattice: Lattice, states: Ints, variables: Sequence[int]) -> Ints:
-    """Return the states with the whole of `variables` instead of a tile."""
+def widened(lattice: Lattice, states: Ints, tiles: Tiles) -> Ints:
+    """Return the states with other tiles of some variables; 0 stands for the whole."""
     moved = states.copy()
     for column, axis in enumerate(lattice.axes):
-        if axis.variable in variables:
-            moved += (axis.radix - 1 - lattice.digits[states, column]) * axis.stride
+        if axis.variable in tiles:
+            digit = _power(axis.prime, tiles[axis.variable], axis.radix - 1)
+            moved += (digit - lattice.digits[states, column]) * axis.stride
     return moved
+
+
+def _power(prime: int, tile: int, most: int) -> int:
+    """Return how often `prime` divides the tile, `most` times for the whole."""
+    return most if not tile else next(n for n in range(most, -1, -1) if tile % prime**n == 0)
 
 
 def sorted_shapes(pieces: Mapping[Shape, list[Block]]) -> list[tuple[Shape, list[Block]]]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.mapper.cascade.layout import memories_of
-from tilewright.mapper.cascade.rows import Block, Shape, Source, without
+from tilewright.mapper.cascade.rows import Block, Shape, Source, tiles_above, widened
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.kernels import Floats, Ints
@@ -112,7 +112,7 @@ def named(
         if len(block.states):
             depth = {tensors[t]: d for t, d in shape.depths}
             made = _rows(solution, shape, block, bits)
-            loops = tuple(variables[v] for v in shape.order)
+            loops = tuple(variables[v] for v, _ in shape.order)
             depths = tuple(depth.get(t, -1) for t in boundary)
             held = tuple((tensors[t], d) for t, d in shape.held)
             rows.append(replace(made, loops=loops, depths=depths, held=held))
@@ -122,7 +122,10 @@ def named(
 def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[str, float]) -> Rows:
     """Return the rows of one shape without names: one per tile below the fused loops."""
     states, starts = np.unique(block.states, return_index=True)
-    tiles = solution.engine.lattice.tiles[states][:, list(shape.order)]
+    tiles = solution.engine.lattice.tiles[states][:, [v for v, _ in shape.order]]
+    for column, (_, tile) in enumerate(shape.order):
+        if tile:
+            tiles[:, column] = tile
     sizes = _sizes(solution, shape, states, bits)
     start = np.append(starts, len(block.states)).astype(np.int64)
     return Rows((), (), (), tiles, sizes, start, block.values, block.origin)
@@ -136,7 +139,8 @@ def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[str, fl
     found = np.zeros((len(states), len(bits)))
     for column, (name, width) in enumerate(bits.items()):
         if name in depth:
-            above = without(lattice, states, shape.order[depth[name] :])
+            upper, deeper = shape.order[: depth[name]], shape.order[depth[name] :]
+            above = widened(lattice, states, tiles_above(upper, deeper))
             access = solution.space.einsum.access(name)
             found[:, column] = lattice.occupancy(access)[above] * width
     return found

@@ -59,7 +59,7 @@ def body_of(table: Table, chosen: Chosen) -> Body:
     held: list[tuple[int, Storage | Toll]] = []
     for place, holder in enumerate(layout.region):
         if not holder.backing:
-            depth = sum(1 for _, gap in source.gaps if gap <= place)
+            depth = sum(1 for _, gap, _ in source.gaps if gap <= place)
             passed = [toll for toll in tolls if toll.tensor == holder.tensor]
             tolls = [toll for toll in tolls if toll not in passed]
             held += [(depth, Toll((names[t.tensor],), t.component)) for t in passed]

@@ -54,8 +54,8 @@ class Options:
     way before it needs more. `method`: search every Einsum alone with this instead of
     DefaultSearch; a SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is
     the default, fusion and all). `seed`: where methods that go by chance start. `progress`: is
-    called with the best value and the bound so far. `max_fused_loops_per_rank_variable`: only 1
-    is searched.
+    called with the best value and the bound so far. `max_fused_loops_per_rank_variable`: of
+    those that Einsums share.
     """
 
     objective: str = "energy"
@@ -151,11 +151,11 @@ def options_of(given: Mapping[str, object]) -> Options:
             value=options.max_memory,
             instead="max_memory=2e9",
         )
-    if options.max_fused_loops_per_rank_variable != 1:
+    if not options.max_fused_loops_per_rank_variable >= 1:
         raise TilewrightError(
-            "shared loops are searched with one loop per rank variable",
+            "Einsums may share at least one loop per rank variable",
             value=options.max_fused_loops_per_rank_variable,
-            instead="max_fused_loops_per_rank_variable=1 (docs/search.md says why)",
+            instead="max_fused_loops_per_rank_variable=1, or fusion=False",
         )
     return options
 

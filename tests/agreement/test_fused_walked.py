@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
-from fused_cases import random_case
+from fused_cases import CHAINS, random_case, two_memories, workload_of
 from fused_mappings import best_fused
 from walked import walked
 
@@ -51,3 +53,32 @@ def test_search_of_a_workload_equals_the_walk(seed: int) -> None:
 def test_search_of_a_workload_equals_the_walk_on_many(block: int) -> None:
     seeds = range(1000 + 20 * block, 1020 + 20 * block)
     assert sum(check(seed, limit=36) for seed in seeds) >= 4
+
+
+def optimum_with(loops: int, arch: Arch, workload: Workload) -> float:
+    result = search(arch, workload, max_fused_loops_per_rank_variable=loops)
+    assert result.certificate.kind == "optimal"
+    assert f"at most {loops} per variable" in result.certificate.scope
+    return result.certificate.value
+
+
+def test_two_shared_loops_over_one_rank_variable() -> None:
+    """Y stays in tiles of two rows, X in single rows: less than with one loop over m."""
+    arch, workload = two_memories(6), workload_of(CHAINS[2], {"m": 4, "k": 2, "n": 2})
+    listed = best_fused(arch, workload, "energy", "default", 100_000, walked, repeats=2)
+    assert listed is not None
+    assert optimum_with(2, arch, workload) == listed[0] < optimum_with(1, arch, workload)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(40))
+def test_several_shared_loops_equal_the_walk(seed: int) -> None:
+    rng = random.Random(f"shared {seed}")
+    texts = CHAINS[rng.choice((0, 2))]
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((1, 2, 2)) for name in names} | {"m": rng.choice((4, 8))}
+    arch, workload = two_memories(rng.choice((4, 5, 6, 7, 8)), 50), workload_of(texts, sizes)
+    listed = best_fused(arch, workload, "energy", "default", 100_000, walked, repeats=2)
+    if listed is None or listed[1] is None:
+        pytest.skip("too many mappings, or none")
+    assert optimum_with(2, arch, workload) == pytest.approx(listed[0], rel=1e-9)

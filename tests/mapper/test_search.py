@@ -250,7 +250,7 @@ def test_unknown_options_are_named() -> None:
     with pytest.raises(TilewrightError, match="no such metric"):
         search(arch(), chain(4, 4), front=("beauty",))
     with pytest.raises(TilewrightError, match="one loop per rank variable"):
-        search(arch(), chain(4, 4), max_fused_loops_per_rank_variable=2)
+        search(arch(), chain(4, 4), max_fused_loops_per_rank_variable=0)
     with pytest.raises(TilewrightError, match="number of seconds"):
         search(arch(), chain(4, 4), budget=-1.0)
 

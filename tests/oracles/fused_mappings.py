@@ -73,7 +73,7 @@ def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def lists(
-    workload: Workload, einsum: Einsum, chip: frozenset[str], low: list[str]
+    workload: Workload, einsum: Einsum, chip: frozenset[str], low: list[str], repeats: int = 1
 ) -> Iterator[list[Node]]:
     """Yield the nodes of `einsum` below the outermost memory, constraints aside."""
     mine = [t for t in einsum.tensors if t in chip]
@@ -90,16 +90,20 @@ def lists(
             ]
             for last in permutations(low):
                 places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
-                yield from placed(einsum, places, lowest, legal)
+                yield from placed(einsum, places, lowest, legal, repeats)
 
 
 def placed(
-    einsum: Einsum, order: tuple[tuple[str, str], ...], lowest: int, legal: list[set[str]]
+    einsum: Einsum,
+    order: tuple[tuple[str, str], ...],
+    lowest: int,
+    legal: list[set[str]],
+    repeats: int = 1,
 ) -> Iterator[list[Node]]:
     names = list(einsum.bounds)
     for turns in product(*(list(splits(b, len(order) + 1)) for b in einsum.bounds.values())):
         wrong = any(
-            sum(t > 1 for t in turn[: lowest + 1]) > 1
+            sum(t > 1 for t in turn[: lowest + 1]) > repeats
             or any(turn[g] > 1 and name not in legal[g] for g in range(lowest + 1))
             for name, turn in zip(names, turns, strict=True)
         )
@@ -141,6 +145,7 @@ def owns(
     chip: frozenset[str],
     conventions: str,
     scored: Scored | None = None,
+    repeats: int = 1,
 ) -> list[Own]:
     """Score every list alone; of those that look the same from outside, keep the Pareto points."""
     (flat,) = flatten(arch, workload.scope(einsum))
@@ -150,7 +155,7 @@ def owns(
     best: dict[object, list[Own]] = {}
     inner_rules = resolved(flat, einsum, chip)
     low = kept_low(flat, einsum)
-    for nodes in lists(workload, einsum, chip, low):
+    for nodes in lists(workload, einsum, chip, low, repeats):
         if moves_again(einsum, nodes, inner_rules, chip) or disordered(nodes, inner_rules):
             continue
         (path,) = paths_of(Mapping((*outer, *nodes)))
@@ -354,7 +359,12 @@ VALUES: dict[str, Callable[[float, float], float]] = {
 
 
 def fused_mappings(
-    arch: Arch, workload: Workload, conventions: str, limit: int, scored: Scored | None = None
+    arch: Arch,
+    workload: Workload,
+    conventions: str,
+    limit: int,
+    scored: Scored | None = None,
+    repeats: int = 1,
 ) -> list[tuple[tuple[Own, ...], list[int]]] | None:
     """Return every choice of lists with the loops it shares; None if there are too many."""
     candidates = on_chip_candidates(workload)
@@ -362,7 +372,10 @@ def fused_mappings(
     for count in range(len(candidates) + 1):
         for subset in combinations(candidates, count):
             chip = frozenset(subset)
-            choices = [owns(arch, workload, e, chip, conventions, scored) for e in workload.einsums]
+            choices = [
+                owns(arch, workload, e, chip, conventions, scored, repeats)
+                for e in workload.einsums
+            ]
             for chosen in combinations_of(choices):
                 depths = {t: d for own in chosen for t, d in own.chip.items()}
                 shared = [
@@ -383,12 +396,14 @@ def best_fused(
     conventions: str,
     limit: int = 200_000,
     scored: Scored | None = None,
+    repeats: int = 1,
 ) -> tuple[float, Mapping | None] | None:
     """Return the least value over all fused and unfused mappings; None if there are too many.
 
-    `scored` gives joule and second of one Einsum on its own path, instead of the model.
+    Einsums share up to `repeats` loops per rank variable. `scored` gives joule and second of one
+    Einsum on its own path, instead of the model.
     """
-    found = fused_mappings(arch, workload, conventions, limit, scored)
+    found = fused_mappings(arch, workload, conventions, limit, scored, repeats)
     if found is None:
         return None
 

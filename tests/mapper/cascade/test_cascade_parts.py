@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
 
 import numpy as np
 from fused_cases import chain, two_memories, workload_of
@@ -13,7 +14,7 @@ from tilewright.mapper.cascade.api import fused_search, no_collection
 from tilewright.mapper.cascade.boundary import boundaries_of, is_simple
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.pareto import pareto
-from tilewright.mapper.cascade.rows import idle_below, orders
+from tilewright.mapper.cascade.rows import Order, idle_below, orders
 from tilewright.mapper.cascade.steps import Extent
 from tilewright.mapper.cascade.walk import Labels, behind, reduced
 from tilewright.mapper.mapping import Sequential, Storage
@@ -151,10 +152,23 @@ def test_choices_that_agree_add_up(costs: list[int]) -> None:
     assert found == sums
 
 
+def variables(ways: Iterable[Order]) -> set[tuple[int, ...]]:
+    return {tuple(variable for variable, _ in way) for way in ways}
+
+
 def test_loops_of_one_gap_stand_in_any_order() -> None:
     none = {0: frozenset[int](), 1: frozenset[int]()}
-    assert set(orders(((0, 0), (1, 0), (2, 1)), none)) == {(0, 1, 2), (1, 0, 2)}
-    assert set(orders(((0, 1), (1, 1)), {0: frozenset(), 1: frozenset({0})})) == {(1, 0)}
+    assert variables(orders(((0, 0, 0), (1, 0, 0), (2, 1, 0)), none)) == {(0, 1, 2), (1, 0, 2)}
+    idle = {0: frozenset[int](), 1: frozenset({0})}
+    assert variables(orders(((0, 1, 0), (1, 1, 0)), idle)) == {(1, 0)}
+
+
+def test_the_outer_loop_of_one_variable_comes_first() -> None:
+    none = {0: frozenset[int](), 1: frozenset[int]()}
+    found = set(orders(((0, 0, 4), (0, 0, 0), (1, 0, 0)), none))
+    assert found == {
+        ((0, 4), (0, 0), (1, 0)), ((0, 4), (1, 0), (0, 0)), ((1, 0), (0, 4), (0, 0)),
+    }  # fmt: skip
 
 
 def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
