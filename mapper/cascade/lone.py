@@ -16,7 +16,7 @@ from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping import Node, Storage
+from tilewright.mapper.mapping import Node, Storage, Toll
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import copy_mappings, least_of_copies
 from tilewright.mapper.searches.exhaustive import best_of
@@ -174,11 +174,13 @@ def _merit(goal: Goal, pair: tuple[EinsumMapping, Mapspace]) -> tuple[float, flo
 
 
 def _body(nodes: tuple[Node, ...], outer: str) -> Body:
-    """Split a mapping into the outermost memory and the rest."""
+    """Split a mapping into the outermost memory, with the Tolls right below, and the rest."""
     top: list[Storage] = []
     place = 0
-    while isinstance(node := nodes[place], Storage) and node.component == outer:
-        top += [Storage((t,), outer, node.persistent) for t in node.tensors]
+    while isinstance(node := nodes[place], Storage) and (
+        node.component == outer or isinstance(node, Toll)
+    ):
+        top += [replace(node, tensors=(t,)) for t in node.tensors]
         place += 1
     return Body(tuple(top), (), (), (), nodes[place:])
 
