@@ -87,10 +87,11 @@ class Einsum:
 
     def access(self, tensor: str) -> TensorAccess:
         """Return the access of `tensor`; KeyError if this Einsum does not touch it."""
-        for access in self.accesses:
-            if access.tensor == tensor:
-                return access
-        raise KeyError(tensor)
+        return self._access[tensor]
+
+    @cached_property
+    def _access(self) -> Mapping[str, TensorAccess]:
+        return {access.tensor: access for access in reversed(self.accesses)}  # the first one counts
 
     @property
     def operations(self) -> int:

@@ -18,8 +18,10 @@ from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.points import reserved_bits
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, skeleton
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
@@ -91,7 +93,7 @@ def _fix_lanes(
 ) -> Iterator[Part]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
     template = cut[0].template
-    router = Router(frame, fields, template, slots)
+    router = Router(frame, fields, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
     blocked = sorted({i for route in routes for i in route.blocked})
     if not blocked:

@@ -235,7 +235,7 @@ class TableMaker:
     def _prepare(self, run: Run) -> Prepared:
         space, capacity = run.space, self._scope.capacity
         leaks = leaks_of(space.flat, space.conventions)
-        kept = fields(space.frame, any(leak.gates for leak in leaks))
+        kept = fields(space.frame, leaks)
         inner = memories_of(space.flat)[1]
         if capacity == inf and inner is not None:
             room = {m: f for m, f in kept.room.items() if m != inner.name}

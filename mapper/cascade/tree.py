@@ -16,7 +16,7 @@ from tilewright.mapper.cascade.table import Chosen, Table
 from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.skeleton import Fill, Pass
+from tilewright.mapper.mapspace.slots import Fill, Pass
 
 Loop = tuple[str, int]  # rank variable, tile shape
 

@@ -18,10 +18,12 @@ from tilewright.arch.components import Memory
 from tilewright.mapper.explain.apart import reach_apart
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.points import Points, states_below
-from tilewright.mapper.mapspace.skeleton import Frame, Loops, Reserve, Slot, skeleton, value_bits
+from tilewright.mapper.mapspace.points import Points, reserved_bits, states_below
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints
 
@@ -68,22 +70,22 @@ def binding(frame: Frame, slots: Sequence[Slot]) -> dict[str, float]:
     for component in frame.components:
         if not isinstance(component, Memory):
             continue
-        own = [(i, s) for i, s in enumerate(slots) if _reserves(s, component.name)]
+        own = [
+            (i, s)
+            for i, s in enumerate(slots)
+            if isinstance(s, Reserve) and s.component == component.name
+        ]
         bits = [_bits(frame, s, tuple(frame.einsum.bounds.values())) for _, s in own]
-        if sum(bits) > component.size:
+        size = room_for(frame, own[0][1]) if own else inf
+        if sum(bits) > size:
             fixed = sum(b for (i, _), b in zip(own, bits, strict=True) if i < moving)
-            room[component.name] = component.size - fixed
+            room[component.name] = size - fixed
     return room
 
 
-def _reserves(slot: Slot, memory: str) -> bool:
-    return isinstance(slot, Reserve) and slot.component == memory
-
-
-def _bits(frame: Frame, slot: Slot, tile: Tile) -> float:
-    assert isinstance(slot, Reserve)
+def _bits(frame: Frame, slot: Reserve, tile: Tile) -> float:
     named = dict(zip(frame.einsum.bounds, tile, strict=True))
-    return frame.einsum.access(slot.tensor).tile_size(named) * value_bits(frame, slot)
+    return reserved_bits(frame, slot, named)
 
 
 def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Reserve]]:
@@ -136,7 +138,8 @@ def _together(points: Points, lattice: Lattice, sizes: dict[str, float]) -> Tile
 
 
 def _all_bits(frame: Frame, slot: Reserve, lattice: Lattice) -> Need:
-    return lattice.occupancy(frame.einsum.access(slot.tensor)) * value_bits(frame, slot)
+    access = frame.einsum.access(slot.tensor)
+    return lattice.occupancy(access, dict(slot.lanes)) * value_bits(frame, slot)
 
 
 def _over_loops(lattice: Lattice, slot: Loops, need: Need) -> Need:

@@ -19,7 +19,8 @@ from tilewright.mapper.fronts.fold import fold, proven_up_to
 from tilewright.mapper.fronts.formula import Formula, formula_of
 from tilewright.mapper.fronts.measures import PLAIN, Measures, measures_of
 from tilewright.mapper.fronts.points import least_row, undominated
-from tilewright.mapper.mapspace.skeleton import Reserve, value_bits
+from tilewright.mapper.mapspace.frame import value_bits
+from tilewright.mapper.mapspace.slots import Reserve
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.cascade import shared_tensors, unfused
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature

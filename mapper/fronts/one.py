@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.fronts.formula import Formula
 from tilewright.mapper.fronts.least import LeastTarget
 from tilewright.mapper.fronts.measures import Measures
@@ -30,7 +30,7 @@ from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.metrics import Goal, Metrics, Objective
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import Program, programs
+from tilewright.mapper.searches.program import Compiler, Program
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
 from tilewright.mapper.searches.trie import Node, grow, look_ahead
@@ -59,10 +59,11 @@ class Problem:
 def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
     """Compile `space`. UnsupportedFeature for what the dynamic program does not model."""
     frame = space.frame
-    refuse_unsupported(frame)
+    spread = {c.name for c in frame.components if c.physical_fanout > 1}
+    refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))
     leaks = leaks_of(space.flat, space.conventions)
     tracked = frozenset(memories)
-    layout = fields(frame, any(leak.gates for leak in leaks), tracked)
+    layout = fields(frame, leaks, tracked)
     engine = Engine(frame, layout)
     metrics = Metrics(frame, layout, leaks, compulsory_latency(space))
     return Problem(space, memories, engine, metrics, grow(_compiled(space, layout, tracked)))
@@ -79,8 +80,9 @@ def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
 
 
 def _compiled(space: Mapspace, layout: Fields, tracked: frozenset[str]) -> Iterator[Program]:
+    compiler = Compiler(space.frame, layout)
     for template in space.templates:
-        for program in programs(space.frame, layout, template):
+        for program in compiler.programs(template):
             yield tracking(program, tracked)
 
 
@@ -261,7 +263,7 @@ def _enumerated(space: Mapspace, measures: Measures, deadline: float) -> SpaceFr
         count += 1
         try:
             score = judge.score(mapping)
-        except InfeasibleMapping:
+        except (InfeasibleMapping, MappingError):
             continue
         batch.append(Point(mapping, score, measures.row(score)))
         if len(batch) >= BATCH:

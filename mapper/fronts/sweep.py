@@ -49,7 +49,7 @@ class Sweep:
             look_ahead(root, self._engine)
         fields = self._engine.fields
         floors = self._pass(root, target, fields.n_classes)
-        if fields.calls and target.hopeful(floors).any():
+        if fields.width > fields.n_classes and target.hopeful(floors).any():
             self._pass(root, target, fields.width)
 
     def _pass(self, root: Node, target: Target, nd: int) -> Floats:
@@ -118,7 +118,8 @@ class Sweep:
             for level, c in enumerate(frame.components)
             if c.latency is not None and not isinstance(c, Compute)
         ]
-        if not all(isinstance(rule, LinearLatency) for _, rule in timed):
+        networks = bool(self._engine.fields.ways)
+        if networks or not all(isinstance(rule, LinearLatency) for _, rule in timed):
             return np.array([self._metrics.latency(label) for label in labels])
         worst = self._compute_latencies(labels)
         for level, rule in timed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.mapper.mapspace.skeleton import Reserve
+from tilewright.mapper.mapspace.slots import Reserve
 from tilewright.mapper.searches.program import Occupy, Operation, Program
 
 

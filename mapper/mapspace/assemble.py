@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Slot
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Slot
 
 Tile = tuple[int, ...]  # one extent per rank variable, in the order of Einsum.bounds
 

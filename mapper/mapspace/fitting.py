@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.mapper.mapspace.points import Points
-from tilewright.mapper.mapspace.skeleton import Reserve
+from tilewright.mapper.mapspace.slots import Reserve
 
 _Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> ways to get there
 

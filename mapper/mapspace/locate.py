@@ -9,8 +9,9 @@ from tilewright.arch.components import Toll
 from tilewright.mapper.mapping import Compute, Mapping, Node, Sequential, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Slot
+from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Slot
 
 
 @dataclass(frozen=True, slots=True)

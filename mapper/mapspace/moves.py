@@ -9,10 +9,11 @@ from random import Random
 
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import factorise
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Slot
+from tilewright.mapper.mapspace.slots import Fill, Loops, Slot
 from tilewright.mapper.mapspace.uneven_points import is_chain
 
 Tiles = tuple[Tile, ...]

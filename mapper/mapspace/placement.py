@@ -58,6 +58,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Dealt:
+    """The only `choices` left of a spatial dimension (see lanes.py)."""
+
+    component: str
+    dim: str
+    choices: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A placement with an order: `holders` outermost first; `tolls` are not ordered."""
 
@@ -65,6 +74,7 @@ class Template:
     holders: tuple[Holder, ...]
     tolls: tuple[Holder, ...] = ()
     runs: tuple[Run, ...] = ()
+    dealt: tuple[Dealt, ...] = ()
 
 
 def placements(

@@ -13,9 +13,10 @@ import numpy as np
 from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
+from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot, value_bits
+from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 
 Tiles = tuple[Tile, ...]
 _EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums
@@ -84,9 +85,9 @@ class Points:
         which = self.memories.index(slot.component)
         named = dict(zip(self._names, tile, strict=True))
         bits = used[which] + reserved_bits(self.frame, slot, named)
-        memory = self.frame.holder(slot.component)
-        assert isinstance(memory, Memory)
-        return None if bits > memory.size else (*used[:which], bits, *used[which + 1 :])
+        if bits > room_for(self.frame, slot):
+            return None
+        return (*used[:which], bits, *used[which + 1 :])
 
     def below(self, index: int, tile: Tile) -> Iterator[Tile]:
         """Yield the tiles that slot `index` can leave of the one above it."""
@@ -226,6 +227,8 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
 
 def reserved_bits(frame: Frame, slot: Reserve, tile: Mapping[str, int]) -> float:
     """Return the bits that a tile of a tensor needs in its memory (accelforge.md §2.4)."""
+    if slot.lanes:
+        tile = {**tile, **{v: tile[v] * lanes for v, lanes in slot.lanes}}
     return frame.einsum.access(slot.tensor).tile_size(tile) * value_bits(frame, slot)
 
 
@@ -244,11 +247,10 @@ def occupied(frame: Frame, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dic
 
 def overflow(
     frame: Frame, slots: Sequence[Slot], tiles: Tiles
-) -> tuple[str, dict[str, float]] | None:
-    """Return the first memory that a point overfills, with the bits of each tensor there."""
+) -> tuple[str, dict[str, float], float] | None:
+    """Return the first memory that a point overfills, the bits of each tensor there, its room."""
+    room = {s.component: room_for(frame, s) for s in slots if isinstance(s, Reserve)}
     for name, parts in occupied(frame, slots, tiles).items():
-        memory = frame.holder(name)
-        assert isinstance(memory, Memory)
-        if memory.size < inf and sum(parts.values()) > memory.size:
-            return name, parts
+        if sum(parts.values()) > room[name]:
+            return name, parts, room[name]
     return None

@@ -16,14 +16,9 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from math import inf, prod
 
+from tilewright.mapper.mapspace.frame import Frame, reserve_of, value_bits
 from tilewright.mapper.mapspace.placement import Run, Template
-from tilewright.mapper.mapspace.skeleton import (
-    Frame,
-    reserve_of,
-    sliding_variables,
-    streaming_variables,
-    value_bits,
-)
+from tilewright.mapper.mapspace.skeleton import sliding_variables, streaming_variables
 
 
 def with_runs(
@@ -56,6 +51,8 @@ def _runs(frame: Frame, template: Template, full: frozenset[str]) -> Iterator[Ru
             ):
                 break
             maker = _Maker(frame, template, (first, last), full)
+            if first not in maker.moving:
+                continue
             for groups in maker.extend((), maker.moving):
                 yield Run(first, last, groups)
 
@@ -105,13 +102,14 @@ class _Maker:
     ) -> Iterator[tuple[tuple[int, ...], ...]]:
         """Yield the groups, in the order in which their tiles are reserved."""
         if not rest:
-            if self._pays(done):
-                yield done
+            yield done
             return
         for size in range(1, len(rest) + 1):
             for group in combinations(rest, size):
                 left = tuple(i for i in rest if i not in group)
-                if self._makes_sense(done, group, left) and not self._is_cut(left):
+                if self._is_cut(left):
+                    continue
+                if self._pays(done, group) and self._makes_sense(done, group, left):
                     yield from self.extend((*done, group), left)
 
     def _makes_sense(
@@ -138,8 +136,7 @@ class _Maker:
         return not self._template.placement.rules_of(one.component).tensor_order_options
 
     def _all_relevant(self, variable: str, group: Sequence[int]) -> bool:
-        accesses = [self._frame.einsum.access(self._template.holders[i].tensor) for i in group]
-        return all(access.relevance(variable) == "relevant" for access in accesses)
+        return variable in streaming_variables(self._frame, self._template, group)
 
     def _is_cut(self, left: tuple[int, ...]) -> bool:
         """Tell whether the upper holders are through before the lower ones: two runs then."""
@@ -149,16 +146,11 @@ class _Maker:
         whole = [i for i in range(first, last + 1) if i not in left]
         return whole == list(range(first, first + len(whole)))
 
-    def _pays(self, groups: tuple[tuple[int, ...], ...]) -> bool:
+    def _pays(self, done: tuple[tuple[int, ...], ...], group: tuple[int, ...]) -> bool:
         """Every holder that shrinks further than elsewhere is in a memory that is too small."""
-        if self._span[0] not in self.moving:
+        holders = self._template.holders
+        full = [i for i in group if holders[i].component in self._full]
+        if len(group) > 1 and not full:
             return False
-        names = [h.component for h in self._template.holders]
-        for number, group in enumerate(groups):
-            if len(group) > 1 and not any(names[i] in self._full for i in group):
-                return False
-            before = [j for earlier in groups[:number] for j in earlier]
-            for i in group:
-                if any(j > i for j in before) and names[i] not in self._full:
-                    return False
-        return True
+        deepest = max((i for earlier in done for i in earlier), default=-1)
+        return all(i > deepest or i in full for i in group)

@@ -14,12 +14,14 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fitting import count_fitting
+from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
+from tilewright.mapper.mapspace.lanes import with_lanes
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
 from tilewright.mapper.mapspace.placement import Template, templates, until_backed
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.runs import with_runs
-from tilewright.mapper.mapspace.skeleton import Frame, Rules, skeleton
+from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
 
@@ -78,20 +80,22 @@ class Mapspace:
         self.conventions = conventions
         self.uneven = uneven
         self._related: dict[int, tuple[int, ...]] = {}
-        self.frame = Frame(einsum, flat.components, Rules(*(own,) * 7), uneven)
+        rules = Rules() if own else AS_ACCELFORGE
+        self.frame = Frame(einsum, flat.components, rules, uneven)
 
     @cached_property
     def templates(self) -> tuple[Template, ...]:
         """All templates, in a fixed order."""
         holders = [c for c in self.flat.components if isinstance(c, TensorHolder)]
-        plain = templates(holders, self.einsum, self.backed, self._floats)
+        found = templates(holders, self.einsum, self.backed, self._floats)
         if self.einsum.is_copy and not self.frame.rules.copies_whole:
-            return tuple(dict.fromkeys(until_backed(template) for template in plain))
-        if not self.frame.rules.runs or self.einsum.is_copy:
-            return tuple(plain)
-        return tuple(
-            one for template in plain for one in with_runs(self.frame, template, self.crowded)
-        )
+            found = iter(dict.fromkeys(until_backed(template) for template in found))
+        elif self.frame.rules.runs and not self.einsum.is_copy:
+            plain = found
+            found = (
+                one for template in plain for one in with_runs(self.frame, template, self.crowded)
+            )
+        return tuple(one for template in found for one in with_lanes(self.frame, template))
 
     @property
     def _floats(self) -> frozenset[str]:
@@ -246,10 +250,9 @@ class Mapspace:
         found = overflow(self.frame, self._points[place.template].slots, place.tiles)
         if found is None:
             return None
-        memory, parts = found
-        size = getattr(self.frame.holder(memory), "size", 0)
+        memory, parts, room = found
         each = ", ".join(f"{tensor} {bits:g}" for tensor, bits in parts.items())
-        return f"{memory} needs {sum(parts.values()):g} bits ({each}), its size is {size:g}"
+        return f"{memory} needs {sum(parts.values()):g} bits ({each}), its size is {room:g}"
 
     def _locate(self, mapping: Mapping) -> tuple[Place, ...] | str:
         return locate(

@@ -14,9 +14,10 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan, divisors
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, Tiles
-from tilewright.mapper.mapspace.skeleton import Frame, Loops, Slot
+from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.searches.errors import UnsupportedFeature
 
 MAX_WORK = 3_000_000  # steps from one tile shape to the next that counting may look at

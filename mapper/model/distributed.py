@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -31,18 +31,31 @@ def active_places(
 
     A place serves `grid fanout / places` instances of each dimension of the grid below it.
     """
+    return places_at_work(view.flat.components, used, rule)
+
+
+def places_at_work(
+    components: Sequence[Component], used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
+) -> dict[str, Count]:
+    """Do the same for the `components` of a path, outermost first."""
     return {
-        component.name: _active(component, view, used, rule)
-        for component in view.flat.components
+        component.name: _active(component, grid_of(components, level), used, rule)
+        for level, component in enumerate(components)
         if any(dim.fanout > 1 for dim in component.physical_spatial)
     }
 
 
+def grid_of(components: Sequence[Component], level: int) -> Component | None:
+    """Return the component with the lanes that a distributed memory serves."""
+    return next((other for other in components[level + 1 :] if other.spatial), None)
+
+
 def _active(
-    component: Component, view: View, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
+    component: Component,
+    grid: Component | None,
+    used: Mapping[tuple[str, str], Count],
+    rule: PlacesAtWork,
 ) -> Count:
-    below = view.flat.components[view.index[component.name] + 1 :]
-    grid = next((other for other in below if other.spatial), None)
     active = Fraction(1)
     for dim in component.physical_spatial:
         for other in grid.spatial if grid is not None else ():

@@ -145,7 +145,7 @@ def _mesh_multicast(turns: Count, stride: Count) -> Cost:
     return (turns - 1) * stride, turns * stride, 1
 
 
-def _mesh_unicast(turns: Count, stride: Count, spread: int | None) -> Cost:
+def unicast_on_mesh(turns: Count, stride: Count, spread: int | None) -> Cost:
     """Along one axis, each value all the way to its own instance.
 
     From a distributed source each value comes from the nearest place (`spread` instances each).
@@ -170,4 +170,4 @@ def _switch_unicast(turns: Count, _stride: Count, _spread: int | None) -> Cost:
 
 
 _MULTICAST = {"mesh": _mesh_multicast, "all_to_all": _switch_multicast}
-_UNICAST = {"mesh": _mesh_unicast, "all_to_all": _switch_unicast}
+_UNICAST = {"mesh": unicast_on_mesh, "all_to_all": _switch_unicast}

@@ -9,7 +9,8 @@ from math import prod
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.skeleton import Loops, Slot, skeleton
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exhaustive import best_of

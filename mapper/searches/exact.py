@@ -12,7 +12,7 @@ from tilewright.mapper.searches.dynamic import DynamicSearch, Outcome
 from tilewright.mapper.searches.fields import Fields, fields
 from tilewright.mapper.searches.metrics import Goal, Metrics
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import Program, programs
+from tilewright.mapper.searches.program import Compiler, Program
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 from tilewright.mapper.searches.tables import Engine
 from tilewright.mapper.searches.trie import grow
@@ -32,9 +32,9 @@ class ExactSearch:
             return UnevenSearch(self.find).find(space, goal, budget)
         began = time.monotonic()
         frame = space.frame
-        refuse_unsupported(frame, networks=True)
+        refuse_unsupported(frame, networks=True, arrays=True)
         leaks = leaks_of(space.flat, space.conventions)
-        layout = fields(frame, any(leak.gates for leak in leaks))
+        layout = fields(frame, leaks)
         compiled, complete = _compiled(space, layout, began, budget)
         if not compiled:
             seconds = time.monotonic() - began
@@ -61,9 +61,9 @@ class ExactSearch:
 
         inf if there is no mapping.
         """
-        refuse_unsupported(space.frame, networks=True)
+        refuse_unsupported(space.frame, networks=True, arrays=True)
         leaks = leaks_of(space.flat, space.conventions)
-        layout = fields(space.frame, any(leak.gates for leak in leaks))
+        layout = fields(space.frame, leaks)
         compiled, _ = _compiled(space, layout, 0.0, None)
         if not compiled:
             return inf
@@ -84,8 +84,9 @@ def _compiled(
 ) -> tuple[list[Program], bool]:
     """Compile the templates; stop when that alone uses up the budget (and a second)."""
     found: list[Program] = []
+    compiler = Compiler(space.frame, layout)
     for template in space.templates:
-        found += programs(space.frame, layout, template)
+        found += compiler.programs(template)
         if budget is not None and time.monotonic() > began + max(budget, 1.0):
             return found, template is space.templates[-1]
     return found, True

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.judge import Judge
@@ -65,7 +65,7 @@ def best_of(
         count += 1
         try:
             candidate = judge.candidate(mapping)
-        except InfeasibleMapping:
+        except (InfeasibleMapping, MappingError):  # the latter: loops that cannot change places
             continue
         if best is None or better(candidate, best, goal):
             best = candidate

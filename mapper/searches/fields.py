@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
 from tilewright.arch.components import Component, Compute, Memory, Network
-from tilewright.mapper.mapspace.skeleton import Frame
+from tilewright.mapper.mapspace.frame import Frame
+
+Gate = tuple[str, str, int]  # component, dimension; places along it, 0: each lane by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """`watts` of all instances of a component; each gate multiplies by its usage.
+
+    `gates`: (gate, usage per lane, or per place).
+    """
+
+    watts: float
+    gates: tuple[tuple[Gate, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +29,7 @@ class Fields:
     """Field numbers. Order: energy, room of finite memories, lanes, gated lanes, calls.
 
     `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
-    (component, dimension) -> lanes used of a dimension that gates leakage. `calls`:
+    a dimension that gates leakage -> lanes used of it, or places that serve them. `calls`:
     (level, action) -> calls of one instance, of the actions that a latency rule depends on;
     `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
     level -> the longest way.
@@ -24,7 +37,7 @@ class Fields:
 
     room: Mapping[str, int]
     lanes: int
-    gates: Mapping[tuple[str, str], int]
+    gates: Mapping[Gate, int]
     calls: Mapping[tuple[int, str], int]
     links: Mapping[tuple[int, str], int] = field(default_factory=dict)
     ways: Mapping[int, int] = field(default_factory=dict)
@@ -47,8 +60,8 @@ class Fields:
         return self.lanes + 1 + len(self.gates)
 
 
-def fields(frame: Frame, leaks: bool, tracked: frozenset[str] = frozenset()) -> Fields:
-    """Lay out the label of `frame`; `leaks`: leakage counts, so gated lanes matter.
+def fields(frame: Frame, leaks: Iterable[Leak], tracked: frozenset[str] = frozenset()) -> Fields:
+    """Lay out the label of `frame`; `leaks`: what leaks, so that gated lanes matter.
 
     `tracked`: memories whose room matters even if it is without limit.
     """
@@ -56,12 +69,7 @@ def fields(frame: Frame, leaks: bool, tracked: frozenset[str] = frozenset()) -> 
     finite = [c.name for c in memories if c.size < inf or c.name in tracked]
     room = {name: 1 + i for i, name in enumerate(finite)}
     lanes = 1 + len(room)
-    gated = [
-        (component.name, dim.name)
-        for component in frame.components
-        for dim in component.spatial
-        if leaks and dim.power_gateable
-    ]
+    gated = dict.fromkeys(gate for leak in leaks for gate, _ in leak.gates)
     gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
     timed = [
         (level, action.name)

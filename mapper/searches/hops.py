@@ -8,40 +8,50 @@ several choices are enumerated outside the program, as routes.py does for other 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
 
-from tilewright.arch.components import Network
+from tilewright.arch.components import Component, Network, SpatialDim
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.lanes import Lanes
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Frame, Slot
+from tilewright.mapper.mapspace.slots import Fill, Pass, Slot
+from tilewright.mapper.model.network import unicast_on_mesh
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.routes import Add, Route
 
 
 @dataclass(frozen=True, slots=True)
 class _Leg:
-    """The way of a tensor over a network; `fans`: slots of the dimensions that it fans out on."""
+    """The way of a tensor over a network; `fans`: slots of the dimensions that it fans out on.
+
+    `source`: level of the upper end; `top`: slot below which it stands.
+    """
 
     tensor: str
     level: int
     fans: tuple[int, ...]
+    source: int
+    top: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
     """One spatial loop of a leg. `after`: lanes of its slot's loops below it; `stride`: instances
-    below it on its dimension."""
+    below it on its dimension; `served`: instances of one place of a distributed source, or None."""
 
     slot: int
     dim: str
     lanes: int
     stride: int
+    served: int | None
     shared: bool
-    after: tuple[tuple[str, int], ...]
+    after: Lanes
 
 
 def network_routes(
@@ -57,7 +67,7 @@ def network_routes(
         loops = _loops(frame, leg, slots)
         network = frame.components[leg.level]
         assert isinstance(network, Network)
-        way = sum(_way(frame, network, loop) for loop in loops)
+        way = sum(_price(network, loop, frame.rules.messages)[1] for loop in loops)
         ways[leg.level] = max(ways.get(leg.level, 0), way)
         yield from _charges(frame, fields, leg, loops)
     for level, way in ways.items():
@@ -79,6 +89,11 @@ def _legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[_
         for i, slot in enumerate(slots)
         if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
     ]
+    tops = {
+        (slot.tensor, frame.level(slot.component)): i
+        for i, slot in enumerate(slots)
+        if isinstance(slot, Fill | Pass)
+    }
     for tensor in frame.einsum.tensors:
         held = (h for h in (*template.holders, *template.tolls) if h.tensor == tensor)
         ends = sorted(frame.level(h.component) for h in held)
@@ -86,7 +101,8 @@ def _legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[_
             crossed = [level for level in networks if upper < level < lower]
             if crossed:
                 below = [i for i, level in fans if crossed[0] <= level <= lower]
-                yield _Leg(tensor, crossed[0], tuple(below))
+                top = tops.get((tensor, upper), -1)
+                yield _Leg(tensor, crossed[0], tuple(below), upper, top)
 
 
 def _loops(frame: Frame, leg: _Leg, slots: Sequence[Slot]) -> list[_Loop]:
@@ -100,24 +116,43 @@ def _loops(frame: Frame, leg: _Leg, slots: Sequence[Slot]) -> list[_Loop]:
         lanes = dict(zip(fan.variables, fan.choices[0], strict=True))
         component = frame.components[frame.level(fan.component)]
         dim = next(dim for dim in component.spatial if dim.name == fan.name)
-        after: tuple[tuple[str, int], ...] = ()
+        served = _served(frame.components[leg.source], dim)
+        after: Lanes = ()
         for variable in reversed([v for v in frame.einsum.bounds if lanes.get(v, 1) > 1]):
             shared = access.relevance(variable) == "irrelevant"
             if frame.rules.messages:
                 shared = shared and leg.tensor in dim.may_reuse
             key = (fan.component, fan.name)
             stride = used.get(key, 1)
-            found.append(_Loop(slot, fan.name, lanes[variable], stride, shared, after))
+            found.append(_Loop(slot, fan.name, lanes[variable], stride, served, shared, after))
             after = ((variable, lanes[variable]), *after)
             used[key] = stride * lanes[variable]
     return found[::-1]
 
 
-def _way(frame: Frame, network: Network, loop: _Loop) -> int:
-    """Return the links that one spatial loop adds to the longest way."""
+def _served(source: Component, dim: SpatialDim) -> int | None:
+    """Return how many instances of a dimension one place of a distributed source serves."""
+    along = [own.fanout for own in source.physical_spatial if own.name == dim.name]
+    return next((dim.fanout // places for places in along if places > 1), None)
+
+
+def _price(network: Network, loop: _Loop, exact: bool) -> tuple[float, int, float]:
+    """Return what one round of a loop costs: links that each value of its tile takes, links of the
+    longest way, and values on the busiest link. `exact`: as in model/messages.py."""
     if network.topology == "all_to_all":
-        return 1
-    return (loop.lanes - 1 if frame.rules.messages else loop.lanes) * loop.stride
+        return loop.lanes - 1, 1, 1 if loop.shared else loop.lanes - 1
+    way = (loop.lanes - 1 if exact else loop.lanes) * loop.stride
+    if loop.shared:
+        return (loop.lanes - 1) * loop.stride, way, 1
+    if loop.served is None:
+        return loop.lanes * (loop.lanes - 1) / 2 * loop.stride, way, loop.lanes - 1
+    if not exact:
+        hops, farthest, link = unicast_on_mesh(loop.lanes, loop.stride, loop.served)
+        return float(hops), int(farthest), float(link)
+    at = [number * loop.stride for number in range(loop.lanes)]
+    away = [place % loop.served if loop.stride < loop.served else 0 for place in at]
+    links = Counter(place // loop.served for place, links in zip(at, away, strict=True) if links)
+    return sum(away), max(away), max(links.values(), default=0)
 
 
 def _charges(frame: Frame, fields: Fields, leg: _Leg, loops: Sequence[_Loop]) -> Iterator[Route]:
@@ -130,23 +165,14 @@ def _charges(frame: Frame, fields: Fields, leg: _Leg, loops: Sequence[_Loop]) ->
     outer = 1
     for number, loop in enumerate(loops):
         rounds = 1 / (loop.lanes * prod(n for _, n in loop.after))  # iterations above the loop
-        hops = _hops(network, loop) * scale * rounds
-        link = scale * (1 if loop.shared else loop.lanes - 1)
-        adds = [Add(0, leg.tensor, "rounds", hops * action.energy, loop.after)]
+        links, _, busiest = _price(network, loop, frame.rules.messages)
+        hops, link = links * scale * rounds, busiest * scale
+        adds = [Add(0, leg.tensor, "moved", hops * action.energy, loop.after)]
         field = fields.links.get((leg.level, loop.dim))
         if field is not None and frame.rules.messages:
-            adds.append(Add(field, leg.tensor, "rounds", link * rounds / outer, loop.after))
+            adds.append(Add(field, leg.tensor, "moved", link * rounds / outer, loop.after))
         elif field is not None and all(other.dim == loops[0].dim for other in loops[:number]):
             once = link / float(network.actions_scale) if loop.dim == loops[0].dim else 0.0
             adds.append(Add(field, leg.tensor, "tile", once, loop.after))
         outer *= loop.lanes
-        yield Route(loop.slot + 1, tuple(adds))
-
-
-def _hops(network: Network, loop: _Loop) -> float:
-    """Return the links that one value of the tile takes in one round of the loop."""
-    if network.topology == "all_to_all":
-        return loop.lanes - 1
-    if loop.shared:
-        return (loop.lanes - 1) * loop.stride
-    return loop.lanes * (loop.lanes - 1) / 2 * loop.stride
+        yield Route(max(loop.slot, leg.top) + 1, tuple(adds))

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from tilewright.arch.components import Component, Compute, Network
-from tilewright.mapper.mapspace.skeleton import Frame
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.searches import kernels
-from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.fields import Fields, Leak
 from tilewright.mapper.searches.kernels import Floats
 
 Objective = Literal["energy", "latency", "edp"]
@@ -40,14 +40,6 @@ class Goal:
     def second(self) -> Objective:
         """The metric that decides between equals."""
         return "latency" if self.objective == "energy" else "energy"
-
-
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """`watts` of all instances of a component; each gating dimension multiplies by its usage."""
-
-    watts: float
-    gates: tuple[tuple[str, str, float], ...] = ()  # component, dimension, usage per lane
 
 
 class Metrics:
@@ -121,10 +113,7 @@ class Metrics:
         """Return the joules of a label: dynamic energy and leakage (accelforge.md §2.5)."""
         leak = sum(
             leak.watts
-            * prod(
-                share * float(label[self._fields.gates[component, dim]])
-                for component, dim, share in leak.gates
-            )
+            * prod(share * float(label[self._fields.gates[gate]]) for gate, share in leak.gates)
             for leak in self._leaks
         )
         return float(label[0]) + leak * latency
@@ -147,7 +136,7 @@ class Metrics:
     def steady_watts(self) -> float:
         """Price of a second: the goal's, and the least that all components leak."""
         return self.price + sum(
-            leak.watts * prod(share for _, _, share in leak.gates) for leak in self._leaks
+            leak.watts * prod(share for _, share in leak.gates) for leak in self._leaks
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from tilewright.arch.components import Component, Compute, Memory, Network
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.einsum import Affine, TensorAccess
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Frame
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.conventions import Conventions, conventions_called
+from tilewright.mapper.model.distributed import in_proportion
 from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.searches.fields import matters
-from tilewright.mapper.searches.metrics import Leak
+from tilewright.mapper.searches.fields import Gate, Leak, matters
 
 _INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…)) asks the model itself"
 
@@ -29,20 +29,36 @@ def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
         watts = component.leak_power * chosen.instances(component)
         if watts == 0 or component.name in flat.gated:
             continue
-        gates = tuple(
-            (upper.name, dim.name, chosen.gate(dim, 1))
+        gates = [
+            ((upper.name, dim.name, 0), chosen.gate(dim, 1))
             for upper in flat.path_to(component.name)
             for dim in upper.spatial
             if dim.power_gateable
-        )
-        leaks.append(Leak(watts, gates))
+        ]
+        leaks.append(Leak(watts, (*gates, *_grid_gates(flat, component, chosen))))
     return tuple(leaks)
 
 
-def refuse_unsupported(frame: Frame, networks: bool = False) -> None:
+def _grid_gates(
+    flat: FlatArch, component: Component, chosen: Conventions
+) -> Iterator[tuple[Gate, float]]:
+    """Yield the gates of a component of an Array: the lanes of its grid, or its own places."""
+    grid = flat.grids.get(component.name)
+    for dim in flat.component(grid).spatial if grid is not None else ():
+        if not dim.power_gateable:
+            continue
+        if chosen.places is in_proportion:
+            yield (grid or "", dim.name, 0), chosen.grid_gate(component, dim, 1)
+            continue
+        places = prod(own.fanout for own in component.physical_spatial if own.name == dim.name)
+        if places > 1:
+            yield (grid or "", dim.name, places), 1 / places
+
+
+def refuse_unsupported(frame: Frame, networks: bool = False, arrays: bool = False) -> None:
     """Raise UnsupportedFeature for what the dynamic program does not model.
 
-    `networks`: the search models them.
+    `networks`, `arrays`: the search models these.
     """
     if frame.einsum.is_copy:
         raise UnsupportedFeature(f"{frame.einsum.name} is a copy", instead=_INSTEAD)
@@ -52,7 +68,7 @@ def refuse_unsupported(frame: Frame, networks: bool = False) -> None:
                 f"{component.name} is a Network: this search does not count its hops",
                 instead=_INSTEAD,
             )
-        if component.physical_fanout > 1:
+        if component.physical_fanout > 1 and not arrays:
             raise UnsupportedFeature(
                 f"{component.name} is spread over the grid of an Array", instead=_INSTEAD
             )
@@ -74,6 +90,7 @@ def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = N
                 name = "write" if access.output else "read"
                 calls[name] += _calls(frame, component, access.tensor, name)
         lanes = prod(c.own_fanout for c in frame.components[: level + 1])
+        lanes *= component.physical_fanout
         least = {name: count / lanes for name, count in calls.items()}
         slowest = max(slowest, component.latency(least))
     return slowest

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf, prod
+from math import prod
 
-from tilewright.arch.components import Comparison, Memory
+from tilewright.arch.components import Comparison
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.points import reserved_bits
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Pass, Reserve, Slot, skeleton
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Reserve, Slot
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
@@ -74,30 +75,44 @@ class Program:
     slots: tuple[int | None, ...]
 
 
-def programs(frame: Frame, fields: Fields, template: Template) -> Iterator[Program]:
-    """Compile `template`; several programs when lanes must be enumerated outside the program.
+class Compiler:
+    """Compiles the templates of one frame for labels with `fields`."""
 
-    Raises UnsupportedFeature when the template lies beyond what the dynamic program can do.
-    """
-    slots = skeleton(frame, template)
-    fans = [slot for slot in slots if isinstance(slot, Fan)]
-    if any(not fan.choices for fan in fans):
-        return
-    check_order(frame, slots)
-    yield from _fix_lanes(frame, fields, template, slots)
+    def __init__(self, frame: Frame, fields: Fields) -> None:
+        self._frame = frame
+        self._fields = fields
+
+    def programs(self, template: Template) -> Iterator[Program]:
+        """Compile `template`; several programs when lanes must be enumerated outside the program.
+
+        Raises UnsupportedFeature when the template lies beyond what the dynamic program can do.
+        """
+        slots = skeleton(self._frame, template)
+        fans = [slot for slot in slots if isinstance(slot, Fan)]
+        if any(not fan.choices for fan in fans):
+            return
+        if not self._frame.rules.sinks:
+            check_order(self._frame, slots)
+        yield from self._fix_lanes(template, slots)
+
+    def _fix_lanes(self, template: Template, slots: tuple[Slot, ...]) -> Iterator[Program]:
+        """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+        frame, fields = self._frame, self._fields
+        router = Router(frame, fields, slots)
+        routes = [router.route(tap) for tap in taps(frame, template)]
+        if frame.has_networks:
+            routes += network_routes(frame, fields, template, slots)
+        blocked = sorted({i for route in routes for i in route.blocked})
+        if not blocked:
+            yield _compile(frame, template, slots, routes)
+            return
+        for fixed in with_fixed_lanes(slots, blocked):
+            yield from self._fix_lanes(template, fixed)
 
 
-def _fix_lanes(
-    frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...]
-) -> Iterator[Program]:
-    """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-    router = Router(frame, fields, template, slots)
-    routes = [router.route(tap) for tap in taps(frame, template)]
-    routes += network_routes(frame, fields, template, slots)
-    blocked = sorted({i for route in routes for i in route.blocked})
-    if not blocked:
-        yield _compile(frame, template, slots, routes)
-        return
+def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
+    """Yield the slots with each choice of the dimensions at `blocked`; UnsupportedFeature if they
+    are too many."""
     fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
     variants = prod(len(fan.choices) for fan in fans)
     if variants > MAX_VARIANTS:
@@ -108,11 +123,10 @@ def _fix_lanes(
         )
     for chosen in product(*(fan.choices for fan in fans)):
         single = dict(zip(blocked, chosen, strict=True))
-        fixed = tuple(
+        yield tuple(
             replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
             for i, slot in enumerate(slots)
         )
-        yield from _fix_lanes(frame, fields, template, fixed)
 
 
 def check_order(frame: Frame, slots: Sequence[Slot]) -> None:
@@ -138,7 +152,6 @@ def _compile(
     for route in routes:
         at_slot.setdefault(route.slot, []).extend(route.adds)
         at_fan.setdefault(route.slot, []).extend(route.per_choice)
-    rooms = _rooms(frame, slots)
     operations: list[Operation] = []
     numbers: list[int | None] = []
 
@@ -149,7 +162,7 @@ def _compile(
     emit(Charge(_sorted(at_slot.get(len(slots), []))), None)
     for index in range(len(slots) - 1, -1, -1):
         slot = slots[index]
-        for operation in _operations(template, slots, index, rooms):
+        for operation in _operations(frame, template, slots, index):
             if isinstance(operation, Deal):
                 plus = tuple(sorted(at_fan.get(index, [])))
                 emit(replace(operation, plus=plus), index)
@@ -166,37 +179,8 @@ def _sorted(adds: list[Add]) -> tuple[Add, ...]:
     return tuple(sorted(add for add in adds if add.factor != 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """What a template reserves in one memory: the outermost and the number of the reservations.
-
-    `ample`: all of them fit whatever the tiles.
-    """
-
-    first: int
-    count: int
-    ample: bool
-
-
-def _rooms(frame: Frame, slots: tuple[Slot, ...]) -> dict[str, _Room]:
-    places: dict[str, list[int]] = {}
-    bits: dict[str, float] = {}
-    for index, slot in enumerate(slots):
-        if isinstance(slot, Reserve):
-            places.setdefault(slot.component, []).append(index)
-            whole = reserved_bits(frame, slot, frame.einsum.bounds)
-            bits[slot.component] = bits.get(slot.component, 0) + whole
-    found = {}
-    for name, indices in places.items():
-        memory = frame.holder(name)
-        assert isinstance(memory, Memory)
-        ample = memory.size == inf or bits[name] <= memory.size
-        found[name] = _Room(indices[0], len(indices), ample)
-    return found
-
-
 def _operations(
-    template: Template, slots: tuple[Slot, ...], index: int, rooms: Mapping[str, _Room]
+    frame: Frame, template: Template, slots: tuple[Slot, ...], index: int
 ) -> Iterator[Operation]:
     slot = slots[index]
     if isinstance(slot, Loops):
@@ -205,12 +189,18 @@ def _operations(
         if any(prod(choice) > 1 for choice in slot.choices):
             yield Deal(slot, ())
     elif isinstance(slot, Reserve):
-        room = rooms[slot.component]
-        if not room.ample:
-            yield Occupy(slot, room.count > 1, index == room.first)
+        yield from _occupy(frame, slots, index)
     else:
         assert isinstance(slot, (Fill, Pass))
         assert template.holders
+
+
+def _occupy(frame: Frame, slots: tuple[Slot, ...], index: int) -> Iterator[Operation]:
+    slot = slots[index]
+    assert isinstance(slot, Reserve)
+    same = [s for s in slots if isinstance(s, Reserve) and s.component == slot.component]
+    if frame.can_overflow(tuple(same)):
+        yield Occupy(slot, len(same) > 1, slot is same[0])
 
 
 def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:

@@ -14,8 +14,10 @@ from math import prod
 from tilewright.arch.components import SpatialDim
 from tilewright.mapper.einsum import TensorAccess
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Slot
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.lanes import Lanes, places_of
+from tilewright.mapper.mapspace.slots import Fill, Loops, Slot
+from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.taps import Tap
 
@@ -31,7 +33,7 @@ class Add:
     tensor: str
     kind: str
     factor: float
-    lanes: tuple[tuple[str, int], ...] = ()
+    lanes: Lanes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,12 @@ class Route:
 class Router:
     """Routes taps of one template with one list of slots."""
 
-    def __init__(
-        self, frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
-    ) -> None:
+    def __init__(self, frame: Frame, fields: Fields, slots: Sequence[Slot]) -> None:
         self._frame = frame
         self._fields = fields
         self._slots = slots
-        fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-        assert len(fills) == len(template.holders)
-        self._fills = fills
+        self._fills = [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+        self._places = places_of(frame, [slot for slot in slots if isinstance(slot, Fan)])
         self._fans = [
             (i, slot, frame.level(slot.component))
             for i, slot in enumerate(slots)
@@ -72,12 +71,14 @@ class Router:
 
     def _rates(self, tap: Tap) -> dict[int, float]:
         """Return, per field, what one value of the tap adds (signed)."""
-        key = (tap.edge.tensor, tap.level, tap.action, tap.sign)
+        share = self._places.get(self._frame.components[tap.level].name, 1)
+        key = (tap.edge.tensor, tap.level, tap.action, tap.sign, share)
         if key not in self._fields.rates:
-            self._fields.rates[key] = self._rates_of(tap)
+            self._fields.rates[key] = self._rates_of(tap, share)
         return self._fields.rates[key]
 
-    def _rates_of(self, tap: Tap) -> dict[int, float]:
+    def _rates_of(self, tap: Tap, share: Count) -> dict[int, float]:
+        """Do so; `share`: places of a distributed memory that share the calls."""
         component = self._frame.components[tap.level]
         action = next((a for a in component.actions if a.name == tap.action), None)
         if action is None:
@@ -86,11 +87,15 @@ class Router:
         calls = float(tap.sign * component.actions_scale / values)
         rates = {0: calls * action.energy}
         if (field := self._fields.calls.get((tap.level, tap.action))) is not None:
-            rates[field] = calls
+            rates[field] = calls / float(share)
         return {field: rate for field, rate in rates.items() if rate != 0.0}
 
-    def _child_slot(self, tap: Tap) -> int:
-        return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
+    def _child(self, tap: Tap) -> tuple[int, Lanes]:
+        """Return the slot of the child, and the lanes above it there that it sees below itself."""
+        if tap.edge.child is None:
+            return len(self._slots), ()
+        slot, fill = self._fills[tap.edge.child]
+        return slot, fill.lanes
 
     def _dim(self, fan: Fan) -> SpatialDim:
         component = self._frame.components[self._frame.level(fan.component)]
@@ -106,12 +111,11 @@ class Router:
         return tensor in self._dim(fan).may_reuse
 
     def _moved(self, tap: Tap, rates: dict[int, float]) -> Route:
-        tensor, child = tap.edge.tensor, self._child_slot(tap)
+        tensor, (child, early) = tap.edge.tensor, self._child(tap)
         reusing = [
             (i, lanes)
             for i, fan, level in self._fans
-            if i < child
-            and level > tap.level
+            if tap.level < level <= tap.edge.child_level
             and not tap.at_child
             and self._reuses(fan, tensor)
             and max(lanes := self._lanes(fan, tensor, "irrelevant")) > 1
@@ -119,12 +123,15 @@ class Router:
         open_ = [(i, lanes) for i, lanes in reusing if len(lanes) > 1]
         fixed = prod(lanes[0] for _, lanes in reusing if len(lanes) == 1)
         if not open_:
-            return Route(child, _adds(rates, tensor, "moved", 1 / fixed))
+            more = prod(lanes for _, lanes in early)
+            return Route(child, _adds(rates, tensor, "moved", 1 / (fixed * more), early))
+        if early:
+            return Route(blocked=tuple(i for i, _ in open_))
         top = min(i for i, _ in open_)
         carried = self._carried(tensor, top, child)
         if carried is not None:
             above = prod(lanes[0] for i, lanes in reusing if i < top)
-            return Route(top, _adds(rates, tensor, "moved", carried / above))
+            return Route(top, _adds(rates, tensor, "moved", carried / above, ()))
         if tap.edge.child is None and len(open_) == 1:
             index, lanes = open_[0]
             whole = self._frame.einsum.operations / fixed
@@ -158,10 +165,11 @@ class Router:
         return factor
 
     def _first(self, tap: Tap, rates: dict[int, float]) -> Route:
-        tensor, child = tap.edge.tensor, self._child_slot(tap)
+        tensor, (child, early) = tap.edge.tensor, self._child(tap)
+        access = self._frame.einsum.access(tensor)
         spread: list[tuple[int, int, tuple[int, ...]]] = []
         for i, fan, level in self._fans:
-            if i >= child:
+            if level > tap.edge.child_level:
                 continue
             reused = not tap.at_child and level > tap.level and self._reuses(fan, tensor)
             irrelevant = self._lanes(fan, tensor, "irrelevant")
@@ -174,10 +182,11 @@ class Router:
         open_ = [entry for entry in spread if len(entry[2]) > 1]
         fixed = prod(copies[0] for _, _, copies in spread if len(copies) == 1)
         if not open_:
-            return Route(child, _adds(rates, tensor, "first", float(fixed)))
-        access = self._frame.einsum.access(tensor)
+            more = prod(lanes for v, lanes in early if access.relevance(v) == "relevant")
+            return Route(child, _adds(rates, tensor, "first", fixed / more, early))
         simple = all(_plain(access, v) for v in access.rank_variables)
-        if len(open_) == 1 and simple and not self._scaled_before(tap, rates, open_[0][0]):
+        plain = len(open_) == 1 and simple and not early
+        if plain and not self._scaled_before(tap, rates, open_[0][0]):
             return self._first_in_choices(tap, rates, open_[0], fixed)
         return Route(blocked=tuple(i for i, _, _ in open_))
 
@@ -217,8 +226,10 @@ def _plain(access: TensorAccess, variable: str) -> bool:
     return len(forms) == 1 and len(forms[0].terms) == 1 and abs(forms[0].terms[0][1]) == 1
 
 
-def _adds(rates: dict[int, float], tensor: str, kind: str, factor: float) -> tuple[Add, ...]:
-    return tuple(Add(field, tensor, kind, rate * factor) for field, rate in rates.items())
+def _adds(
+    rates: dict[int, float], tensor: str, kind: str, factor: float, lanes: Lanes
+) -> tuple[Add, ...]:
+    return tuple(Add(field, tensor, kind, rate * factor, lanes) for field, rate in rates.items())
 
 
 def _choices(

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.arch.components import Comparison, Memory
+from tilewright.arch.components import Comparison
 from tilewright.mapper.mapspace.fanout import holds
+from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
-from tilewright.mapper.mapspace.skeleton import Frame, value_bits
 from tilewright.mapper.searches import kernels
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import Floats, Ints
@@ -67,7 +67,7 @@ class Engine:
         self.fields = fields
         self.lattice = Lattice(frame.einsum.bounds)
         self._arrays: dict[Operation, Arrays] = {}
-        self._counts: dict[tuple[str, str], Floats] = {}
+        self._counts: dict[tuple[str, str, tuple[tuple[str, int], ...]], Floats] = {}
         self._axes: dict[tuple[str, ...], list[Axis]] = {}
 
     def initial(self) -> Table:
@@ -183,28 +183,23 @@ class Engine:
     def count(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...] = ()) -> Floats:
         """Return the `moved` or `first` count of an edge per tile at its child (see taps.py).
 
-        `rounds`: values of a tile larger by `lanes`, times the iterations above; `tile`: without
-        these; `once`: one, whatever the tile.
+        `lanes`: of a tile that is larger by these, with the iterations above the smaller one;
+        `tile`: without the iterations; `once`: one, whatever the tile.
         """
-        if kind in ("rounds", "tile", "once"):
-            return self._sent(tensor, kind, lanes)
-        key = (tensor, kind)
+        key = (tensor, kind, lanes)
         if key not in self._counts:
-            access = self.frame.einsum.access(tensor)
-            relevances = ("relevant",) if kind == "first" else ("relevant", "partial", "irrelevant")
-            visits = self.lattice.visits(access, relevances)
-            self._counts[key] = self.lattice.occupancy(access) * visits
+            self._counts[key] = self._counted(*key)
         return self._counts[key]
 
-    def _sent(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...]) -> Floats:
-        lattice = self.lattice
+    def _counted(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...]) -> Floats:
         if kind == "once":
-            return np.ones(lattice.size)
+            return np.ones(self.lattice.size)
         access = self.frame.einsum.access(tensor)
-        values = lattice.occupancy(access, dict(lanes))
-        if kind == "rounds":
-            values = values * lattice.visits(access, ("relevant", "partial", "irrelevant"))
-        return values
+        values = self.lattice.occupancy(access, dict(lanes))
+        if kind == "tile":
+            return values
+        relevances = ("relevant",) if kind == "first" else ("relevant", "partial", "irrelevant")
+        return values * self.lattice.visits(access, relevances)
 
     def _charge_arrays(self, operation: Charge) -> Arrays:
         numbers = sorted({0, *(add.field for add in operation.adds)})
@@ -228,15 +223,14 @@ class Engine:
 
     def _occupy_arrays(self, operation: Occupy) -> Arrays:
         slot = operation.reserve
-        memory = self.frame.holder(slot.component)
-        assert isinstance(memory, Memory)
+        size = room_for(self.frame, slot)
         access = self.frame.einsum.access(slot.tensor)
-        bits = self.lattice.occupancy(access) * value_bits(self.frame, slot)
-        fits = np.where(bits > memory.size, inf, 0.0)
+        bits = self.lattice.occupancy(access, dict(slot.lanes)) * value_bits(self.frame, slot)
+        fits = np.where(bits > size, inf, 0.0)
         if not operation.shared:
             return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
         field = self.fields.room[slot.component]
-        room = (float(field), float(memory.size), float(operation.last))
+        room = (float(field), float(size), float(operation.last))
         return _charge([0, field], np.stack([fits, bits]), room)
 
     def _deal_arrays(self, operation: Deal) -> Arrays:
@@ -245,9 +239,10 @@ class Engine:
         plus = np.zeros((len(fan.choices), width))
         lanes = np.array([float(prod(choice)) for choice in fan.choices])
         times[:, self.fields.lanes] = lanes
-        gate = self.fields.gates.get((fan.component, fan.name))
-        if gate is not None:
-            times[:, gate] = lanes
+        for (component, dim, places), gate in self.fields.gates.items():
+            if (component, dim) == (fan.component, fan.name):
+                fanout = self._fanout(component, dim)
+                times[:, gate] = np.ceil(lanes * places / fanout) if places else lanes
         depth = self.frame.level(fan.component)
         for (level, _), field in self.fields.calls.items():
             if level >= depth:
@@ -259,6 +254,10 @@ class Engine:
             plus[:, field] += values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
+
+    def _fanout(self, component: str, dim: str) -> int:
+        dims = self.frame.components[self.frame.level(component)].spatial
+        return next(one.fanout for one in dims if one.name == dim)
 
 
 def compute_energy(frame: Frame) -> float:

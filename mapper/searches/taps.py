@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tilewright.arch.components import Component, Compute, Memory, Toll
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Frame
 
 Kind = Literal["moved", "first"]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from array_cases import array_space_of, loose_space_of
+from network_cases import network_space_of
 from search_cases import space_of
 
 from tilewright.arch.components import Memory
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.fronts.formula import formula_of
 from tilewright.mapper.fronts.measures import measures_of
 from tilewright.mapper.fronts.one import crowded, front_of_space, least_of_space
@@ -48,7 +52,7 @@ def scores(space: Mapspace) -> list[Score]:
     for mapping in space:
         try:
             found.append(judge.score(mapping))
-        except InfeasibleMapping:
+        except (InfeasibleMapping, MappingError):
             continue
     return found
 
@@ -88,10 +92,10 @@ def check_formulas(space: Mapspace, listed: list[Score]) -> None:
         assert result.best.row[:2] == pytest.approx(min(map(tuple, ties))[:2], rel=1e-9)
 
 
-def check(seeds: range, limit: int) -> int:
+def check(seeds: range, limit: int, make: Callable[[int], Mapspace] = space_of) -> int:
     done = 0
     for seed in seeds:
-        plain = space_of(seed)
+        plain = make(seed)
         space = crowded(plain, [c.name for c in plain.flat.components if isinstance(c, Memory)])
         if space.size.points <= limit:
             listed = scores(space)
@@ -108,6 +112,22 @@ def test_fronts_and_formulas_equal_enumeration(block: int) -> None:
 
 def test_two_tiles_stream_past_a_deeper_holder() -> None:
     assert check(range(60, 61), limit=250) == 1  # the least room needs a run of four holders
+
+
+@pytest.mark.parametrize("make", [network_space_of, array_space_of, loose_space_of])
+def test_fronts_of_every_kind_of_hierarchy_equal_enumeration(
+    make: Callable[[int], Mapspace],
+) -> None:
+    assert check(range(6), 100, make) >= 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("make", [network_space_of, array_space_of, loose_space_of])
+@pytest.mark.parametrize("block", range(5))
+def test_fronts_of_every_kind_of_hierarchy_equal_enumeration_on_many(
+    block: int, make: Callable[[int], Mapspace]
+) -> None:
+    assert check(range(3000 + block * 20, 3020 + block * 20), 1500, make) >= 3
 
 
 @pytest.mark.nightly

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from array_cases import array_space_of, loose_space_of
 from network_cases import network_space_of
 from search_cases import best_by_brute_force, space_of
 from tight_cases import tight_space_of
@@ -80,6 +81,26 @@ def test_networks_equal_brute_force() -> None:
 def test_networks_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
     assert sum(check(seed, 2500, network_space_of) for seed in seeds) >= 3
+
+
+def test_distributed_memories_equal_brute_force() -> None:
+    """Room and time of a memory of an Array depend on the lanes of its grid."""
+    assert sum(check(seed, 600, array_space_of) for seed in range(12)) >= 3
+
+
+def test_hierarchies_out_of_order_equal_brute_force() -> None:
+    """Holders of an outer memory stand below lanes of an inner one, too."""
+    assert sum(check(seed, 600, loose_space_of) for seed in range(20)) >= 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("make", [array_space_of, loose_space_of])
+@pytest.mark.parametrize("block", range(15))
+def test_arrays_and_open_hierarchies_equal_brute_force_on_many(
+    block: int, make: Callable[[int], Mapspace]
+) -> None:
+    seeds = range(1000 + block * 20, 1020 + block * 20)
+    assert sum(check(seed, 3000, make) for seed in seeds) >= 3
 
 
 @pytest.mark.parametrize("seed", [3, 11, 27, 40])

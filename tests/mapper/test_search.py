@@ -17,7 +17,7 @@ from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.annealing import AnnealingSearch
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.metrics import Goal
@@ -394,12 +394,14 @@ def test_networks_are_searched_exactly() -> None:
     assert free.certificate.value < result.certificate.value
 
 
-def test_distributed_memory_is_enumerated_when_small_and_refused_when_not() -> None:
-    result = search(load_arch(SPREAD), chain(2, 2, m=2))
-    assert result.statistics.evaluations > 0
+def test_distributed_memories_are_searched_exactly() -> None:
+    result = search(load_arch(SPREAD), chain(720, 720, m=720))
+    assert result.statistics.evaluations == 0
     assert result.certificate.kind == "optimal"
-    with pytest.raises(UnsupportedFeature, match="spread over the grid"):
-        search(load_arch(SPREAD), chain(720, 720, m=720))
+    one = SPREAD.replace("spatial: [{name: x, fanout: 2}]", "spatial: [{name: x, fanout: 1}]")
+    assert (
+        search(load_arch(one), chain(720, 720, m=720)).best.score.energy > result.best.score.energy
+    )
 
 
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])

@@ -13,8 +13,9 @@ from math import prod
 
 from tilewright.arch.components import SpatialDim
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Slot
+from tilewright.mapper.mapspace.slots import Fill, Loops, Slot
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.taps import Tap, taps
 from tilewright.mapper.searches.uneven.chains import Kind, Lane

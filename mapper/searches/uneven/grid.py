@@ -17,7 +17,8 @@ import numpy as np
 
 from tilewright.arch.components import Memory
 from tilewright.mapper.mapspace.fanout import Fan, divisors
-from tilewright.mapper.mapspace.skeleton import Frame, Loops, Reserve, Slot, value_bits
+from tilewright.mapper.mapspace.frame import Frame, value_bits
+from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.bills import Floor
 from tilewright.mapper.searches.uneven.counts import groups_of, least_moved

@@ -8,9 +8,10 @@ from math import inf, prod
 
 from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import reserved_bits
-from tilewright.mapper.mapspace.skeleton import Fill, Frame, Loops, Reserve, Slot
+from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.uneven.bills import Bill, Biller, Floor
 from tilewright.mapper.searches.uneven.candidates import Host, Tail

@@ -14,7 +14,8 @@ import numpy as np
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.skeleton import Slot, skeleton
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.fields import Fields, fields
@@ -120,7 +121,7 @@ class Run:
         self._deadline = deadline
         self._kind = KINDS[goal.objective]
         leaks = leaks_of(space.flat, space.conventions)
-        self._layout = fields(space.frame, any(leak.gates for leak in leaks))
+        self._layout = fields(space.frame, leaks)
         self.metrics = Metrics(
             space.frame, self._layout, leaks, compulsory_latency(space), goal.price
         )

@@ -19,7 +19,8 @@ import numpy as np
 from tilewright.arch.components import Comparison
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.skeleton import Frame, Loops, value_bits
+from tilewright.mapper.mapspace.frame import Frame, value_bits
+from tilewright.mapper.mapspace.slots import Loops
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.bills import Bill
@@ -259,7 +260,7 @@ class Sweep:
                 labels, code, used = labels.take(keep), code[keep], used[keep]
         keep = np.isin(code, _codes(fan))
         labels, used = labels.take(keep), used[keep]
-        gate = self._fields.gates.get(lane)
+        gate = self._fields.gates.get((*lane, 0))
         if gate is not None:
             labels.fields[:, gate] *= used
         return step.better(labels, step.outlook.within[index][-1], index)

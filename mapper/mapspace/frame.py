@@ -1,0 +1,191 @@
+"""What all templates of a mapspace share: the Einsum, the path, the rules, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+
+from tilewright.arch.components import Component, Memory, Network, TensorHolder
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapspace.fanout import (
+    Dim,
+    Fan,
+    Unlimited,
+    apply_min_usage,
+    bounds_in_effect,
+    free_variables,
+    lane_choices,
+)
+from tilewright.mapper.mapspace.placement import Holder, Template
+from tilewright.mapper.mapspace.slots import Reserve
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What of the conventions the mapspace depends on (design.md §5)."""
+
+    tile_shape: bool = True  # honour tensors.tile_shape
+    refetch_spatial: bool = True  # no_refetch_from_above covers spatial loops too
+    all_bounds: bool = True  # see fanout.bounds_in_effect
+    messages: bool = True  # links carry all rounds, as in model/messages.py
+    runs: bool = True  # neighbouring holders do not stop each other's tiles from shrinking
+    backed_on_top: bool = True  # no loop stands above the outermost holder of a tensor
+    copies_whole: bool = True  # copies go through every memory that must keep their tensors
+    sinks: bool = True  # below lanes of a deeper level a tile does not shrink
+    whole_places: bool = True  # a place of a distributed memory works, or it does not
+
+
+AS_ACCELFORGE = Rules(*(False,) * 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What all templates of a mapspace share; `components` is the path, outermost first.
+
+    `uneven`: rank variables that may have one loop whose tiles do not divide the tile above it.
+    What it works out is kept for the next template.
+    """
+
+    einsum: Einsum
+    components: tuple[Component, ...]
+    rules: Rules
+    uneven: frozenset[str] = frozenset()
+    _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
+    _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    _bits: dict[Reserve, float] = field(default_factory=dict, compare=False, repr=False)
+    _shared: dict[object, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _tight: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether values travel on a network somewhere on the path."""
+        return any(isinstance(component, Network) for component in self.components)
+
+    def level(self, component: str) -> int:
+        """Return the position of `component` on the path."""
+        if not self._levels:
+            self._levels.update({c.name: i for i, c in enumerate(self.components)})
+        return self._levels[component]
+
+    def shared_variables(self, tensors: frozenset[str], relevance: str) -> tuple[str, ...]:
+        """Return the rank variables that have the same relevance to all of some tensors."""
+        key = (tensors, relevance)
+        if key not in self._shared:
+            accesses = [self.einsum.access(tensor) for tensor in tensors]
+            self._shared[key] = tuple(
+                v for v in self.einsum.bounds if all(a.relevance(v) == relevance for a in accesses)
+            )
+        return self._shared[key]
+
+    def fans(self, template: Template) -> tuple[Fan, ...]:
+        """Return the spatial dimensions of the path with their choices, outermost first.
+
+        They depend on the placement only, not on the order of the holders.
+        """
+        banned = _spatial_bans(self, template) if self.rules.refetch_spatial else {}
+        bans = tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items()))
+        if bans not in self._roomy:
+            self._roomy[bans] = _roomy_fans(self, banned)
+        dims, fans, needs = self._roomy[bans]
+        room = partial(_has_room, self, template)
+        if needs.within(room):
+            return fans
+        key = (bans, template.placement.kept)
+        if key not in self._fans:
+            self._fans[key] = apply_min_usage(dims, self.einsum, room, self.uneven)
+        return self._fans[key]
+
+    def can_overflow(self, reserves: tuple[Reserve, ...]) -> bool:
+        """Tell whether whole tensors overfill the memory of some reservations."""
+        if reserves not in self._tight:
+            sizes = (
+                self.einsum.access(slot.tensor).tile_size(self.einsum.bounds) for slot in reserves
+            )
+            bits = (value_bits(self, slot) for slot in reserves)
+            total = sum(size * each for size, each in zip(sizes, bits, strict=True))
+            self._tight[reserves] = total > room_for(self, reserves[0])
+        return self._tight[reserves]
+
+    def holder(self, component: str) -> TensorHolder:
+        """Return a Memory or Toll of the path by name."""
+        found = self.components[self.level(component)]
+        assert isinstance(found, TensorHolder)
+        return found
+
+
+def reserve_of(frame: Frame, holder: Holder) -> Reserve:
+    """Return the reservation of a holder."""
+    persistent = holder.backing and frame.einsum.access(holder.tensor).persistent
+    return Reserve(holder.tensor, holder.component, persistent)
+
+
+def room_for(frame: Frame, slot: Reserve) -> float:
+    """Return the bits that the memory of a reservation has, in all places that share them."""
+    memory = frame.holder(slot.component)
+    assert isinstance(memory, Memory)
+    return memory.size * float(slot.places)
+
+
+def value_bits(frame: Frame, slot: Reserve) -> float:
+    """Return the bits of one value; a persistent tensor is there once per instance."""
+    if slot not in frame._bits:
+        held, own = frame.holder(slot.component), frame.einsum.access(slot.tensor)
+        bits = held.bits_per_value.get(slot.tensor, own.bits_per_value)
+        frame._bits[slot] = float(bits * (frame.einsum.n_instances if slot.persistent else 1))
+    return frame._bits[slot]
+
+
+_Roomy = tuple[tuple[Dim, ...], tuple[Fan, ...], Unlimited]
+
+
+def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
+    """Return the dimensions, their choices if capacity were no limit, and what these need."""
+    dims = []
+    for level, component in enumerate(frame.components):
+        for dim in component.spatial:
+            taken = banned.get(component.name, frozenset())
+            variables = free_variables(dim, frame.einsum, taken)
+            bounds = bounds_in_effect(dim, frame.einsum, not frame.rules.all_bounds)
+            choices = lane_choices(dim, frame.einsum, variables, bounds, frame.uneven)
+            dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
+    needs = Unlimited()
+    return tuple(dims), apply_min_usage(dims, frame.einsum, needs, frame.uneven), needs
+
+
+def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, int]) -> bool:
+    """Tell whether the memory of a level holds the smallest tiles that feed the lanes below it."""
+    memory = frame.components[level]
+    if not isinstance(memory, Memory) or memory.size == inf:
+        return True
+    room = memory.size * memory.physical_fanout  # how many places work is not known yet
+    bits = 0.0
+    for holder in template.holders:
+        if holder.component == memory.name:
+            least = frame.einsum.bounds if holder.backing else tile
+            bits += frame.einsum.access(holder.tensor).tile_size(least) * value_bits(
+                frame, reserve_of(frame, holder)
+            )
+    return bits <= room
+
+
+def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[str]]:
+    """Forbid spatial loops that would fetch a tensor under no_refetch_from_above again."""
+    banned: dict[str, frozenset[str]] = {}
+    for holder in template.holders:
+        rules = template.placement.rules_of(holder.component)
+        if holder.tensor not in rules.no_refetch_from_above or holder.backing:
+            continue
+        backing = _backing(template, holder)
+        access = frame.einsum.access(holder.tensor)
+        loose = frozenset(v for v in frame.einsum.bounds if access.relevance(v) != "relevant")
+        for depth in range(frame.level(backing.component) + 1, frame.level(holder.component) + 1):
+            name = frame.components[depth].name
+            banned[name] = banned.get(name, frozenset()) | loose
+    return banned
+
+
+def _backing(template: Template, holder: Holder) -> Holder:
+    return next(h for h in template.holders if h.tensor == holder.tensor)

@@ -1,0 +1,158 @@
+"""Templates whose slots depend on lanes that stand elsewhere: one variant for each of these.
+
+A memory that is spread over the grid of an Array has as much room as the places that work, and how
+many do depends on the lanes of the grid, below it. A holder that stands below lanes of a deeper
+level than its own (a hierarchy out of order, or a tensor that is first held below the lanes) sees
+the tiles of all these lanes together (docs/conventions.md §8, §9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.placement import Dealt, Template
+from tilewright.mapper.model.distributed import (
+    at_least_one,
+    grid_of,
+    in_proportion,
+    places_at_work,
+)
+from tilewright.mapper.model.view import Count
+from tilewright.mapper.searches.errors import UnsupportedFeature
+
+if TYPE_CHECKING:
+    from tilewright.mapper.mapspace.frame import Frame
+
+MAX_VARIANTS = 20_000
+
+Lanes = tuple[tuple[str, int], ...]  # rank variable, lanes
+
+
+def with_lanes(frame: Frame, template: Template) -> Iterator[Template]:
+    """Yield `template`, or one variant for each choice of the lanes that its slots depend on.
+
+    UnsupportedFeature if these are too many.
+    """
+    options = [
+        [Dealt(fan.component, fan.name, group) for group in groups]
+        for fan in frame.fans(template)
+        if (groups := _groups(frame, template, fan)) is not None
+    ]
+    count = prod(len(groups) for groups in options)
+    if count > MAX_VARIANTS:
+        raise UnsupportedFeature(
+            f"{count} choices of lanes decide the room of memories, or the tiles of holders that"
+            " stand below lanes of a deeper level",
+            instead="narrow loop_bounds, reuse or min_usage of these dimensions",
+        )
+    for chosen in product(*options):
+        yield replace(template, dealt=chosen)
+
+
+def _groups(frame: Frame, template: Template, fan: Fan) -> list[tuple[tuple[int, ...], ...]] | None:
+    """Return the choices that make no difference to any slot, together; None: none of them does."""
+    if len(fan.choices) < 2:
+        return None
+    early = early_holders(frame, template, frame.level(fan.component))
+    if early:
+        runs = [i for run in template.runs for i in range(run.first, run.last + 1)]
+        alone = [c for c in fan.choices if prod(c) == 1]
+        if set(early) & set(runs):  # its tile does not shrink: another order stands for the rest
+            return [tuple(alone)] if alone else []
+        if frame.uneven & set(fan.variables):
+            raise UnsupportedFeature(
+                f"uneven tiles of {', '.join(fan.variables)} over lanes of {fan.component} above"
+                " holders of an outer memory",
+                instead="even tiles, or force_memory_hierarchy_order: true",
+            )
+        return [(choice,) for choice in fan.choices]
+    if not _feeds_places(frame, template, fan):
+        return None
+    groups: dict[int, list[tuple[int, ...]]] = {}
+    for choice in fan.choices:
+        groups.setdefault(prod(choice), []).append(choice)
+    return [tuple(group) for _, group in sorted(groups.items())]
+
+
+def _feeds_places(frame: Frame, template: Template, fan: Fan) -> bool:
+    """Tell whether the template holds something in a memory spread along this dimension."""
+    held = {holder.component for holder in (*template.holders, *template.tolls)}
+    for level, component in enumerate(frame.components):
+        grid = grid_of(frame.components, level)
+        if component.name in held and grid is not None and grid.name == fan.component:
+            spread = {dim.name for dim in component.physical_spatial if dim.fanout > 1}
+            if fan.name in spread:
+                return True
+    return False
+
+
+def swapped_variables(frame: Frame, template: Template, fans: Sequence[Fan]) -> list[set[str]]:
+    """Return, per gap below a holder, the variables that no temporal loop there may have.
+
+    A holder below the gap and below lanes of a deeper level sees the lanes below the loop; over a
+    variable that matters to its tensor the two cannot change places (model/nest.py).
+    """
+    found: list[set[str]] = [set() for _ in template.holders]
+    for fan in fans:
+        level = frame.level(fan.component)
+        for index in early_holders(frame, template, level):
+            access = frame.einsum.access(template.holders[index].tensor)
+            taken = {v for v in _dealt(fan) if access.relevance(v) != "irrelevant"}
+            for gap in range(_first_at(frame, template, level), index):
+                found[gap] |= taken
+    return found
+
+
+def early_holders(frame: Frame, template: Template, level: int) -> tuple[int, ...]:
+    """Return the holders that stand below the lanes of a component at `level`, a deeper one."""
+    holders = template.holders
+    first = _first_at(frame, template, level)
+    return tuple(i for i in range(first, len(holders)) if frame.level(holders[i].component) < level)
+
+
+def _first_at(frame: Frame, template: Template, level: int) -> int:
+    """Return the first holder at or below `level`: lanes of that level stand right above it."""
+    holders = template.holders
+    return next(
+        (i for i, h in enumerate(holders) if frame.level(h.component) >= level), len(holders)
+    )
+
+
+def left(template: Template, fans: Sequence[Fan]) -> tuple[Fan, ...]:
+    """Return the dimensions with the choices that the template leaves them."""
+    only = {(dealt.component, dealt.dim): dealt.choices for dealt in template.dealt}
+    return tuple(
+        replace(fan, choices=only.get((fan.component, fan.name), fan.choices)) for fan in fans
+    )
+
+
+def lanes_above(frame: Frame, template: Template, fans: Sequence[Fan]) -> tuple[Lanes, ...]:
+    """Return, per holder, the lanes written above it that it sees below it, over all variables."""
+    lanes: list[dict[str, int]] = [{} for _ in template.holders]
+    for fan in fans:
+        for index in early_holders(frame, template, frame.level(fan.component)):
+            for variable, share in _dealt(fan).items():
+                lanes[index][variable] = lanes[index].get(variable, 1) * share
+    return tuple(tuple(sorted(found.items())) for found in lanes)
+
+
+def _dealt(fan: Fan) -> dict[str, int]:
+    """Return the lanes of a dimension with one choice; none if no lanes are legal there."""
+    choice = fan.choices[0] if fan.choices else (1,) * len(fan.variables)
+    return {v: lanes for v, lanes in zip(fan.variables, choice, strict=True) if lanes > 1}
+
+
+def places_of(frame: Frame, fans: Sequence[Fan]) -> dict[str, Count]:
+    """Return how many places of each distributed memory work; see model/distributed.py."""
+    used: dict[tuple[str, str], Count] = {
+        (fan.component, fan.name): prod(fan.choices[0])
+        for fan in fans
+        if fan.choices and prod(fan.choices[0]) > 1
+    }
+    rule = at_least_one if frame.rules.whole_places else in_proportion
+    return places_at_work(frame.components, used, rule)

@@ -1,0 +1,56 @@
+"""What stands in a template, from the outermost slot in: holders, loops, lanes, reservations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.lanes import Lanes
+from tilewright.mapper.model.view import Count
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The node of a holder: its tile is the one that the loops above leave.
+
+    `lanes`: written above, but seen below it, so that its tile is as much larger.
+    """
+
+    tensor: str
+    component: str
+    backing: bool
+    lanes: Lanes = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Temporal loops over any of `variables`; `single`: over one of them at most."""
+
+    variables: tuple[str, ...]
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """The tile that `component` must have room for: the one that the loops above leave.
+
+    `persistent`: it stays there for every instance of the Einsum (accelforge.md §2.4); `lanes` as
+    in Fill; `places`: how many places of a distributed memory share it.
+    """
+
+    tensor: str
+    component: str
+    persistent: bool = False
+    lanes: Lanes = ()
+    places: Count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """`tensor` crosses a Toll here."""
+
+    tensor: str
+    component: str
+
+
+Slot = Fill | Loops | Reserve | Pass | Fan
