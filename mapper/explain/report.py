@@ -13,7 +13,7 @@ from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload import Workload
 
-COUNTING = 100_000  # points, and steps of counting those that fit, per size
+COUNTING = 100_000  # steps of counting the points that fit, per size
 LARGEST = 3e7  # work of counting the points, per size: less than a second
 _SLOTS = 20  # of a template, about
 _TEMPLATES = 20_000  # slots of all templates
@@ -117,9 +117,8 @@ def size_of(spaces: Sequence[Mapspace]) -> Size:
     if max(templates, 1) * _SLOTS > _TEMPLATES or sum(map(_work, spaces)) > LARGEST:
         return Size(templates, None, None)
     points = sum(space.size.points for space in spaces)
-    if points > COUNTING:
-        return Size(templates, points, None)
-    parts = [space.fitting(COUNTING) for space in spaces]
+    steps = COUNTING if points <= COUNTING else 0  # none is needed where nothing can overflow
+    parts = [space.fitting(steps) for space in spaces]
     known = [part for part in parts if part is not None]
     return Size(templates, points, sum(known) if len(known) == len(parts) else None)
 

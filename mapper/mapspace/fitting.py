@@ -14,19 +14,21 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     """Return the number of points that fit, exact, and the steps it took.
 
     None after more than `limit` steps. Points with the same tile and the same bits in use go on
-    together; a memory in which nothing more is reserved counts no further.
+    together; a memory that nothing can overflow, or in which nothing more is reserved, counts no
+    further. Below the last reservation that matters only the ways to finish are left.
     """
+    tight = _tight(points)
     front: _Front = {(points.start(), (0.0,) * len(points.memories)): 1}
     steps = 0
-    for index in range(len(points.slots)):
+    for index in range(max(tight.values(), default=-1) + 1):
         after: _Front = {}
-        later = {s.component for s in points.slots[index + 1 :] if isinstance(s, Reserve)}
         for (state, used), ways in front.items():
             bits = points.bits_after(index, points.tile_of(state), used)
             if bits is None:
                 continue
             kept = tuple(
-                b if m in later else 0.0 for m, b in zip(points.memories, bits, strict=True)
+                b if tight.get(m, -1) > index else 0.0
+                for m, b in zip(points.memories, bits, strict=True)
             )
             for below in points.successors(index, state):
                 after[below, kept] = after.get((below, kept), 0) + ways
@@ -34,5 +36,19 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
             if steps > limit:
                 return None, steps
         front = after
-    done = [ways for (state, _), ways in front.items() if max(points.tile_of(state)) == 1]
-    return sum(done), steps
+    index = max(tight.values(), default=-1) + 1
+    return sum(ways * points.ways(index, state) for (state, _), ways in front.items()), steps
+
+
+def _tight(points: Points) -> dict[str, int]:
+    """Return the memories that can overflow, and the slot of the last reservation in each."""
+    found: dict[str, int] = {}
+    for memory in points.memories:
+        own = [
+            (i, slot)
+            for i, slot in enumerate(points.slots)
+            if isinstance(slot, Reserve) and slot.component == memory
+        ]
+        if own and points.frame.can_overflow(tuple(slot for _, slot in own)):
+            found[memory] = own[-1][0]
+    return found

@@ -62,7 +62,13 @@ class Frame:
     @property
     def has_networks(self) -> bool:
         """Whether values travel on a network somewhere on the path."""
-        return any(isinstance(component, Network) for component in self.components)
+        return self.first_network < len(self.components)
+
+    @property
+    def first_network(self) -> int:
+        """The level of the outermost network; without any, a level below all others."""
+        levels = (i for i, c in enumerate(self.components) if isinstance(c, Network))
+        return next(levels, len(self.components))
 
     def level(self, component: str) -> int:
         """Return the position of `component` on the path."""

@@ -56,7 +56,7 @@ def with_lanes(frame: Frame, template: Template) -> Iterator[Template]:
 
 def _groups(frame: Frame, template: Template, fan: Fan) -> list[tuple[tuple[int, ...], ...]] | None:
     """Return the choices that make no difference to any slot, together; None: none of them does."""
-    if len(fan.choices) < 2:
+    if not fan.choices:
         return None
     early = early_holders(frame, template, frame.level(fan.component))
     if early:
@@ -71,7 +71,7 @@ def _groups(frame: Frame, template: Template, fan: Fan) -> list[tuple[tuple[int,
                 instead="even tiles, or force_memory_hierarchy_order: true",
             )
         return [(choice,) for choice in fan.choices]
-    if not _feeds_places(frame, template, fan):
+    if len(fan.choices) == 1 or not _feeds_places(frame, template, fan):
         return None
     groups: dict[int, list[tuple[int, ...]]] = {}
     for choice in fan.choices:

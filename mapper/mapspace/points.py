@@ -160,6 +160,10 @@ class Points:
             tables.append(ways)
         return tables
 
+    def ways(self, index: int, state: Any) -> int:
+        """Count the ways to finish from the tile above slot `index`, exact."""
+        return int(self._counts()[len(self.slots) - index][state])
+
     def admits(self, index: int, tile: Sequence[int]) -> bool:
         """Tell whether the tile_shape of the holder at slot `index` lets the tile there pass."""
         named = dict(zip(self._names, tile, strict=True))

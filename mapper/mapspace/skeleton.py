@@ -191,18 +191,36 @@ def _useful_above(frame: Frame, template: Template, index: int, variable: str) -
         return True
     holder = template.holders[index]
     rules = template.placement.rules_of(holder.component)
-    if holder.tensor in rules.no_resend_to_below or _pinned(frame, template, index):
+    if holder.tensor in rules.no_resend_to_below or _held_still(frame, template, index):
         return True
     return frame.einsum.access(holder.tensor).relevance(variable) != "irrelevant"
 
 
 def _pinned(frame: Frame, template: Template, index: int) -> bool:
+    """Tell whether loops cannot be raised above holder `index` for free.
+
+    Beside what holds its tile still, the lanes of a network right above it do: every round of the
+    loops above them is a message.
+    """
+    return _held_still(frame, template, index) or _right_below_network(frame, template, index)
+
+
+def _right_below_network(frame: Frame, template: Template, index: int) -> bool:
+    """Tell whether lanes that a network feeds stand right above holder `index`."""
+    above = [frame.level(holder.component) for holder in template.holders[:index]]
+    first = max(frame.first_network, max(above, default=-1) + 1)
+    own = frame.level(template.holders[index].component)
+    return any(component.spatial for component in frame.components[first : own + 1])
+
+
+def _held_still(frame: Frame, template: Template, index: int) -> bool:
     """Tell whether tile_shape pins the tile at holder `index`, the first one of its memory.
 
-    Or if a network does: hops count the loops above the lanes, so that none can be moved for free.
-    Nor can they where lanes stand above holders of outer memories.
+    Or no loop can be moved for free: where lanes stand above holders of outer memories, and where
+    the links of a network carry one round only, so that larger tiles take longer.
     """
-    if frame.has_networks or _out_of_order(frame, template):
+    one_round = frame.has_networks and not frame.rules.messages
+    if one_round or _out_of_order(frame, template):
         return True
     holder = template.holders[index]
     first = next(h for h in template.holders if h.component == holder.component)

@@ -86,14 +86,14 @@ class UnevenPoints(Points):
 
         TilewrightError if there are too many tile shapes to count them.
         """
-        return self._count(0, self.start())
+        return self.ways(0, self.start())
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly, before capacity is looked at."""
         state, tiles = self.start(), []
         for index in range(len(self.slots)):
             options = self.successors(index, state)
-            weights = [self._count(index + 1, option) for option in options]
+            weights = [self.ways(index + 1, option) for option in options]
             ticket = rng.randrange(sum(weights))
             for option, weight in zip(options, weights, strict=True):
                 ticket -= weight
@@ -120,7 +120,7 @@ class UnevenPoints(Points):
         for below in self.successors(index, state):
             yield from self._continue((*done, _tile(below)), below, after)
 
-    def _count(self, index: int, state: State) -> int:
+    def ways(self, index: int, state: State) -> int:
         """Count the ways to finish from the tile above slot `index`."""
         if index == len(self.slots):
             return int(all(tile == 1 for tile, _ in state))
@@ -134,7 +134,7 @@ class UnevenPoints(Points):
                     " count",
                     instead="fewer uneven rank variables; the exact search does not count",
                 )
-            self._ways[key] = sum(self._count(index + 1, option) for option in options)
+            self._ways[key] = sum(self.ways(index + 1, option) for option in options)
         return self._ways[key]
 
     def successors(self, index: int, state: State) -> list[State]:
@@ -173,7 +173,7 @@ class UnevenPoints(Points):
 
     def options(self, index: int, state: State) -> list[State]:
         """Return those of the successors from which the other slots can be finished."""
-        return [s for s in self.successors(index, state) if self._count(index + 1, s)]
+        return [s for s in self.successors(index, state) if self.ways(index + 1, s)]
 
     def tile_of(self, state: State) -> Tile:
         """Return the tile of a state."""

@@ -12,12 +12,12 @@ from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Reserve, Slot
+from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.routes import Add, Route, Router
-from tilewright.mapper.searches.taps import taps
+from tilewright.mapper.searches.taps import Tap, taps
 
 MAX_VARIANTS = 20_000
 
@@ -93,21 +93,34 @@ class Compiler:
             return
         if not self._frame.rules.sinks:
             check_order(self._frame, slots)
-        yield from self._fix_lanes(template, slots)
+        rest = tuple(taps(self._frame, template))
+        yield from self._fix_lanes(_Draft(self._frame, template, slots), slots, (rest, ()))
 
-    def _fix_lanes(self, template: Template, slots: tuple[Slot, ...]) -> Iterator[Program]:
-        """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-        frame, fields = self._frame, self._fields
-        router = Router(frame, fields, slots)
-        routes = [router.route(tap) for tap in taps(frame, template)]
-        if frame.has_networks:
-            routes += network_routes(frame, fields, template, slots)
+    def _fix_lanes(
+        self,
+        draft: _Draft,
+        slots: tuple[Slot, ...],
+        costs: tuple[tuple[Tap, ...], tuple[Route, ...]],
+    ) -> Iterator[Program]:
+        """Enumerate the dimensions whose lanes some cost needs to know, then compile.
+
+        `costs`: taps still to be routed, and the routes that hold whatever the lanes.
+        """
+        rest, settled = costs
+        router = Router(self._frame, self._fields, slots)
+        routed = [(tap, router.route(tap)) for tap in rest]
+        routes = [route for _, route in routed]
+        if self._frame.has_networks:
+            routes += network_routes(self._frame, self._fields, draft.template, slots)
         blocked = sorted({i for route in routes for i in route.blocked})
         if not blocked:
-            yield _compile(frame, template, slots, routes)
+            yield draft.program(slots, [*settled, *routes])
             return
-        for fixed in with_fixed_lanes(slots, blocked):
-            yield from self._fix_lanes(template, fixed)
+        open_ = tuple(tap for tap, route in routed if route.blocked or route.per_choice)
+        fixed = (route for _, route in routed if not (route.blocked or route.per_choice))
+        costs = (open_, (*settled, *fixed))
+        for chosen in with_fixed_lanes(slots, blocked):
+            yield from self._fix_lanes(draft, chosen, costs)
 
 
 def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
@@ -144,63 +157,53 @@ def check_order(frame: Frame, slots: Sequence[Slot]) -> None:
             )
 
 
-def _compile(
-    frame: Frame, template: Template, slots: tuple[Slot, ...], routes: list[Route]
-) -> Program:
-    at_slot: dict[int, list[Add]] = {}
-    at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
-    for route in routes:
-        at_slot.setdefault(route.slot, []).extend(route.adds)
-        at_fan.setdefault(route.slot, []).extend(route.per_choice)
-    operations: list[Operation] = []
-    numbers: list[int | None] = []
+class _Draft:
+    """What all programs of one template have in common: its operations without costs and lanes."""
 
-    def emit(operation: Operation, slot: int | None) -> None:
-        operations.append(operation)
-        numbers.append(slot)
+    def __init__(self, frame: Frame, template: Template, slots: tuple[Slot, ...]) -> None:
+        self.template = template
+        self._operations = [_operation(frame, slots, slot) for slot in slots]
+        self._pins = [_pinned(frame, template, slot) for slot in slots]
 
-    emit(Charge(_sorted(at_slot.get(len(slots), []))), None)
-    for index in range(len(slots) - 1, -1, -1):
-        slot = slots[index]
-        for operation in _operations(frame, template, slots, index):
-            if isinstance(operation, Deal):
-                plus = tuple(sorted(at_fan.get(index, [])))
-                emit(replace(operation, plus=plus), index)
-            else:
-                emit(operation, index)
-        adds = _sorted(at_slot.get(index, []))
-        pinned = _pinned(frame, template, slot)
-        if adds or pinned:
-            emit(Charge(adds, pinned), None)
-    return Program(template, slots, tuple(operations), tuple(numbers))
+    def program(self, slots: tuple[Slot, ...], routes: Sequence[Route]) -> Program:
+        """Put in the lanes that `slots` leave, and the costs where `routes` charge them."""
+        at_slot: dict[int, list[Add]] = {}
+        at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        for route in routes:
+            at_slot.setdefault(route.slot, []).extend(route.adds)
+            at_fan.setdefault(route.slot, []).extend(route.per_choice)
+        operations: list[Operation] = [Charge(_sorted(at_slot.get(len(slots), [])))]
+        numbers: list[int | None] = [None]
+        for index in range(len(slots) - 1, -1, -1):
+            slot, own = slots[index], self._operations[index]
+            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
+                own = Deal(slot, tuple(sorted(at_fan.get(index, []))))
+            if own is not None:
+                operations.append(own)
+                numbers.append(index)
+            adds = _sorted(at_slot.get(index, []))
+            if adds or self._pins[index]:
+                operations.append(Charge(adds, self._pins[index]))
+                numbers.append(None)
+        return Program(self.template, slots, tuple(operations), tuple(numbers))
 
 
 def _sorted(adds: list[Add]) -> tuple[Add, ...]:
     return tuple(sorted(add for add in adds if add.factor != 0.0))
 
 
-def _operations(
-    frame: Frame, template: Template, slots: tuple[Slot, ...], index: int
-) -> Iterator[Operation]:
-    slot = slots[index]
+def _operation(frame: Frame, slots: tuple[Slot, ...], slot: Slot) -> Operation | None:
+    """Return the operation of a slot that is not lanes."""
     if isinstance(slot, Loops):
-        yield Slide(slot.variables) if slot.single else Close(slot.variables)
-    elif isinstance(slot, Fan):
-        if any(prod(choice) > 1 for choice in slot.choices):
-            yield Deal(slot, ())
-    elif isinstance(slot, Reserve):
-        yield from _occupy(frame, slots, index)
-    else:
-        assert isinstance(slot, (Fill, Pass))
-        assert template.holders
+        return Slide(slot.variables) if slot.single else Close(slot.variables)
+    return _occupy(frame, slots, slot) if isinstance(slot, Reserve) else None
 
 
-def _occupy(frame: Frame, slots: tuple[Slot, ...], index: int) -> Iterator[Operation]:
-    slot = slots[index]
-    assert isinstance(slot, Reserve)
+def _occupy(frame: Frame, slots: tuple[Slot, ...], slot: Reserve) -> Occupy | None:
     same = [s for s in slots if isinstance(s, Reserve) and s.component == slot.component]
-    if frame.can_overflow(tuple(same)):
-        yield Occupy(slot, len(same) > 1, slot is same[0])
+    if not frame.can_overflow(tuple(same)):
+        return None
+    return Occupy(slot, len(same) > 1, slot is same[0])
 
 
 def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:

@@ -29,7 +29,8 @@ def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> 
     for objective, second in SECOND.items():
         result = ExactSearch().find(space, Goal(objective), None)
         assert result.proven
-        if result.best is None:  # min_usage beyond what the other rules allow
+        relaxed = result.best is None
+        if relaxed:  # min_usage beyond what the other rules allow
             result = with_highest_usage(ExactSearch(), space, Goal(objective), None) or result
         if not candidates:
             assert result.best is None
@@ -41,7 +42,7 @@ def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> 
         assert result.lower_bound == pytest.approx(least, rel=1e-9)
         ties = [c.value(second) for c in candidates if c.value(objective) <= least * (1 + 1e-9)]
         assert confirmed.value(second) <= min(ties) * (1 + 1e-9)
-        assert space.contains(confirmed.mapping) is None
+        assert relaxed or space.contains(confirmed.mapping) is None
     return True
 
 

@@ -260,3 +260,39 @@ def test_witness_is_a_mapping(seed: int) -> None:
             mapping = assemble(space.frame, skeleton(space.frame, template), tiles)
             assert space.contains(mapping) is None
             assert Judge(space).score(mapping).energy >= 0
+
+
+ORDERED = """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, tensors: {keep: All}, COST}
+  - !Memory {name: BUF, size: 16, tensors: {keep: input, ORDER}, COST}
+  - !Memory {name: REG, size: 16, tensors: {keep: weight, ONCE, ORDER}, COST}
+  - !Compute {name: MAC, leak_power: 0, area: 0, actions: [{name: compute, energy: 1, RATE}]}
+"""
+VECTOR = """
+workload:
+  rank_sizes: {M: 4, K: 2}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Z[m] = A[m, k] * B[k]", renames: {input: A, weight: B, output: Z}}
+"""
+
+
+def test_the_order_of_the_hierarchy_can_be_part_of_a_conflict() -> None:
+    """A row of A fits under a loop over m, which would fetch B again if REG stands below BUF."""
+    text = ORDERED.replace("ORDER", "force_memory_hierarchy_order: true")
+    text = text.replace("ONCE", "no_refetch_from_above: weight")
+    both = "[{name: read, energy: 1, RATE}, {name: write, energy: 1, RATE}]"
+    text = text.replace("COST", f"leak_power: 0, area: 0, actions: {both}")
+    text = text.replace("RATE", "throughput: 1")
+    workload = load_workload(VECTOR)
+
+    def conflict(machine: Arch) -> Explanation | None:
+        return why_infeasible(machine, workload, workload.einsums[0], "accelforge")
+
+    found = conflict(load_arch(text))
+    assert found is not None
+    assert "BUF stays at its place in the hierarchy" in str(found)
+    assert "BUF.size: 32 (now 16)" in [one.text for one in found.relaxations]
+    assert conflict(load_arch(text.replace("order: true", "order: false"))) is None
