@@ -59,6 +59,11 @@ class Problem:
 def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
     """Compile `space`. UnsupportedFeature for what the dynamic program does not model."""
     frame = space.frame
+    if space.uneven:
+        raise UnsupportedFeature(
+            f"fronts and formulas over uneven tiles of {space.einsum.name}, too many to list",
+            instead="an objective energy, latency or edp without front, or even tiles",
+        )
     spread = {c.name for c in frame.components if c.physical_fanout > 1}
     refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))
     leaks = leaks_of(space.flat, space.conventions)

@@ -53,12 +53,10 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     if request.options.objective not in OBJECTIVES or request.options.front:
         from tilewright.mapper.fronts.api import check_metrics
 
-        if request.options.uneven:
-            raise UnsupportedFeature(
-                "fronts and formulas over uneven tiles",
-                instead="an objective energy, latency or edp without front, or even tiles",
-            )
         check_metrics(request, chosen)
+        if request.options.uneven and len(chosen) > 1:
+            note = "searched without fusion: a front or formula over uneven tiles"
+            return _noted(request, chosen, note, explain)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
     from tilewright.mapper.cascade.api import NothingYet, solve_fused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import cast
 
 import pytest
@@ -18,6 +18,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.options import request_of
 from tilewright.mapper.workload import Workload, load_workload
@@ -108,13 +109,37 @@ def test_all_means_all_rank_variables() -> None:
     [
         ({"uneven": ["q"]}, "rank variable"),
         ({"uneven": ["m"], "conventions": "accelforge"}, "average tiles"),
-        ({"uneven": ["m"], "front": ["energy", "latency"]}, "fronts and formulas"),
-        ({"uneven": ["m"], "objective": "energy * latency ** 2"}, "fronts and formulas"),
     ],
 )
 def test_refusals_say_why(options: dict[str, object], word: str) -> None:
     with pytest.raises(TilewrightError, match=word):
         search(ARCH, matmuls(5, 3), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options", [{"front": ["energy", "latency"]}, {"objective": "energy * latency ** 2"}]
+)
+def test_fronts_and_formulas_over_uneven_tiles_are_listed_or_refused(
+    options: dict[str, object],
+) -> None:
+    """What comes back is the best of all mappings of the mapspace."""
+    small = matmuls(3, 2)
+    found = search(ARCH, small, uneven=["m"], **options)  # type: ignore[arg-type]
+    assert found.certificate.kind == "optimal"
+    mappings = list(space(small, "m"))
+    judged = [Judge(space(small, "m")).candidate(mapping) for mapping in mappings]
+    if "front" in options:
+        rows = {(point.score.energy, point.score.latency) for point in found.front}
+        pairs = {(one.energy, one.latency) for one in judged}
+        worse = {a for a in pairs for b in pairs if b != a and b[0] <= a[0] and b[1] <= a[1]}
+        least = pairs - worse
+        assert [*chain(*sorted(rows))] == pytest.approx([*chain(*sorted(least))])
+    else:
+        assert found.certificate.value == pytest.approx(
+            min(one.energy * one.latency**2 for one in judged)
+        )
+    with pytest.raises(TilewrightError, match="too many to list"):
+        search(ARCH, matmuls(97, 64), uneven=["m"], **options)  # type: ignore[arg-type]
 
 
 def test_a_mapspace_refuses_variables_that_the_einsum_does_not_have() -> None:
