@@ -17,10 +17,10 @@ from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.table import Solution, Table, named
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.fields import Leak, fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import Leak, Metrics
+from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine

@@ -139,7 +139,7 @@ def test_fronts_and_formulas_over_uneven_tiles_are_listed_or_refused(
             min(one.energy * one.latency**2 for one in judged)
         )
     with pytest.raises(TilewrightError, match="too many to list"):
-        search(ARCH, matmuls(97, 64), uneven=["m"], **options)  # type: ignore[arg-type]
+        search(ARCH, matmuls(97, 64, m=101), uneven=["m", "k"], **options)  # type: ignore[arg-type]
 
 
 def test_a_mapspace_refuses_variables_that_the_einsum_does_not_have() -> None:
