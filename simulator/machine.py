@@ -22,7 +22,7 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.resources import check_resources
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.run_errors import run_error
-from tilewright.simulator.store import ProgramStore
+from tilewright.simulator.store import ProgramStore, aligned
 from tilewright.simulator.tables import compile_codes
 from tilewright.simulator.text_places import place_in_text
 from tilewright.simulator.topology import network_of
@@ -263,4 +263,6 @@ def _loop(store: at.Table, sram: at.Memory) -> at.Table:
 
 def _grown(store: at.Table, events: int) -> at.Table:
     """Return a copy of the store with room for more events."""
-    return np.concatenate([store, np.zeros(events * at.V_WIDTH, dtype=np.int64)])
+    grown = aligned(store.size + events * at.V_WIDTH)
+    grown[: store.size] = store
+    return grown

@@ -13,6 +13,8 @@ from tilewright.simulator.network import Network
 from tilewright.simulator.program import Program
 from tilewright.simulator.tables import CodeLayout, CodeTables
 
+LINE: Final = 8
+"""Words of a line of the processor's cache; tables begin with one, and rows of much use fill some."""
 Addresses = npt.NDArray[np.int64]
 Amounts = dict[int, Addresses]
 
@@ -102,6 +104,13 @@ class Parts:
         return self.bound.end
 
 
+def aligned(words: int) -> at.Table:
+    """Return zeros whose first word begins a line of the cache."""
+    found = np.zeros(words + LINE, dtype=np.int64)
+    first = -(found.ctypes.data // 8) % LINE
+    return found[first : first + words]
+
+
 class ProgramStore:
     """The store of a program at cycle 0: its code at once, all the rest when it is asked for."""
 
@@ -117,7 +126,7 @@ class ProgramStore:
         self._amounts = _amounts(self._elements, layouts)
         self._complete = False
         self.parts = _parts(self._amounts, tables, network, self._elements.size)
-        self.code = np.zeros(self.parts.end, dtype=np.int64)
+        self.code = aligned(self.parts.end)
         """The store with the header and the code only."""
         self.code[: at.S_WIDTH] = tables.header
         _place_codes(self.code, self.parts, tables)
@@ -192,7 +201,7 @@ def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int
     parts = []
     for rows, width in sizes:
         parts.append(Part(start, rows, width))
-        start = parts[-1].end
+        start = -(-parts[-1].end // LINE) * LINE
     events = 2 * threads + elements * (1 + at.MAX_TASKS)
     named = dict(zip(PARTS, parts, strict=True))
     words = int(amounts[at.E_MEMORY].sum())

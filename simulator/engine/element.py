@@ -12,7 +12,7 @@ from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
 from tilewright.simulator.engine.finish import complete, last_element
 from tilewright.simulator.engine.indirect import use
-from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
+from tilewright.simulator.engine.jit import address, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.main_thread import advance_main
 from tilewright.simulator.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
@@ -48,7 +48,7 @@ def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
     return BUSY
 
 
-@inner_kernel
+@part_kernel
 def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     """Do the next element of a running thread if its queues allow; return the mood."""
     if store[store[address(thread) + at.T_OP] + at.O_SPECIAL] == 1:
@@ -76,7 +76,7 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     return BUSY
 
 
-@inner_kernel
+@part_kernel
 def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
     """Serve the running threads by priority, those of one priority in turn; return the mood."""
     e = address(e)
@@ -117,7 +117,7 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
     return mood
 
 
-@inner_kernel
+@part_kernel
 def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
     """Account the time since the last visit, then run the element's main thread and threads."""
     e = address(e)

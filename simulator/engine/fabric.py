@@ -161,7 +161,7 @@ def head_ready(store: Table, queue: int) -> Word:
     return store[address(store[queue + F_RING] + 2 * store[queue + F_HEAD])]
 
 
-@inner_kernel
+@inline_kernel
 def move(store: Table, queue: int, now: int) -> None:
     """Move the head to all successors at once; they all have space."""
     queue = address(queue)
@@ -197,7 +197,7 @@ def leads(store: Table, queue: int, link: int, now: int) -> Word:
     return color < rival or (color == rival and queue < other)
 
 
-@inner_kernel
+@inline_kernel
 def visit_queue(store: Table, queue: int, now: int) -> Word:
     """Move the head if it may move now; return True if it has bid for a shared link instead."""
     queue = address(queue)
