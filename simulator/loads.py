@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tilewright.simulator.dsd import Dsd, Register
+from tilewright.simulator.memo import Memo
 from tilewright.simulator.program import ElementCode, LoadRegister
+
+_LOADS: Final = Memo(16)
+"""Every operation of a code asks for them."""
 
 
 def loaded(code: ElementCode, register: Register | None) -> list[Dsd]:
@@ -18,11 +24,16 @@ def loaded(code: ElementCode, register: Register | None) -> list[Dsd]:
     return [dsd for dsd in map(code.dsd, names) if dsd is not None]
 
 
-def all_loads(code: ElementCode) -> list[LoadRegister]:
+def all_loads(code: ElementCode) -> tuple[LoadRegister, ...]:
     """Return every load of a code, those before the start first."""
+    found: tuple[LoadRegister, ...] = _LOADS.of(code, "loads", lambda: _all_loads(code))
+    return found
+
+
+def _all_loads(code: ElementCode) -> tuple[LoadRegister, ...]:
     from tilewright.simulator.validate import instructions
 
     found = list(code.loads)
     for task in code.tasks:
         found += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
-    return found
+    return tuple(found)

@@ -14,7 +14,7 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.tables import CodeLayout, CodeTables
 
 LINE: Final = 8
-"""Words of a line of the processor's cache; tables begin with one, and rows of much use fill some."""
+"""Words of a line of the processor's cache: tables begin with one, busy rows are whole ones."""
 Addresses = npt.NDArray[np.int64]
 Amounts = dict[int, Addresses]
 

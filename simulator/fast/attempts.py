@@ -24,6 +24,8 @@ from tilewright.simulator.fast.solve import (
 )
 
 MOST_SEGMENTS: Final = 1 << 26
+MOST_IN_ORDER: Final = 1 << 17
+"""Units beyond which finding an order for them takes as long as running the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
     for attempt in ATTEMPTS:
         if units * attempt.room > MOST_SEGMENTS:
             raise NotCovered("too many operations")
+        if units > MOST_IN_ORDER and attempt.window < FOREVER:
+            break
         times = new_times(units, attempt, cycles)
         solve(graph, times)
         if times.header[X_OUTCOME] == SOLVED:
