@@ -17,6 +17,10 @@ from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.relax import with_highest_usage
 
+SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
+TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)
+"""Seeds below 45 and 70 whose mapspaces are small enough for brute force, and of the tight ones,
+have runs; to find that out for the others takes longer than to check these."""
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
 
@@ -46,10 +50,9 @@ def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> 
     return True
 
 
-@pytest.mark.parametrize("block", range(3))
-def test_search_equals_brute_force(block: int) -> None:
-    done = [seed for seed in range(block * 15, block * 15 + 15) if check(seed, limit=1500)]
-    assert len(done) >= 1
+@pytest.mark.parametrize("seed", SMALL)
+def test_search_equals_brute_force(seed: int) -> None:
+    assert check(seed, limit=1500)
 
 
 @pytest.mark.nightly
@@ -61,8 +64,9 @@ def test_search_equals_brute_force_on_many(block: int) -> None:
 
 def test_runs_of_holders_equal_brute_force() -> None:
     """By default tiles stream past holders of deeper memories, and windows slide together."""
-    runs = [s for s in range(70) if any(t.runs for t in tight_space_of(s).templates)]
-    assert sum(check(seed, 1500, tight_space_of) for seed in runs) >= 12
+    for seed in TIGHT:
+        assert any(template.runs for template in tight_space_of(seed).templates)
+        assert check(seed, 1500, tight_space_of)
 
 
 @pytest.mark.nightly
