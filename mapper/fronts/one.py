@@ -25,7 +25,8 @@ from tilewright.mapper.searches.copies import CopySearch, copy_mappings
 from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.fields import Fields, fields
+from tilewright.mapper.searches.exact import layout_of
+from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.metrics import Goal, Metrics, Objective
@@ -68,7 +69,7 @@ def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
     refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))
     leaks = leaks_of(space.flat, space.conventions)
     tracked = frozenset(memories)
-    layout = fields(frame, leaks, tracked)
+    layout = layout_of(space, leaks, tracked)
     engine = Engine(frame, layout)
     metrics = Metrics(frame, layout, leaks, compulsory_latency(space))
     return Problem(space, memories, engine, metrics, grow(_compiled(space, layout, tracked)))

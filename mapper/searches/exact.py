@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.dynamic import DynamicSearch, Outcome
-from tilewright.mapper.searches.fields import Fields, fields
+from tilewright.mapper.searches.fields import Fields, Leak, fields
 from tilewright.mapper.searches.metrics import Goal, Metrics
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
 from tilewright.mapper.searches.program import Compiler, Program
@@ -34,7 +35,7 @@ class ExactSearch:
         frame = space.frame
         refuse_unsupported(frame, networks=True, arrays=True)
         leaks = leaks_of(space.flat, space.conventions)
-        layout = fields(frame, leaks)
+        layout = layout_of(space, leaks)
         compiled, complete = _compiled(space, layout, began, budget)
         if not compiled:
             seconds = time.monotonic() - began
@@ -63,7 +64,7 @@ class ExactSearch:
         """
         refuse_unsupported(space.frame, networks=True, arrays=True)
         leaks = leaks_of(space.flat, space.conventions)
-        layout = fields(space.frame, leaks)
+        layout = layout_of(space, leaks)
         compiled, _ = _compiled(space, layout, 0.0, None)
         if not compiled:
             return inf
@@ -71,6 +72,17 @@ class ExactSearch:
         metrics = Metrics(space.frame, layout, leaks, compulsory_latency(space), goal.price)
         lower = DynamicSearch(engine, grow(compiled), metrics).bound(goal.objective)
         return _of_all(space, goal, lower)
+
+
+def layout_of(
+    space: Mapspace, leaks: Sequence[Leak], tracked: frozenset[str] = frozenset()
+) -> Fields:
+    """Return the fields of a label, those that owe too: as many as any template can defer."""
+    plain = fields(space.frame, leaks, tracked)
+    compiler = Compiler(space.frame, plain)
+    owed = [compiler.owed(template) for template in space.templates]
+    most = max((one for one, _ in owed), default=0), max((two for _, two in owed), default=0)
+    return plain if most == (0, 0) else fields(space.frame, leaks, tracked, most)
 
 
 def _of_all(space: Mapspace, goal: Goal, bound: float) -> float:

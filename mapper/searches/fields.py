@@ -26,13 +26,15 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Field numbers. Order: energy, room of finite memories, lanes, gated lanes, calls.
+    """Field numbers. Order: energy, room of finite memories, energy owed, lanes, gated lanes,
+    calls, calls owed.
 
     `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
     a dimension that gates leakage -> lanes used of it, or places that serve them. `calls`:
     (level, action) -> calls of one instance, of the actions that a latency rule depends on;
     `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
-    level -> the longest way.
+    level -> the longest way. `owed`, `owed_calls`: energy and calls that are paid later
+    (deferrals.py).
     """
 
     room: Mapping[str, int]
@@ -41,12 +43,14 @@ class Fields:
     calls: Mapping[tuple[int, str], int]
     links: Mapping[tuple[int, str], int] = field(default_factory=dict)
     ways: Mapping[int, int] = field(default_factory=dict)
+    owed: range = range(0)
+    owed_calls: range = range(0)
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
     """What one value adds to each field, kept by routes.py from template to template."""
 
     @property
     def width(self) -> int:
-        own = len(self.calls) + len(self.links) + len(self.ways)
+        own = len(self.calls) + len(self.links) + len(self.ways) + len(self.owed_calls)
         return self.lanes + 1 + len(self.gates) + own
 
     @property
@@ -60,15 +64,21 @@ class Fields:
         return self.lanes + 1 + len(self.gates)
 
 
-def fields(frame: Frame, leaks: Iterable[Leak], tracked: frozenset[str] = frozenset()) -> Fields:
+def fields(
+    frame: Frame,
+    leaks: Iterable[Leak],
+    tracked: frozenset[str] = frozenset(),
+    owed: tuple[int, int] = (0, 0),
+) -> Fields:
     """Lay out the label of `frame`; `leaks`: what leaks, so that gated lanes matter.
 
-    `tracked`: memories whose room matters even if it is without limit.
+    `tracked`: memories whose room matters even if it is without limit. `owed`: how many fields
+    hold energy, and how many calls, that is paid later.
     """
     memories = [c for c in frame.components if isinstance(c, Memory)]
     finite = [c.name for c in memories if c.size < inf or c.name in tracked]
     room = {name: 1 + i for i, name in enumerate(finite)}
-    lanes = 1 + len(room)
+    lanes = 1 + len(room) + owed[0]
     gated = dict.fromkeys(gate for leak in leaks for gate, _ in leak.gates)
     gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
     timed = [
@@ -80,7 +90,10 @@ def fields(frame: Frame, leaks: Iterable[Leak], tracked: frozenset[str] = frozen
     ]
     first = lanes + 1 + len(gates)
     calls = {key: first + i for i, key in enumerate(timed)}
-    return Fields(room, lanes, gates, calls, *_of_networks(frame, first + len(calls)))
+    links, ways = _of_networks(frame, first + len(calls))
+    last = first + len(calls) + len(links) + len(ways)
+    later = range(lanes - owed[0], lanes), range(last, last + owed[1])
+    return Fields(room, lanes, gates, calls, links, ways, *later)
 
 
 def _of_networks(

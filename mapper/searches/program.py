@@ -13,6 +13,7 @@ from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.searches.deferrals import Debt, counts, debts, deferred
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
@@ -38,10 +39,12 @@ class Slide:
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """One choice of `fan`; choice i adds `plus[n][1][i]` to field `plus[n][0]`."""
+    """One choice of `fan`; choice i adds `plus[n][1][i]` to field `plus[n][0]`, and multiplies
+    field `times[n][0]` by `times[n][1][i]`."""
 
     fan: Fan
     plus: tuple[tuple[int, tuple[float, ...]], ...]
+    times: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,17 @@ class Charge:
 
     adds: tuple[Add, ...]
     pinned: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Pay what is owed: add the first field of each pair to the second, and empty it.
+
+    `refunds`: energy below 0 that it may hold.
+    """
+
+    moves: tuple[tuple[int, int], ...]
+    refunds: tuple[Add, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,7 @@ class Occupy:
     last: bool
 
 
-Operation = Close | Slide | Deal | Charge | Occupy
+Operation = Close | Slide | Deal | Charge | Settle | Occupy
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +110,15 @@ class Compiler:
         rest = tuple(taps(self._frame, template))
         yield from self._fix_lanes(_Draft(self._frame, template, slots), slots, (rest, ()))
 
+    def owed(self, template: Template) -> tuple[int, int]:
+        """Return how many fields of energy and of calls `template` can defer (deferrals.py)."""
+        slots = skeleton(self._frame, template)
+        fans = [slot for slot in slots if isinstance(slot, Fan)]
+        if any(not fan.choices for fan in fans) or sum(len(f.choices) > 1 for f in fans) < 2:
+            return 0, 0
+        router = Router(self._frame, self._fields, slots)
+        return counts(self._frame, slots, deferred(map(router.route, taps(self._frame, template))))
+
     def _fix_lanes(
         self,
         draft: _Draft,
@@ -112,9 +135,11 @@ class Compiler:
         routes = [route for _, route in routed]
         if self._frame.has_networks:
             routes += network_routes(self._frame, self._fields, draft.template, slots)
-        blocked = sorted({i for route in routes for i in route.blocked})
+        later = debts(self._frame, self._fields, slots, deferred(routes))
+        blocking = [r for r in routes if later is None or r.deferral is None]
+        blocked = sorted({i for route in blocking for i in route.blocked})
         if not blocked:
-            yield draft.program(slots, [*settled, *routes])
+            yield draft.program(slots, [*settled, *routes], later or [])
             return
         open_ = tuple(tap for tap, route in routed if route.blocked or route.per_choice)
         fixed = (route for _, route in routed if not (route.blocked or route.per_choice))
@@ -165,31 +190,61 @@ class _Draft:
         self._operations = [_operation(frame, slots, slot) for slot in slots]
         self._pins = [_pinned(frame, template, slot) for slot in slots]
 
-    def program(self, slots: tuple[Slot, ...], routes: Sequence[Route]) -> Program:
+    def program(
+        self, slots: tuple[Slot, ...], routes: Sequence[Route], later: Sequence[Debt]
+    ) -> Program:
         """Put in the lanes that `slots` leave, and the costs where `routes` charge them."""
-        at_slot: dict[int, list[Add]] = {}
-        at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
-        for route in routes:
-            at_slot.setdefault(route.slot, []).extend(route.adds)
-            at_fan.setdefault(route.slot, []).extend(route.per_choice)
-        operations: list[Operation] = [Charge(_sorted(at_slot.get(len(slots), [])))]
+        at = _Costs(routes, later)
+        operations: list[Operation] = [at.charge(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
             slot, own = slots[index], self._operations[index]
             if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
-                own = Deal(slot, tuple(sorted(at_fan.get(index, []))))
+                own = at.deal(index, slot)
             if own is not None:
                 operations.append(own)
                 numbers.append(index)
-            adds = _sorted(at_slot.get(index, []))
-            if adds or self._pins[index]:
-                operations.append(Charge(adds, self._pins[index]))
-                numbers.append(None)
+            after: list[Operation] = [*at.settle(index), *at.charges(index, self._pins[index])]
+            operations += after
+            numbers += [None] * len(after)
         return Program(self.template, slots, tuple(operations), tuple(numbers))
 
 
-def _sorted(adds: list[Add]) -> tuple[Add, ...]:
-    return tuple(sorted(add for add in adds if add.factor != 0.0))
+class _Costs:
+    """Costs by the slot where they are charged, as operations."""
+
+    def __init__(self, routes: Sequence[Route], later: Sequence[Debt]) -> None:
+        self._adds: dict[int, list[Add]] = {}
+        self._plus: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        self._times: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        self._paid: dict[int, list[Debt]] = {}
+        for route in routes:
+            self._adds.setdefault(route.slot, []).extend(route.adds)
+            self._plus.setdefault(route.slot, []).extend(route.per_choice)
+        for debt in later:
+            for index, add in debt.adds:
+                self._adds.setdefault(index, []).append(add)
+            for index, values in debt.scales:
+                self._times.setdefault(index, []).append((debt.field, values))
+            self._paid.setdefault(debt.top, []).append(debt)
+
+    def charge(self, index: int, pinned: tuple[Comparison, ...] = ()) -> Charge:
+        adds = sorted(add for add in self._adds.get(index, []) if add.factor != 0.0)
+        return Charge(tuple(adds), pinned)
+
+    def charges(self, index: int, pinned: tuple[Comparison, ...]) -> list[Charge]:
+        charge = self.charge(index, pinned)
+        return [charge] if charge.adds or pinned else []
+
+    def deal(self, index: int, fan: Fan) -> Deal:
+        plus, times = self._plus.get(index, []), self._times.get(index, [])
+        return Deal(fan, tuple(sorted(plus)), tuple(sorted(times)))
+
+    def settle(self, index: int) -> list[Settle]:
+        paid = self._paid.get(index, [])
+        refunds = [add for debt in paid if debt.target == 0 for add in debt.refunds]
+        moves = tuple((debt.field, debt.target) for debt in paid)
+        return [Settle(moves, tuple(refunds))] if paid else []
 
 
 def _operation(frame: Frame, slots: tuple[Slot, ...], slot: Slot) -> Operation | None:

@@ -2,7 +2,8 @@
 
 Three ways, tried in this order: at the child's tile; just above the topmost dimension that reuses
 the tensor, when nothing below it but reused lanes iterates over its irrelevant variables; in the
-choices of one spatial dimension. Otherwise the lanes of some dimensions must be fixed beforehand.
+choices of one spatial dimension. Otherwise the lanes of some dimensions must be fixed beforehand,
+or the cost is deferred until they are known (deferrals.py).
 """
 
 from __future__ import annotations
@@ -37,14 +38,29 @@ class Add:
 
 
 @dataclass(frozen=True, slots=True)
+class Deferral:
+    """`adds` at the slot `child`, not yet multiplied by what the lanes of `fans` make of them.
+
+    `level`: of the component that pays. `fans`: (slot, factor per choice).
+    """
+
+    child: int
+    level: int
+    adds: tuple[Add, ...]
+    fans: tuple[tuple[int, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """Charge `adds` right above `slot` (the number of slots: at the Compute), or `per_choice`
-    (field, value per choice) in the dimension at `slot`; or `blocked` by these fan slots."""
+    (field, value per choice) in the dimension at `slot`; or `blocked` by these fan slots, unless
+    there is a `deferral`."""
 
     slot: int = 0
     adds: tuple[Add, ...] = ()
     per_choice: tuple[tuple[int, tuple[float, ...]], ...] = ()
     blocked: tuple[int, ...] = ()
+    deferral: Deferral | None = None
 
 
 class Router:
@@ -136,7 +152,10 @@ class Router:
             index, lanes = open_[0]
             whole = self._frame.einsum.operations / fixed
             return Route(index, per_choice=_choices(rates, [whole / n for n in lanes]))
-        return Route(blocked=tuple(i for i, _ in open_))
+        adds = _adds(rates, tensor, "moved", 1 / fixed, ())
+        shares = tuple((i, tuple(1 / n for n in lanes)) for i, lanes in open_)
+        later = Deferral(child, tap.level, adds, shares)
+        return Route(blocked=tuple(i for i, _ in open_), deferral=later)
 
     def _carried(self, tensor: str, top: int, child: int) -> float | None:
         """Return the factor by which the count above slot `top` exceeds that of its tile.
@@ -188,7 +207,12 @@ class Router:
         plain = len(open_) == 1 and simple and not early
         if plain and not self._scaled_before(tap, rates, open_[0][0]):
             return self._first_in_choices(tap, rates, open_[0], fixed)
-        return Route(blocked=tuple(i for i, _, _ in open_))
+        later = None
+        if not early:
+            adds = _adds(rates, tensor, "first", float(fixed), ())
+            times = tuple((i, tuple(map(float, copies))) for i, _, copies in open_)
+            later = Deferral(child, tap.level, adds, times)
+        return Route(blocked=tuple(i for i, _, _ in open_), deferral=later)
 
     def _scaled_before(self, tap: Tap, rates: dict[int, float], index: int) -> bool:
         """Tell whether lanes under slot `index` have already been divided out of the calls."""

@@ -21,6 +21,7 @@ from tilewright.mapper.searches.program import (
     Deal,
     Occupy,
     Operation,
+    Settle,
     Slide,
 )
 
@@ -99,6 +100,8 @@ class Engine:
             return self._close(self._axes_of(operation.variables), table, nd, view)
         if isinstance(operation, Slide):
             return self._slide(operation, table, nd, (before.rest, before.gain, bound))
+        if isinstance(operation, Settle):
+            return _settled(operation, table, nd)
         arrays = self._array(operation)
         labels, view = (table.start, table.label), (after.rest, after.gain, bound)
         if isinstance(operation, Deal):
@@ -114,6 +117,12 @@ class Engine:
             return merged(
                 [after, *(self._above(self._axes_of((v,)), after) for v in operation.variables)]
             )
+        if isinstance(operation, Settle):  # what is owed is not known here: the least it may be
+            refunds = [
+                add.factor * float(self.count(add.tensor, add.kind, add.lanes).max())
+                for add in operation.refunds
+            ]
+            return replace(after, rest=after.rest + sum(refunds))
         arrays = self._array(operation)
         if isinstance(operation, Deal):
             energy = arrays.plus[:, 0].copy()
@@ -252,12 +261,29 @@ class Engine:
                 times[:, field] = 1.0 / lanes
         for field, values in operation.plus:
             plus[:, field] += values
+        for field, values in operation.times:
+            times[:, field] = values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
 
     def _fanout(self, component: str, dim: str) -> int:
         dims = self.frame.components[self.frame.level(component)].spatial
         return next(one.fanout for one in dims if one.name == dim)
+
+
+def _settled(operation: Settle, table: Table, nd: int) -> Table:
+    """Pay what labels owe and keep those of each state that no other one dominates."""
+    label = table.label.copy()
+    for field, target in operation.moves:
+        label[:, target] += label[:, field]
+        label[:, field] = 0.0
+    states = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
+    order = np.lexsort((*label.T[nd - 1 :: -1], states))
+    order = order[kernels.first_of_groups(states[order], np.ascontiguousarray(label[order, :nd]))]
+    origin = np.zeros((len(order), 2), np.int64)
+    origin[:, 0] = order
+    start = np.searchsorted(states[order], np.arange(len(table.start))).astype(np.int64)
+    return Table(start, label[order], origin)
 
 
 def compute_energy(frame: Frame) -> float:

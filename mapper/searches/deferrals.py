@@ -1,0 +1,103 @@
+"""Costs that are paid once the lanes of several dimensions are known.
+
+What crosses dimensions that reuse a tensor is its count at the child's tile, divided by the lanes
+over irrelevant variables of each of them; first fills of an output are multiplied by lanes instead.
+Where no tile of the program shows that (two dimensions reuse different tensors, each dealt below
+the other), a label carries the count along: it is charged to a field of its own at the child, every
+deal multiplies the field, and above the topmost of these dimensions it is paid: added to what it is
+owed to. All of it is linear with factors above 0, so a label that is at least as good in all fields
+stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.slots import Slot
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.routes import Add, Deferral, Route
+
+Values = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """One field that carries costs: `adds` (at a slot), `scales` (at a dimension), and the field
+    `target` that gets them above the slot `top`."""
+
+    field: int
+    target: int
+    adds: tuple[tuple[int, Add], ...]
+    scales: tuple[tuple[int, Values], ...]
+    top: int
+
+    @property
+    def refunds(self) -> tuple[Add, ...]:
+        """What is paid at least: the negative costs, as if at the greatest scales."""
+        most = prod(max(values) for _, values in self.scales)
+        return tuple(
+            replace(add, factor=add.factor * most) for _, add in self.adds if add.factor < 0
+        )
+
+
+def deferred(routes: Iterable[Route]) -> list[Deferral]:
+    """Return what these routes can pay later."""
+    return [route.deferral for route in routes if route.deferral is not None]
+
+
+def debts(
+    frame: Frame, fields: Fields, slots: Sequence[Slot], deferrals: Sequence[Deferral]
+) -> list[Debt] | None:
+    """Return the fields that carry these costs; None if the label has too few of them."""
+    groups: dict[tuple[int, int, tuple[tuple[int, Values], ...]], list[tuple[int, Add]]] = {}
+    for one in deferrals:
+        for add in one.adds:
+            scales = _scales(frame, slots, one, calls=add.field != 0)
+            key = (add.field, min(i for i, _ in one.fans), scales)
+            groups.setdefault(key, []).append((one.child, add))
+    energy, calls = list(fields.owed), list(fields.owed_calls)
+    found = []
+    for (target, top, scales), adds in sorted(groups.items()):
+        free = calls if target else energy
+        if not free:
+            return None
+        field = free.pop(0)
+        moved = tuple((slot, replace(add, field=field)) for slot, add in adds)
+        found.append(Debt(field, target, moved, scales, top))
+    return found
+
+
+def counts(frame: Frame, slots: Sequence[Slot], deferrals: Sequence[Deferral]) -> tuple[int, int]:
+    """Return how many fields `debts` needs: for energy, for calls."""
+    keys = {
+        (add.field, _scales(frame, slots, one, calls=add.field != 0))
+        for one in deferrals
+        for add in one.adds
+    }
+    calls = sum(1 for target, _ in keys if target)
+    return len(keys) - calls, calls
+
+
+def _scales(
+    frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool
+) -> tuple[tuple[int, Values], ...]:
+    """Return per dimension between the child and the topmost reuse what each choice multiplies by.
+
+    `calls`: of one instance, so that lanes at or above its level divide them too.
+    """
+    factors = dict(one.fans)
+    found = []
+    for index in range(min(factors), one.child):
+        slot = slots[index]
+        if not isinstance(slot, Fan):
+            continue
+        values = factors.get(index, (1.0,) * len(slot.choices))
+        if calls and one.level >= frame.level(slot.component):
+            values = tuple(x / prod(c) for x, c in zip(values, slot.choices, strict=True))
+        if values != (1.0,) * len(values):
+            found.append((index, values))
+    return tuple(found)

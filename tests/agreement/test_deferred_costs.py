@@ -1,0 +1,100 @@
+"""Costs paid once lanes are known: the same optima as with all lanes enumerated beforehand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from search_cases import EINSUMS, MATMUL, memory, random_workload, zero
+
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches import exact
+from tilewright.mapper.searches.exact import ExactSearch, layout_of
+from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.problem import leaks_of
+from tilewright.mapper.workload import load_workload
+
+REUSE = ("Nothing", "input", "output", "weight", "weight | output", "All")
+
+
+def grid(name: str, rng: random.Random, dims: str) -> list[str]:
+    """Write a Container whose dimensions may reuse whatever."""
+    lines = ["  - !Container", f"    name: {name}", "    spatial:"]
+    for dim in dims:
+        gated = ", power_gateable: true" if rng.random() < 0.15 else ""
+        lines.append(
+            f"    - {{name: {dim}, fanout: {rng.choice((2, 2, 4))},"
+            f" may_reuse: {rng.choice(REUSE)}{gated}}}"
+        )
+    return lines
+
+
+def space_of(seed: int) -> Mapspace:
+    """Return a random mapspace with several free dimensions above and below memories."""
+    rng = random.Random(seed)
+    lines = ["arch:", "  nodes:"]
+    lines += memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', rng, 50)
+    two_levels = rng.random() < 0.3
+    if two_levels:
+        lines += grid("OUTER", rng, "x")
+    if rng.random() < 0.7:
+        lines += memory("BUF", str(rng.choice((96, 320, 1024))), "may_keep: All", rng, 5)
+    lines += grid("INNER", rng, "x" if two_levels else "xy")
+    if rng.random() < 0.8:
+        rules = rng.choice(("keep: output", "keep: weight", "may_keep: All"))
+        lines += memory("REG", str(rng.choice((16, 48, 128))), rules, rng, 1)
+    lines += ["  - !Compute", "    name: MAC", *zero()]
+    lines += [f"    actions: [{{name: compute, energy: 0.5, throughput: {rng.choice((1, 4))}}}]"]
+    text = MATMUL if rng.random() < 0.6 else rng.choice(EINSUMS)
+    workload = load_workload(random_workload(rng, text, (2, 3, 4, 6)))
+    (einsum,) = workload.einsums
+    (flat,) = flatten(load_arch("\n".join(lines) + "\n"), workload.scope(einsum))
+    return Mapspace(einsum, flat, rng.choice(("default", "accelforge")))
+
+
+def defers(space: Mapspace) -> bool:
+    layout = layout_of(space, leaks_of(space.flat, space.conventions))
+    return bool(layout.owed) or bool(layout.owed_calls)
+
+
+def check(space: Mapspace, objective: Objective, monkeypatch: pytest.MonkeyPatch) -> None:
+    goal = Goal(objective)
+    deferred = ExactSearch().find(space, goal, None)
+    with monkeypatch.context() as patched:
+        patched.setattr(exact, "layout_of", lambda space, leaks: fields(space.frame, leaks))
+        enumerated = ExactSearch().find(space, goal, None)
+    assert (deferred.best is None) == (enumerated.best is None)
+    if deferred.best is None or enumerated.best is None:
+        return
+    assert deferred.proven
+    for metric in (objective, goal.second):
+        ours, theirs = (Goal(metric).value(b.energy, b.latency)
+                        for b in (deferred.best, enumerated.best))  # fmt: skip
+        assert ours == pytest.approx(theirs, rel=1e-9)
+    assert deferred.lower_bound <= goal.value(deferred.best.energy, deferred.best.latency) * (
+        1 + 1e-9
+    )
+
+
+def run(seeds: range, monkeypatch: pytest.MonkeyPatch) -> int:
+    compared = 0
+    for seed in seeds:
+        space = space_of(seed)
+        if not defers(space):
+            continue
+        for objective in ("energy", "latency", "edp"):
+            check(space, objective, monkeypatch)
+        compared += 1
+    return compared
+
+
+def test_deferred_costs_change_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(range(40), monkeypatch) >= 10
+
+
+@pytest.mark.nightly
+def test_deferred_costs_change_no_optimum_nightly(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(range(40, 600), monkeypatch) >= 150
