@@ -169,6 +169,19 @@ class Points:
         named = dict(zip(self._names, tile, strict=True))
         return all(holds(comparison, named) for comparison in self.pins[index])
 
+    def refusal(self, tiles: Tiles) -> str | None:
+        """Return which tile_shape a point breaks, in words."""
+        above = (self._bounds, *tiles[:-1])
+        for index, slot in enumerate(self.slots):
+            if isinstance(slot, Fill) and not self.admits(index, above[index]):
+                shape = ", ".join(
+                    f"{v} {n}" for v, n in zip(self._names, above[index], strict=True)
+                )
+                return (
+                    f"tile_shape of {slot.component} refuses the tile above {slot.tensor}: {shape}"
+                )
+        return None
+
     def start(self) -> Any:
         """Return the state above the first slot: the whole iteration space."""
         return self._lattice.size - 1

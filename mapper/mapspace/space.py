@@ -149,7 +149,7 @@ class Mapspace:
             raise self._empty()
         chosen = usable[trial.suggest_int("template", 0, len(usable) - 1)]
         place = Place(chosen, suggested_tiles(self._points[chosen], trial, str(chosen)))
-        reason = self._overfull(place)
+        reason = self._refusal(place)
         if reason is not None:
             raise InfeasibleMapping(f"the mapping does not fit: {reason}")
         return self.mapping_at(place)
@@ -212,7 +212,7 @@ class Mapspace:
         return self._related[number]
 
     def _fits(self, place: Place) -> bool:
-        return self._overfull(place) is None
+        return self._refusal(place) is None
 
     def mapping_at(self, place: Place) -> Mapping:
         """Return the mapping at a place."""
@@ -240,13 +240,16 @@ class Mapspace:
     def contains(self, mapping: Mapping) -> str | None:
         """Return None if the mapspace holds `mapping`, else the reason why it does not."""
         places = self._locate(mapping)
-        return places if isinstance(places, str) else self._overfull(self._fitting(places))
+        return places if isinstance(places, str) else self._refusal(self._fitting(places))
 
     def _fitting(self, places: tuple[Place, ...]) -> Place:
         """Return the first place at which the tiles fit, the first one if they never do."""
         return next((place for place in places if self._fits(place)), places[0])
 
-    def _overfull(self, place: Place) -> str | None:
+    def _refusal(self, place: Place) -> str | None:
+        refused = self._points[place.template].refusal(place.tiles)
+        if refused is not None:
+            return refused
         found = overflow(self.frame, self._points[place.template].slots, place.tiles)
         if found is None:
             return None

@@ -203,6 +203,17 @@ def test_tile_shape(conventions: str, binds: bool) -> None:
     assert (tiles == {3}) is binds
 
 
+def test_what_tile_shape_refuses_is_no_member() -> None:
+    pinned = space("keep: weight, tile_shape: [{expression: k, operator: ==, value: 3}]")
+    members = {str(mapping) for mapping in pinned}
+    others = [mapping for mapping in space("keep: weight") if str(mapping) not in members]
+    assert members
+    assert others
+    assert {"tile_shape of BUF refuses the tile" in (pinned.contains(m) or "") for m in others} == {
+        True
+    }
+
+
 def test_samples_are_uniform_members() -> None:
     room = space("keep: weight", work=workload(2, 2, 2))
     listed = [repr(mapping) for mapping in room]
