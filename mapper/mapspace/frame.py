@@ -45,6 +45,7 @@ class Frame:
     """What all templates of a mapspace share; `components` is the path, outermost first.
 
     `uneven`: rank variables that may have one loop whose tiles do not divide the tile above it.
+    `exchanged`: tensors above whose outermost holder loops may stand that other Einsums share.
     What it works out is kept for the next template.
     """
 
@@ -52,6 +53,7 @@ class Frame:
     components: tuple[Component, ...]
     rules: Rules
     uneven: frozenset[str] = frozenset()
+    exchanged: frozenset[str] = frozenset()
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
@@ -170,7 +172,8 @@ def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, i
     bits = 0.0
     for holder in template.holders:
         if holder.component == memory.name:
-            least = frame.einsum.bounds if holder.backing else tile
+            whole = holder.backing and holder.tensor not in frame.exchanged
+            least = frame.einsum.bounds if whole else tile
             bits += frame.einsum.access(holder.tensor).tile_size(least) * value_bits(
                 frame, reserve_of(frame, holder)
             )

@@ -81,7 +81,7 @@ class Mapspace:
         self.uneven = uneven
         self._related: dict[int, tuple[int, ...]] = {}
         rules = Rules() if own else AS_ACCELFORGE
-        self.frame = Frame(einsum, flat.components, rules, uneven)
+        self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged)
 
     @cached_property
     def templates(self) -> tuple[Template, ...]:

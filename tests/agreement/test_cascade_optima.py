@@ -193,3 +193,49 @@ def test_shared_loops_stand_above_one_sequential() -> None:
 def depth_of(mapping: Mapping, storage: Storage) -> int:
     above = mapping.nodes[: mapping.nodes.index(storage)]
     return sum(not isinstance(node, Storage) for node in above)
+
+
+LANES = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: 1000000
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~Intermediates", may_keep: All}
+    actions: [{name: read, energy: 100, throughput: 64}, {name: write, energy: 110, throughput: 32}]
+  - !Memory
+    name: BUF
+    size: SIZE
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~DRAM", may_keep: All}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
+  - !Container
+    name: PE
+    spatial: [{name: x, RULES}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "rules", "energy"),
+    [
+        (1024, "fanout: 7, min_usage: 1", 321536),
+        (400, "fanout: 7, min_usage: 1, reuse: input", 557568),
+        (400, "fanout: 6, min_usage: 0.9", 431104),
+    ],
+)
+def test_min_usage_out_of_reach_in_a_workload(size: int, rules: str, energy: int) -> None:
+    """Two matmuls of 8; the optima of AccelForge 1.0.467: the most lanes that can be had."""
+    texts = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]")
+    workload = workload_of(texts, dict.fromkeys("mknp", 8), 8)
+    arch = load_arch(LANES.replace("SIZE", str(size)).replace("RULES", rules))
+    result = fused_search(arch, workload, conventions="accelforge")
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == energy
