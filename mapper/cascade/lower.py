@@ -22,21 +22,22 @@ from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.searches.deferrals import debts, deferred
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.program import (
     MAX_VARIANTS,
-    Charge,
     Close,
+    Costs,
     Deal,
     Occupy,
     Operation,
     Program,
     Slide,
 )
-from tilewright.mapper.searches.routes import Add, Route, Router
+from tilewright.mapper.searches.routes import Add, Router
 from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
 from tilewright.mapper.searches.taps import taps
 from tilewright.mapper.searches.trie import Node, grow
@@ -95,9 +96,13 @@ def _fix_lanes(
     template = cut[0].template
     router = Router(frame, fields, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
-    blocked = sorted({i for route in routes for i in route.blocked})
+    later = debts(frame, fields, slots, deferred(routes))
+    if later is not None and any(debt.top <= _cut(slots, cut[0]) for debt in later):
+        later = None  # it would be paid above the program
+    blocking = [route for route in routes if later is None or route.deferral is None]
+    blocked = sorted({i for route in blocking for i in route.blocked})
     if not blocked:
-        yield _compile((frame, fields), cut, slots, routes)
+        yield _compile((frame, fields), cut, slots, Costs(routes, later or []))
         return
     fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
     if prod(len(fan.choices) for fan in fans) > MAX_VARIANTS:
@@ -116,37 +121,28 @@ def _fix_lanes(
 
 
 def _compile(
-    problem: tuple[Frame, Fields],
-    cut: tuple[Layout, Legal],
-    slots: tuple[Slot, ...],
-    routes: list[Route],
+    problem: tuple[Frame, Fields], cut: tuple[Layout, Legal], slots: tuple[Slot, ...], at: Costs
 ) -> Part:
     frame, fields = problem
     layout, legal = cut
-    at_slot: dict[int, list[Add]] = {}
-    at_fan: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
-    for route in routes:
-        at_slot.setdefault(route.slot, []).extend(route.adds)
-        at_fan.setdefault(route.slot, []).extend(route.per_choice)
-    operations: list[Operation] = [Charge(_sorted(at_slot.get(len(slots), [])))]
+    operations: list[Operation] = [at.charge(len(slots))]
     numbers: list[int | None] = [None]
     start = _cut(slots, layout) + 1
     for index in range(len(slots) - 1, start, -1):
         for operation in _operations(frame, fields, slots[start + 1 :], slots[index]):
             made = operation
             if isinstance(operation, Deal):
-                made = Deal(operation.fan, tuple(sorted(at_fan.get(index, []))))
+                made = at.deal(index, operation.fan)
             operations.append(made)
             numbers.append(index)
-        adds = _sorted(at_slot.get(index, []))
         pinned = _pinned(frame, layout, slots[index])
-        if adds or pinned:
-            operations.append(Charge(adds, pinned))
-            numbers.append(None)
+        after: list[Operation] = [*at.settle(index), *at.charges(index, pinned)]
+        operations += after
+        numbers += [None] * len(after)
     program = Program(layout.template, slots, tuple(operations), tuple(numbers))
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     region = fills[layout.first : layout.split + 1]
-    return Part(layout, program, tuple(_sorted(at_slot.get(i, [])) for i in region), legal)
+    return Part(layout, program, tuple(at.charge(i).adds for i in region), legal)
 
 
 def _pinned(frame: Frame, layout: Layout, slot: Slot) -> tuple[Comparison, ...]:
@@ -157,10 +153,6 @@ def _pinned(frame: Frame, layout: Layout, slot: Slot) -> tuple[Comparison, ...]:
     if first.tensor != slot.tensor:
         return ()
     return layout.template.placement.rules_of(slot.component).tile_shape
-
-
-def _sorted(adds: list[Add]) -> tuple[Add, ...]:
-    return tuple(sorted(add for add in adds if add.factor != 0.0))
 
 
 def _operations(

@@ -22,6 +22,7 @@ from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
+from tilewright.mapper.searches.program import most_owed
 from tilewright.mapper.searches.result import Statistics
 from tilewright.mapper.searches.tables import Engine
 
@@ -235,11 +236,7 @@ class TableMaker:
     def _prepare(self, run: Run) -> Prepared:
         space, capacity = run.space, self._scope.capacity
         leaks = leaks_of(space.flat, space.conventions)
-        kept = fields(space.frame, leaks)
         inner = memories_of(space.flat)[1]
-        if capacity == inf and inner is not None:
-            room = {m: f for m, f in kept.room.items() if m != inner.name}
-            kept = replace(kept, room=room)
         found: dict[int, list[Layout]] = {}
         for layout in layouts(space, frozenset(run.boundary)):
             self._budget.check()
@@ -255,6 +252,12 @@ class TableMaker:
             self._scope.repeats,
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
+        templates = [layout.template for several in found.values() for layout in several]
+        owed = most_owed(space.frame, fields(space.frame, leaks), templates)
+        kept = fields(space.frame, leaks, owed=owed)
+        if capacity == inf and inner is not None:
+            room = {m: f for m, f in kept.room.items() if m != inner.name}
+            kept = replace(kept, room=room)
         return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)
 
     def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:

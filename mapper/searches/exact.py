@@ -13,7 +13,7 @@ from tilewright.mapper.searches.dynamic import DynamicSearch, Outcome
 from tilewright.mapper.searches.fields import Fields, Leak, fields
 from tilewright.mapper.searches.metrics import Goal, Metrics
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import Compiler, Program
+from tilewright.mapper.searches.program import Compiler, Program, most_owed
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 from tilewright.mapper.searches.tables import Engine
 from tilewright.mapper.searches.trie import grow
@@ -79,10 +79,8 @@ def layout_of(
 ) -> Fields:
     """Return the fields of a label, those that owe too: as many as any template can defer."""
     plain = fields(space.frame, leaks, tracked)
-    compiler = Compiler(space.frame, plain)
-    owed = [compiler.owed(template) for template in space.templates]
-    most = max((one for one, _ in owed), default=0), max((two for _, two in owed), default=0)
-    return plain if most == (0, 0) else fields(space.frame, leaks, tracked, most)
+    owed = most_owed(space.frame, plain, space.templates)
+    return plain if owed == (0, 0) else fields(space.frame, leaks, tracked, owed)
 
 
 def _of_all(space: Mapspace, goal: Goal, bound: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -148,6 +148,13 @@ class Compiler:
             yield from self._fix_lanes(draft, chosen, costs)
 
 
+def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> tuple[int, int]:
+    """Return how many fields of energy and of calls any of the templates can defer."""
+    compiler = Compiler(frame, fields)
+    owed = [compiler.owed(template) for template in templates]
+    return max((one for one, _ in owed), default=0), max((two for _, two in owed), default=0)
+
+
 def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with each choice of the dimensions at `blocked`; UnsupportedFeature if they
     are too many."""
@@ -194,7 +201,7 @@ class _Draft:
         self, slots: tuple[Slot, ...], routes: Sequence[Route], later: Sequence[Debt]
     ) -> Program:
         """Put in the lanes that `slots` leave, and the costs where `routes` charge them."""
-        at = _Costs(routes, later)
+        at = Costs(routes, later)
         operations: list[Operation] = [at.charge(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
@@ -210,7 +217,7 @@ class _Draft:
         return Program(self.template, slots, tuple(operations), tuple(numbers))
 
 
-class _Costs:
+class Costs:
     """Costs by the slot where they are charged, as operations."""
 
     def __init__(self, routes: Sequence[Route], later: Sequence[Debt]) -> None:
@@ -229,18 +236,22 @@ class _Costs:
             self._paid.setdefault(debt.top, []).append(debt)
 
     def charge(self, index: int, pinned: tuple[Comparison, ...] = ()) -> Charge:
+        """Return what is paid above slot `index`, for the tile there."""
         adds = sorted(add for add in self._adds.get(index, []) if add.factor != 0.0)
         return Charge(tuple(adds), pinned)
 
     def charges(self, index: int, pinned: tuple[Comparison, ...]) -> list[Charge]:
+        """Return the same unless there is nothing to pay or to check."""
         charge = self.charge(index, pinned)
         return [charge] if charge.adds or pinned else []
 
     def deal(self, index: int, fan: Fan) -> Deal:
+        """Return the operation of the dimension at slot `index`."""
         plus, times = self._plus.get(index, []), self._times.get(index, [])
         return Deal(fan, tuple(sorted(plus)), tuple(sorted(times)))
 
     def settle(self, index: int) -> list[Settle]:
+        """Return the operation that pays what is owed above slot `index`, if anything is."""
         paid = self._paid.get(index, [])
         refunds = [add for debt in paid if debt.target == 0 for add in debt.refunds]
         moves = tuple((debt.field, debt.target) for debt in paid)

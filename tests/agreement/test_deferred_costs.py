@@ -9,8 +9,10 @@ from search_cases import EINSUMS, MATMUL, memory, random_workload, zero
 
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
+from tilewright.mapper.cascade import maker
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches import exact
+from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import ExactSearch, layout_of
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.metrics import Goal, Objective
@@ -93,6 +95,45 @@ def run(seeds: range, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_deferred_costs_change_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(range(14), monkeypatch) >= 10
+
+
+CHAIN = """
+workload:
+  rank_sizes: {M: 4, K: 4, N: 8, J: 2}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "Z[m, j] = Y[m, n] * C[n, j]", renames: {input: Y, weight: C, output: Z}}
+"""
+
+
+def chip(reused: tuple[str, str]) -> str:
+    """Write a machine with a grid of two free dimensions below the memory of what is exchanged."""
+    rng = random.Random(str(reused))
+    lines = ["arch:", "  nodes:"]
+    lines += memory("DRAM", "inf", 'keep: "~Intermediates", may_keep: All', rng, 50)
+    lines += memory("BUF", "320", "may_keep: All", rng, 5)
+    lines += ["  - !Container", "    name: GRID", "    spatial:"]
+    lines += [
+        f"    - {{name: {d}, fanout: 2, may_reuse: {t}}}" for d, t in zip("xy", reused, strict=True)
+    ]
+    lines += memory("REG", "48", "keep: weight, may_keep: All", rng, 1)
+    lines += ["  - !Compute", "    name: MAC", *zero()]
+    return "\n".join([*lines, "    actions: [{name: compute, energy: 0.5, throughput: 1}]"]) + "\n"
+
+
+@pytest.mark.parametrize("reused", [("input", "output"), ("weight", "input")])
+def test_deferred_costs_change_no_fused_optimum(
+    reused: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arch, workload = load_arch(chip(reused)), load_workload(CHAIN)
+    deferred = search(arch, workload)
+    with monkeypatch.context() as patched:
+        patched.setattr(maker, "most_owed", lambda *given: (0, 0))
+        enumerated = search(arch, workload)
+    assert deferred.certificate.kind == enumerated.certificate.kind == "optimal"
+    assert deferred.certificate.value == pytest.approx(enumerated.certificate.value, rel=1e-9)
+    assert deferred.statistics.templates < enumerated.statistics.templates
 
 
 @pytest.mark.nightly
