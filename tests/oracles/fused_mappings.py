@@ -102,33 +102,52 @@ def placed(
 ) -> Iterator[list[Node]]:
     names = list(einsum.bounds)
     for turns in product(*(list(splits(b, len(order) + 1)) for b in einsum.bounds.values())):
-        wrong = any(
-            sum(t > 1 for t in turn[: lowest + 1]) > repeats
-            or any(turn[g] > 1 and name not in legal[g] for g in range(lowest + 1))
+        if any(
+            turn[gap] > 1 and name not in legal[gap]
+            for gap in range(lowest + 1)
             for name, turn in zip(names, turns, strict=True)
-        )
-        if wrong:
+        ):
             continue
-        gaps = [[n for n, turn in zip(names, turns, strict=True) if turn[g] > 1]
+        gaps = [[(n, turn[g]) for n, turn in zip(names, turns, strict=True) if turn[g] > 1]
                 for g in range(len(order) + 1)]  # fmt: skip
         choices = [
-            list(permutations(gap)) if g <= lowest else [tuple(gap)] for g, gap in enumerate(gaps)
+            orders_of(gap, repeats) if g <= lowest else [tuple(gap)] for g, gap in enumerate(gaps)
         ]
         for chosen in product(*choices):
-            yield nodes_of(einsum, order, chosen, dict(zip(names, turns, strict=True)))
+            shared = [name for gap in chosen[: lowest + 1] for name, _ in gap]
+            if all(shared.count(name) <= repeats for name in shared):
+                yield nodes_of(einsum, order, chosen)
+
+
+def orders_of(gap: list[tuple[str, int]], repeats: int) -> list[tuple[tuple[str, int], ...]]:
+    """Return the loops of a gap in all orders, each variable in at most `repeats` of them."""
+    ways = [[(name, part) for part in factored(turn, repeats)] for name, turn in gap]
+    found: dict[tuple[tuple[str, int], ...], None] = {}
+    for way in product(*ways):
+        loops = [(name, factor) for name, factors in way for factor in factors]
+        found |= dict.fromkeys(permutations(loops))
+    return list(found)
+
+
+def factored(number: int, most: int) -> list[tuple[int, ...]]:
+    """Return the ways to write a number as at most `most` factors above 1."""
+    found = [(number,)]
+    if most > 1:
+        for first in (d for d in range(2, number) if number % d == 0):
+            found += [(first, *rest) for rest in factored(number // first, most - 1)]
+    return found
 
 
 def nodes_of(
     einsum: Einsum,
     order: tuple[tuple[str, str], ...],
-    loops: tuple[tuple[str, ...], ...],
-    turns: dict[str, tuple[int, ...]],
+    loops: tuple[tuple[tuple[str, int], ...], ...],
 ) -> list[Node]:
     tile = dict(einsum.bounds)
     nodes: list[Node] = []
-    for gap, names in enumerate(loops):
-        for name in names:
-            tile[name] //= turns[name][gap]
+    for gap, turns in enumerate(loops):
+        for name, turn in turns:
+            tile[name] //= turn
             nodes.append(Temporal(name, tile[name]))
         if gap < len(order):
             nodes.append(Storage((order[gap][0],), order[gap][1]))
