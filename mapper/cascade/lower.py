@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import inf, prod
 
 import numpy as np
 
-from tilewright.arch.components import Comparison, Memory
+from tilewright.arch.components import Memory
 from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
@@ -28,7 +27,6 @@ from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.program import (
-    MAX_VARIANTS,
     Close,
     Costs,
     Deal,
@@ -36,6 +34,7 @@ from tilewright.mapper.searches.program import (
     Operation,
     Program,
     Slide,
+    with_fixed_lanes,
 )
 from tilewright.mapper.searches.routes import Add, Router
 from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
@@ -104,19 +103,7 @@ def _fix_lanes(
     if not blocked:
         yield _compile((frame, fields), cut, slots, Costs(routes, later or []))
         return
-    fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
-    if prod(len(fan.choices) for fan in fans) > MAX_VARIANTS:
-        raise UnsupportedFeature(
-            "too many spatial choices would have to be enumerated in"
-            f" {', '.join(f'{fan.component}.{fan.name}' for fan in fans)}",
-            instead="narrow loop_bounds, reuse or min_usage there",
-        )
-    for chosen in product(*(fan.choices for fan in fans)):
-        single = dict(zip(blocked, chosen, strict=True))
-        fixed = tuple(
-            replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
-            for i, slot in enumerate(slots)
-        )
+    for fixed in with_fixed_lanes(slots, blocked):
         yield from _fix_lanes(frame, fields, cut, fixed)
 
 
@@ -135,24 +122,14 @@ def _compile(
                 made = at.deal(index, operation.fan)
             operations.append(made)
             numbers.append(index)
-        pinned = _pinned(frame, layout, slots[index])
-        after: list[Operation] = [*at.settle(index), *at.charges(index, pinned)]
+        pins = pinned(frame, layout.template, slots[index])
+        after: list[Operation] = [*at.settle(index), *at.charges(index, pins)]
         operations += after
         numbers += [None] * len(after)
     program = Program(layout.template, slots, tuple(operations), tuple(numbers))
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     region = fills[layout.first : layout.split + 1]
     return Part(layout, program, tuple(at.charge(i).adds for i in region), legal)
-
-
-def _pinned(frame: Frame, layout: Layout, slot: Slot) -> tuple[Comparison, ...]:
-    """Return the tile_shape that must hold at the first holder of a memory."""
-    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
-        return ()
-    first = next(h for h in layout.template.holders if h.component == slot.component)
-    if first.tensor != slot.tensor:
-        return ()
-    return layout.template.placement.rules_of(slot.component).tile_shape
 
 
 def _operations(

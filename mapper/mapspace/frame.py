@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from tilewright.arch.components import Component, Memory, Network, TensorHolder
+from tilewright.arch.components import Comparison, Component, Memory, Network, TensorHolder
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.fanout import (
     Dim,
@@ -19,7 +19,7 @@ from tilewright.mapper.mapspace.fanout import (
     lane_choices,
 )
 from tilewright.mapper.mapspace.placement import Holder, Template
-from tilewright.mapper.mapspace.slots import Reserve
+from tilewright.mapper.mapspace.slots import Fill, Reserve, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +198,13 @@ def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[st
 
 def _backing(template: Template, holder: Holder) -> Holder:
     return next(h for h in template.holders if h.tensor == holder.tensor)
+
+
+def pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:
+    """Return the tile_shape that must hold above `slot`: that of the first holder of a memory."""
+    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
+        return ()
+    first = next(h for h in template.holders if h.component == slot.component)
+    if first.tensor != slot.tensor:
+        return ()
+    return template.placement.rules_of(slot.component).tile_shape

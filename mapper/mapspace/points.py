@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.arch.components import Comparison, Memory
+from tilewright.arch.components import Memory
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
-from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
+from tilewright.mapper.mapspace.frame import Frame, pinned, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
@@ -32,7 +32,7 @@ class Points:
         self._names = tuple(frame.einsum.bounds)
         self._bounds = tuple(frame.einsum.bounds.values())
         self._later = self._variables_later()
-        self.pins = [self._pin(slot) for slot in self.slots]
+        self.pins = [pinned(frame, template, slot) for slot in self.slots]
         self._lattice = Lattice(frame.einsum.bounds)
         self._weights: list[Any] | None = None
         self.memories = tuple(
@@ -45,14 +45,6 @@ class Points:
             here = frozenset(slot.variables) if isinstance(slot, (Loops, Fan)) else frozenset()
             later.append(later[-1] | here)
         return later[::-1]
-
-    def _pin(self, slot: Slot) -> tuple[Comparison, ...]:
-        if not isinstance(slot, Fill) or not self.frame.rules.tile_shape:
-            return ()
-        first = next(h for h in self.template.holders if h.component == slot.component)
-        if first.tensor != slot.tensor:
-            return ()
-        return self.template.placement.rules_of(slot.component).tile_shape
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""

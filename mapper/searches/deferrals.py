@@ -22,6 +22,7 @@ from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.routes import Add, Deferral, Route
 
 Values = tuple[float, ...]
+Scales = tuple[tuple[int, Values], ...]  # slot, factor per choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Debt:
     field: int
     target: int
     adds: tuple[tuple[int, Add], ...]
-    scales: tuple[tuple[int, Values], ...]
+    scales: Scales
     top: int
 
     @property
@@ -53,19 +54,12 @@ def debts(
     frame: Frame, fields: Fields, slots: Sequence[Slot], deferrals: Sequence[Deferral]
 ) -> list[Debt] | None:
     """Return the fields that carry these costs; None if the label has too few of them."""
-    groups: dict[tuple[int, int, tuple[tuple[int, Values], ...]], list[tuple[int, Add]]] = {}
-    for one in deferrals:
-        for add in one.adds:
-            scales = _scales(frame, slots, one, calls=add.field != 0)
-            key = (add.field, min(i for i, _ in one.fans), scales)
-            groups.setdefault(key, []).append((one.child, add))
-    energy, calls = list(fields.owed), list(fields.owed_calls)
+    energy, calls = iter(fields.owed), iter(fields.owed_calls)
     found = []
-    for (target, top, scales), adds in sorted(groups.items()):
-        free = calls if target else energy
-        if not free:
+    for (target, top, scales), adds in sorted(_grouped(frame, slots, deferrals).items()):
+        field = next(calls if target else energy, None)
+        if field is None:
             return None
-        field = free.pop(0)
         moved = tuple((slot, replace(add, field=field)) for slot, add in adds)
         found.append(Debt(field, target, moved, scales, top))
     return found
@@ -73,18 +67,24 @@ def debts(
 
 def counts(frame: Frame, slots: Sequence[Slot], deferrals: Sequence[Deferral]) -> tuple[int, int]:
     """Return how many fields `debts` needs: for energy, for calls."""
-    keys = {
-        (add.field, _scales(frame, slots, one, calls=add.field != 0))
-        for one in deferrals
-        for add in one.adds
-    }
-    calls = sum(1 for target, _ in keys if target)
-    return len(keys) - calls, calls
+    targets = [target for target, _, _ in _grouped(frame, slots, deferrals)]
+    return targets.count(0), len(targets) - targets.count(0)
 
 
-def _scales(
-    frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool
-) -> tuple[tuple[int, Values], ...]:
+def _grouped(
+    frame: Frame, slots: Sequence[Slot], deferrals: Sequence[Deferral]
+) -> dict[tuple[int, int, Scales], list[tuple[int, Add]]]:
+    """Group what one field can carry: owed to the same field, above the same slot, scaled alike."""
+    groups: dict[tuple[int, int, Scales], list[tuple[int, Add]]] = {}
+    for one in deferrals:
+        for add in one.adds:
+            scales = _scales(frame, slots, one, calls=add.field != 0)
+            key = (add.field, min(i for i, _ in one.fans), scales)
+            groups.setdefault(key, []).append((one.child, add))
+    return groups
+
+
+def _scales(frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool) -> Scales:
     """Return per dimension between the child and the topmost reuse what each choice multiplies by.
 
     `calls`: of one instance, so that lanes at or above its level divide them too.

@@ -9,7 +9,7 @@ from math import prod
 
 from tilewright.arch.components import Comparison
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
@@ -150,6 +150,8 @@ class Compiler:
 
 def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> tuple[int, int]:
     """Return how many fields of energy and of calls any of the templates can defer."""
+    if sum(len(component.spatial) for component in frame.components) < 2:
+        return 0, 0
     compiler = Compiler(frame, fields)
     owed = [compiler.owed(template) for template in templates]
     return max((one for one, _ in owed), default=0), max((two for _, two in owed), default=0)
@@ -195,7 +197,7 @@ class _Draft:
     def __init__(self, frame: Frame, template: Template, slots: tuple[Slot, ...]) -> None:
         self.template = template
         self._operations = [_operation(frame, slots, slot) for slot in slots]
-        self._pins = [_pinned(frame, template, slot) for slot in slots]
+        self._pins = [pinned(frame, template, slot) for slot in slots]
 
     def program(
         self, slots: tuple[Slot, ...], routes: Sequence[Route], later: Sequence[Debt]
@@ -270,12 +272,3 @@ def _occupy(frame: Frame, slots: tuple[Slot, ...], slot: Reserve) -> Occupy | No
     if not frame.can_overflow(tuple(same)):
         return None
     return Occupy(slot, len(same) > 1, slot is same[0])
-
-
-def _pinned(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:
-    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
-        return ()
-    first = next(h for h in template.holders if h.component == slot.component)
-    if first.tensor != slot.tensor:
-        return ()
-    return template.placement.rules_of(slot.component).tile_shape

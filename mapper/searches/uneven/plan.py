@@ -8,10 +8,10 @@ from math import inf, prod
 
 from tilewright.arch.components import Comparison, Memory
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import reserved_bits
-from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.uneven.bills import Bill, Biller, Floor
 from tilewright.mapper.searches.uneven.candidates import Host, Tail
@@ -64,9 +64,9 @@ def make_plan(
     biller = Biller(frame, fields, template, slots)
     at_slot = biller.bills()
     bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
-    pins = tuple(_pins(frame, template, slot) for slot in slots)
+    pins = tuple(pinned(frame, template, slot) for slot in slots)
     steps = biller.steps() if timed else None
-    pinned = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
+    held = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
     lanes = [1.0]
     for slot in reversed(slots):
         most = max(map(prod, slot.choices)) if isinstance(slot, Fan) else 1
@@ -77,21 +77,12 @@ def make_plan(
         bills,
         (*pins, ()),
         tuple(_room(frame, fields, slots, i) for i in range(len(slots))),
-        _tails(frame, slots, timed, pinned),
+        _tails(frame, slots, timed, held),
         _needed(frame, bills, steps),
         tuple(reversed(lanes)),
         tuple(biller.floors()),
         steps,
     )
-
-
-def _pins(frame: Frame, template: Template, slot: Slot) -> tuple[Comparison, ...]:
-    if not isinstance(slot, Fill) or not frame.rules.tile_shape:
-        return ()
-    first = next(h for h in template.holders if h.component == slot.component)
-    if first.tensor != slot.tensor:
-        return ()
-    return template.placement.rules_of(slot.component).tile_shape
 
 
 def _room(frame: Frame, fields: Fields, slots: Sequence[Slot], index: int) -> Room | None:
