@@ -141,25 +141,20 @@ def coloured(nest: str) -> Iterable[tuple[str, str]]:
         yield line, kinds.get(line.lstrip()[:1], "")
 
 
-def _by_action(energy: Mapping[str, float]) -> dict[str, list[Part]]:
-    """Sum joules by component, then by action."""
+def _summed(values: Mapping[str, float], row: int, kind: int) -> dict[str, list[Part]]:
+    """Sum values by one part of their keys, then by another."""
     sums: dict[str, dict[str, float]] = {}
-    for key, value in energy.items():
+    for key, value in values.items():
         parts = key.split("/")
-        of = sums.setdefault(parts[1], {})
-        of[parts[-1]] = of.get(parts[-1], 0.0) + value
+        of = sums.setdefault(parts[row], {})
+        of[parts[kind]] = of.get(parts[kind], 0.0) + value
     return {name: sorted(of.items()) for name, of in sums.items()}
 
 
-def _by_tensor(energy: Mapping[str, float]) -> dict[str, list[Part]]:
-    """Sum joules of moving each tensor, by component."""
-    sums: dict[str, dict[str, float]] = {}
-    for key, value in energy.items():
-        parts = key.split("/")
-        if len(parts) == 4 and parts[2] != "None":
-            of = sums.setdefault(parts[2], {})
-            of[parts[1]] = of.get(parts[1], 0.0) + value
-    return {name: sorted(of.items()) for name, of in sums.items()}
+def _moved(energy: Mapping[str, float]) -> dict[str, float]:
+    """Return the entries of tensors: neither leakage nor computing."""
+    parts = {key: key.split("/") for key in energy}
+    return {k: v for k, v in energy.items() if len(parts[k]) == 4 and parts[k][2] != "None"}
 
 
 def _charts(best: ScoredMapping) -> list[Bars]:
@@ -170,8 +165,8 @@ def _charts(best: ScoredMapping) -> list[Bars]:
         einsum, component = key.split("/")[:2]
         time.setdefault(component, []).append((einsum, value))
     return [
-        stacked("Energy by component", _by_action(score.energy_by), "J"),
-        stacked("Energy of moving each tensor", _by_tensor(score.energy_by), "J"),
+        stacked("Energy by component", _summed(score.energy_by, 1, -1), "J"),
+        stacked("Energy of moving each tensor", _summed(_moved(score.energy_by), 2, 1), "J"),
         stacked("Time each component needs, side by side", time, "s"),
         memories(best),
     ]
