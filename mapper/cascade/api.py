@@ -119,7 +119,8 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
                 instead="look at the `enabled` of its Computes",
             )
     room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
-    boundaries = boundaries_of(workload, room.capacity == inf, conventions != "accelforge")
+    own = conventions != "accelforge"
+    boundaries = boundaries_of(workload, room.capacity == inf, own, own)
     lone = LoneSolver(request, room, boundaries)
     einsums: list[Solo] = [
         lone.table(einsum, objective)

@@ -59,8 +59,13 @@ class Boundaries:
         return tuple(t for t in names if self.users[t][0] <= number < self.users[t][-1])
 
 
-def boundaries_of(workload: Workload, halos: bool = False, shares_room: bool = True) -> Boundaries:
+def boundaries_of(
+    workload: Workload, halos: bool = False, shares_room: bool = True, counts: bool = True
+) -> Boundaries:
     """Analyse what the Einsums of `workload` exchange.
+
+    `counts`: Einsums that run a different number of times (n_instances) exchange through the
+    outermost memory: which run of the one feeds which run of the other is not said.
 
     `halos`: Einsums whose tensors slide exchange on chip too. That is right where all tensors fit
     there whole: how much of a sliding tile must stay is not modelled between Einsums.
@@ -69,7 +74,12 @@ def boundaries_of(workload: Workload, halos: bool = False, shares_room: bool = T
         tensor: tuple(i for i, e in enumerate(workload.einsums) if tensor in e.tensors)
         for tensor in workload.tensors
     }
-    chip = frozenset(t for t in workload.tensors if _may_stay(workload, users[t], t, halos))
+    chip = frozenset(
+        tensor
+        for tensor in workload.tensors
+        if _may_stay(workload, users[tensor], tensor, halos)
+        and not (counts and _counts_differ(workload, users[tensor]))
+    )
     shared = shared_tensors(workload)
     contested = {t for t in shared if _is_contested(t, users, chip)}
     names = loop_names(workload, {t: users[t] for t in chip})
@@ -104,8 +114,11 @@ def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str, halos: bo
         and not any(access.persistent for access in accesses)
         and not any(einsum.is_copy for einsum in einsums[1:])
         and (halos or all(is_simple(einsum) for einsum in einsums))
-        and len({einsum.n_instances for einsum in einsums}) == 1
     )
+
+
+def _counts_differ(workload: Workload, users: tuple[int, ...]) -> bool:
+    return len({workload.einsums[i].n_instances for i in users}) > 1
 
 
 def _carried(

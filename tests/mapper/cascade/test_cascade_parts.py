@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from fused_cases import chain, two_memories, workload_of
@@ -93,6 +94,19 @@ def test_sliding_tensors_stay_outside() -> None:
     assert result.certificate.kind == "optimal"
     assert "exchange tensors through DRAM" in result.certificate.scope
     assert result.on_chip == ()
+
+
+def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
+    """4 values each of Y and X; which of three runs of Z reads which Y is not said."""
+    texts = ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * C[m]", "Z[m] = Y[m] * D[m]")
+    work = workload_of(texts, {"m": 4})
+    work = replace(work, einsums=(*work.einsums[:2], replace(work.einsums[2], n_instances=3)))
+    assert not boundaries_of(work).chip
+    assert boundaries_of(work, counts=False).chip == {"Y"}
+    backed = fused_search(two_memories(64), work)
+    chip = fused_search(two_memories(64), work, conventions="accelforge")
+    assert (backed.on_chip, chip.on_chip) == ((), ("Y",))
+    assert backed.certificate.value - chip.certificate.value == (1 + 1 + 3) * 4 * (50 - 1)
 
 
 def test_extents_shrink_with_the_loops_above() -> None:

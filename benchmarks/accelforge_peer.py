@@ -1,0 +1,111 @@
+"""Answers cases, one JSON line each, with AccelForge's optimum or its score of a mapping.
+
+Run by beside_accelforge.py in AccelForge's own interpreter; imports nothing of this project.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+COLUMNS = {"energy": "ENERGY", "latency": "LATENCY", "edp": "ENERGY_DELAY_PRODUCT"}
+
+
+class Late(BaseException):
+    """The CPU seconds of a case are spent; no `except Exception` of the tool swallows it."""
+
+
+def specification(af: Any, case: dict[str, Any]) -> Any:
+    """Load the files of a case."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for name in ("arch", "workload", "mapping"):
+            if name in case:
+                files.append(Path(folder) / f"{name}.yaml")
+                files[-1].write_text(case[name], encoding="utf-8")
+        return af.Spec.from_yaml(*map(str, files))
+
+
+def solved(af: Any, case: dict[str, Any]) -> dict[str, Any]:
+    """Return the least value and its mapping."""
+    spec = specification(af, case)
+    column = COLUMNS[case["objective"]]
+    spec.mapper.metrics = getattr(af.mapper.Metrics, column)
+    found = spec.map_workload_to_arch(print_progress=False)
+    values = [float(value) for value in found.data["Total<SEP>" + column.lower()]]
+    best = min(range(len(values)), key=values.__getitem__)
+    mapping = found.data["Total<SEP>mapping"].iloc[best]
+    mapping = mapping() if callable(mapping) else mapping
+    text = "mapping:\n  nodes:\n" + "\n".join(lines(mapping.nodes, 2)) + "\n"
+    return {"value": values[best], "mapping": text}
+
+
+def scored(af: Any, case: dict[str, Any]) -> dict[str, Any]:
+    """Return energy and latency of a given mapping."""
+    result = specification(af, case).evaluate_mapping()
+    return {"energy": float(result.energy()), "latency": float(result.latency())}
+
+
+def lines(nodes: Any, depth: int) -> Iterator[str]:
+    """Write the nodes of a mapping as YAML."""
+    pad = "  " * (depth - 1)
+    for node in nodes:
+        kind = type(node).__name__
+        if kind in ("Storage", "Toll"):
+            more = ", persistent: true" if getattr(node, "persistent", False) else ""
+            held = ", ".join(node.tensors)
+            yield f"{pad}- !{kind} {{tensors: [{held}], component: {node.component}{more}}}"
+        elif kind in ("Temporal", "Spatial"):
+            place = f", component: {node.component}, name: {node.name}" if kind == "Spatial" else ""
+            loop = f"rank_variable: {node.rank_variable}, tile_shape: {node.tile_shape}"
+            yield f"{pad}- !{kind} {{{loop}{place}}}"
+        elif kind == "Compute":
+            yield f"{pad}- !Compute {{einsum: {node.einsum}, component: {node.component}}}"
+        elif hasattr(node, "nodes"):
+            yield f"{pad}- !{kind}\n{pad}  nodes:"
+            yield from lines(node.nodes, depth + 1)
+
+
+def late(*_: object) -> None:
+    raise Late
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    warnings.filterwarnings("ignore")
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the tool prints
+    import accelforge as af
+    import accelforge.frontend.mapper.metrics as metrics
+
+    af.mapper.Metrics = metrics.Metrics
+    logging.disable(logging.CRITICAL)
+    af.set_n_parallel_jobs(1)
+    signal.signal(signal.SIGPROF, late)
+    for line in sys.stdin:
+        case = json.loads(line)
+        begun = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, case["limit"])
+        try:
+            answer = (scored if "mapping" in case else solved)(af, case)
+        except Late:
+            answer = {"late": case["limit"]}
+        except BaseException as error:  # whatever the tool raises is its answer
+            answer = {"error": f"{type(error).__name__}: {str(error)[:400]}"}
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        answer["seconds"] = time.process_time() - begun
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
