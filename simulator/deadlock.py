@@ -8,6 +8,7 @@ from itertools import chain, islice
 
 import numpy as np
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.dsd import Fifo
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fabric_rows import first_color
@@ -15,7 +16,6 @@ from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTE
 from tilewright.simulator.operands import describe
 from tilewright.simulator.program import Program
 from tilewright.simulator.store import Parts
-from tilewright.simulator.tables import CodeLayout
 from tilewright.simulator.wait_graph import End, Reason, Wait
 
 MAX_LINES = 40

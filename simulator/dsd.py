@@ -296,11 +296,21 @@ class Element:
     index: Index = NO_OFFSET
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Immediate:
-    """A number of the program as scalar source."""
+    """A number of the program as scalar source; equal if type and value are, 0.0 is not -0.0."""
 
     value: float | int
+
+    @property
+    def _identity(self) -> tuple[type, float | int, str]:
+        return type(self.value), self.value, str(self.value) if self.value == 0 else ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Immediate) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tilewright.simulator.program import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.simulator.tables import CodeLayout
+    from tilewright.simulator.blocks import CodeLayout
 
 Change = EndTeardown | Reconfigure | BindQueue | Flush | BlockMicrothread
 CHANGES: Final = (EndTeardown, Reconfigure, BindQueue, Flush, BlockMicrothread)

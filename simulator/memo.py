@@ -1,9 +1,12 @@
-"""Answers about the last few frozen objects, told apart by identity."""
+"""Answers about the last few frozen objects, told apart by identity or by value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Final, TypeVar
+
+A = TypeVar("A")
+_NOTHING: Final = object()
 
 
 class Memo:
@@ -27,3 +30,28 @@ class Memo:
         if key not in answers:
             answers[key] = make()
         return answers[key]
+
+
+class ValueMemo:
+    """Keeps answers about at most `most` values; equal values have one, the oldest goes first.
+
+    Only for values that never change, and that are equal only if nothing can tell them apart
+    (0.0 and -0.0 are: see `dsd.Immediate`). A value without a hash is asked about anew.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[Hashable, Any] = {}
+
+    def of(self, value: Hashable, make: Callable[[], A]) -> A:
+        """Return the answer about a value; what `make` raises is not kept."""
+        try:
+            found = self._kept.get(value, _NOTHING)
+        except TypeError:  # a part of a value made by hand is a list
+            return make()
+        if found is _NOTHING:
+            found = make()
+            if len(self._kept) >= self._most:
+                del self._kept[next(iter(self._kept))]
+            self._kept[value] = found
+        return found  # type: ignore[no-any-return]

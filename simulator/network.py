@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.connections import Steered, connect, copy_ways
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
@@ -22,7 +23,6 @@ from tilewright.simulator.routers import RouterMap, Routers
 from tilewright.simulator.routes import OPPOSITE, PORTS, RAMP, STEP, Color, EdgeInput, EdgeOutput
 from tilewright.simulator.simd import paired_queues
 from tilewright.simulator.steering import most_buffers
-from tilewright.simulator.tables import CodeLayout
 
 Ids = npt.NDArray[np.int64]
 LINKS = 6

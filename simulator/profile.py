@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 from tilewright.arch.source import load_document
 from tilewright.simulator import profile_file
 from tilewright.simulator.errors import ProfileError
+from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.profile_file import OperationTiming
 
 FOLDER = Path(__file__).parent / "profiles"
+_SHIPPED: Final = ValueMemo(16)
+_NUMBERS: Final = ValueMemo(64)
+_NEXT: Final = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +83,8 @@ class Profile:
     """How much longer two reads of one cycle take that meet on a bank (banks.py)."""
     stride_limits: str
     """How strides limit the elements per cycle: one of banks.STRIDE_LIMITS."""
-    operations: Mapping[str, OperationTiming]
-    sources: Mapping[str, str]
+    operations: Mapping[str, OperationTiming] = field(hash=False)
+    sources: Mapping[str, str] = field(hash=False)
     """Where each field's number comes from; `assumed: ...` where nothing is published."""
 
     @property
@@ -91,16 +97,25 @@ class Profile:
         return profile_file.with_values(self, values)
 
 
+def profile_number(profile: Profile) -> int:
+    """Return a number that a profile shares with no other, but with its equals."""
+    return _NUMBERS.of(profile, lambda: next(_NEXT))
+
+
 def load_profile(name_or_path: str | Path) -> Profile:
     """Load a profile that ships with the framework by name, or any by path.
 
     Raises ProfileError with the place in the file.
     """
     path = Path(name_or_path)
+    if path.suffix in {".yaml", ".yml"}:
+        return _read(path)
     shipped = FOLDER / f"{name_or_path}.yaml"
-    if path.suffix not in {".yaml", ".yml"}:
-        if not shipped.is_file():
-            known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
-            raise ProfileError("unknown machine profile", value=str(name_or_path), instead=known)
-        path = shipped
+    if not shipped.is_file():
+        known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
+        raise ProfileError("unknown machine profile", value=str(name_or_path), instead=known)
+    return _SHIPPED.of(shipped, lambda: _read(shipped))
+
+
+def _read(path: Path) -> Profile:
     return Profile(**profile_file.read(load_document(path)))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import BindQueue, BlockMicrothread, ElementCode, Flush, Task
 
 
-def check_queue_changes(code: ElementCode, colors: set[str]) -> None:
+def check_queue_changes(code: ElementCode, colors: frozenset[str]) -> None:
     """Refuse changes of queues that a code does not have. Raises ProgramError."""
     _check_handlers(code)
     for task, change in _changes(code):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Final
+
 from tilewright.simulator.dsd import Fabin, Mem4d
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.operands import describe, resolve
 from tilewright.simulator.priorities import check_priorities
-from tilewright.simulator.profile import Profile
+from tilewright.simulator.profile import Profile, profile_number
 from tilewright.simulator.program import ElementCode, Program, Reconfigure
 from tilewright.simulator.queue_check import check_queue_resources
 from tilewright.simulator.register_check import check_registers
@@ -14,6 +18,9 @@ from tilewright.simulator.register_count import check_register_count
 from tilewright.simulator.routes import Area, Route
 from tilewright.simulator.simd import check_simd
 from tilewright.simulator.validate import instructions, operations
+
+_CODES: Final = ValueMemo(256)
+"""Codes that have passed, by profile."""
 
 
 def check_resources(program: Program, profile: Profile) -> None:
@@ -26,32 +33,36 @@ def check_resources(program: Program, profile: Profile) -> None:
                 instead=f"0 to {profile.colors - 1}",
             )
     _check_routes(program, profile)
+    number = profile_number(profile)
     for code in program.codes:
-        check_registers(code, profile)
-        check_priorities(code, profile)
-        check_simd(code, profile)
-        check_queue_resources(code, profile)
-        _check_memory(code, profile)
-        _check_queues(code, profile)
-        if len(code.tasks) > profile.local_tasks:
-            raise ProgramError(
-                f"code {code.name} has more local tasks than {profile.name}",
-                value=len(code.tasks),
-                instead=f"at most {profile.local_tasks}",
-            )
-        for task in code.tasks:
-            for op in operations(task.body):
-                resolved = resolve(code, task.name, op)
-                inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
-                if inputs > profile.fabric_inputs_per_operation:
-                    raise ProgramError(
-                        f"{describe(code, task.name, op)}: too many fabric inputs for "
-                        f"{profile.name}",
-                        value=inputs,
-                        instead=f"at most {profile.fabric_inputs_per_operation}",
-                    )
-                _check_registers(resolved.operands, profile, describe(code, task.name, op))
-        check_register_count(code, profile)
+        _CODES.of((code, number), partial(_check_code, code, profile))
+
+
+def _check_code(code: ElementCode, profile: Profile) -> None:
+    check_registers(code, profile)
+    check_priorities(code, profile)
+    check_simd(code, profile)
+    check_queue_resources(code, profile)
+    _check_memory(code, profile)
+    _check_queues(code, profile)
+    if len(code.tasks) > profile.local_tasks:
+        raise ProgramError(
+            f"code {code.name} has more local tasks than {profile.name}",
+            value=len(code.tasks),
+            instead=f"at most {profile.local_tasks}",
+        )
+    for task in code.tasks:
+        for op in operations(task.body):
+            resolved = resolve(code, task.name, op)
+            inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
+            if inputs > profile.fabric_inputs_per_operation:
+                raise ProgramError(
+                    f"{describe(code, task.name, op)}: too many fabric inputs for {profile.name}",
+                    value=inputs,
+                    instead=f"at most {profile.fabric_inputs_per_operation}",
+                )
+            _check_registers(resolved.operands, profile, describe(code, task.name, op))
+    check_register_count(code, profile)
 
 
 def _check_routes(program: Program, profile: Profile) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.dsd import DTYPES, Buffer
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.memory import BufferMap, stream_values
@@ -15,7 +16,6 @@ from tilewright.simulator.operands import ResolvedOperation
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import RAMP
 from tilewright.simulator.store import Part, Parts
-from tilewright.simulator.tables import CodeLayout
 from tilewright.simulator.trace import Counts, EdgeStream, Kind, RunResult, Timeline, Trace
 
 
@@ -138,7 +138,7 @@ def _counts(outcome: Outcome, links: npt.NDArray[np.int64]) -> Counts:
         for (_, resolved), elements in zip(layout.operations, totals, strict=True):
             tally.add(resolved, int(elements))
         for operand, name in layout.buffers:
-            row = outcome.parts.operand.view(outcome.store)[operand]
+            row = outcome.parts.operand.view(outcome.store)[layout.first["operand"] + operand]
             buffer = layout.code.buffer(name)
             assert buffer is not None
             tally.touch(buffer, int(row[at.D_READS]), int(row[at.D_WRITES]))

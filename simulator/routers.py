@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
@@ -23,7 +24,6 @@ from tilewright.simulator.steering import (
     port_groups,
     teardown_tasks,
 )
-from tilewright.simulator.tables import CodeLayout
 
 Ids = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]

@@ -97,7 +97,7 @@ def _bounds(final: FinalState, element: int, operand: int, cycle: int) -> Machin
     layout = final.layout(element)
     operations = final.parts.operation.view(final.store)
     columns = slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
-    first = layout.first_operation
+    first = layout.first["operation"]
     number = next(
         (n for n in range(len(layout.operations)) if operand in operations[first + n, columns]),
         None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.dsd import Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.profile import Profile
@@ -21,7 +22,6 @@ from tilewright.simulator.routes import (
     RangeFilter,
     Route,
 )
-from tilewright.simulator.tables import CodeLayout
 from tilewright.simulator.validate import instructions
 
 Ids = npt.NDArray[np.int64]

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.blocks import TABLES, CodeLayout, ProgramTables
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import Network
 from tilewright.simulator.program import Program
-from tilewright.simulator.tables import CodeLayout, CodeTables
 
 LINE: Final = 8
 """Words of a line of the processor's cache: tables begin with one, busy rows are whole ones."""
@@ -38,6 +38,10 @@ class Part:
     def address(self, number: Addresses) -> Addresses:
         """Return the address of rows by number; negative numbers stay."""
         return np.where(number < 0, number, self.start + number * self.width)
+
+    def address_from(self, origin: Addresses, number: Addresses) -> Addresses:
+        """Return the address of rows that count from a row each; negative numbers stay."""
+        return self.address(np.where(number < 0, number, origin + number))
 
     def number(self, address: int) -> int:
         """Return the number of the row at an address."""
@@ -68,6 +72,14 @@ PARTS: Final = (
     "bound",
 )
 """The parts of a store in order."""
+MAPS: Final = (at.I_MAP_START, at.I_MAP_READ, at.I_MAP_WRITE, at.I_MAP_END)
+REFERENCES: Final = (
+    ("operation", 1, (at.I_OPERATION, *MAPS)),
+    ("scalar", 1, (at.I_COMPUTE,)),
+    ("load", 1, (at.I_LOAD_REGISTER,)),
+    ("instruction", 3, (*(at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP), *MAPS[1:3])),
+)
+"""(table, column, codes) of the instructions that name a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +130,7 @@ class ProgramStore:
         self,
         program: Program,
         layouts: tuple[CodeLayout, ...],
-        tables: CodeTables,
+        tables: ProgramTables,
         network: Network,
     ) -> None:
         self._given = layouts, tables, network
@@ -172,7 +184,7 @@ def _amounts(codes: npt.NDArray[np.int32], layouts: tuple[CodeLayout, ...]) -> A
     }
 
 
-def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int) -> Parts:
+def _parts(amounts: Amounts, tables: ProgramTables, network: Network, elements: int) -> Parts:
     threads = int(amounts[at.E_THREADS].sum())
     sizes = (
         (network.fifo.shape[0], at.F_WIDTH),
@@ -180,19 +192,14 @@ def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int
         (threads, at.T_WIDTH),
         (int(amounts[at.E_VARIABLES].sum()), 1),
         (int(amounts[at.E_RUNS].sum()), 1),
-        tables.operation.shape,
-        tables.operand.shape,
-        tables.instruction.shape,
-        tables.task.shape,
+        *(getattr(tables.tables, name).shape for name in TABLES[:4]),
         (network.ring_entries, 2),
         (network.links, 2),
         (network.fifo.shape[0] + elements, 1),
         network.steered.way.shape,
         network.steered.state.shape,
         network.steered.change.shape,
-        tables.binding.shape,
-        tables.scalar.shape,
-        tables.load.shape,
+        *(getattr(tables.tables, name).shape for name in TABLES[4:]),
         (int(amounts[at.E_POOLS].sum()), at.Q_WIDTH),
         (int(amounts[at.E_REGISTERS].sum()), at.R_WIDTH),
         (int(amounts[at.E_BOUND].sum()), at.B_WIDTH),
@@ -208,45 +215,46 @@ def _parts(amounts: Amounts, tables: CodeTables, network: Network, elements: int
     return Parts(**named, memory_words=words, most_events=events)
 
 
-def _place_codes(store: at.Table, parts: Parts, tables: CodeTables) -> None:
+def _place_codes(store: at.Table, parts: Parts, tables: ProgramTables) -> None:
     operation = parts.operation.view(store)
-    operation[:] = tables.operation
-    rows = slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
-    operation[:, rows] = parts.operand.address(operation[:, rows])
-    operation[:, at.O_INDEX] = parts.operand.address(operation[:, at.O_INDEX])
+    operation[:] = tables.tables.operation
+    operands = tables.origin("operation", "operand")[:, None]
+    for rows in (slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1), slice(at.O_INDEX, at.O_INDEX + 1)):
+        operation[:, rows] = parts.operand.address_from(operands, operation[:, rows])
     operand = parts.operand.view(store)
-    operand[:] = tables.operand
+    operand[:] = tables.tables.operand
     changes = slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1)
-    operand[:, changes] = parts.operand.address(operand[:, changes])
+    operands = tables.origin("operand", "operand")[:, None]
+    operand[:, changes] = parts.operand.address_from(operands, operand[:, changes])
     instruction = parts.instruction.view(store)
-    instruction[:] = tables.instruction
-    code = instruction[:, 0]
-    maps = (at.I_MAP_START, at.I_MAP_READ, at.I_MAP_WRITE, at.I_MAP_END)
-    operations = np.isin(code, (at.I_OPERATION, *maps))
-    instruction[operations, 1] = parts.operation.address(instruction[operations, 1])
-    scalars = code == at.I_COMPUTE
-    instruction[scalars, 1] = parts.scalar.address(instruction[scalars, 1])
-    loads = code == at.I_LOAD_REGISTER
-    instruction[loads, 1] = parts.load.address(instruction[loads, 1])
-    jumping = [at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP, at.I_MAP_READ, at.I_MAP_WRITE]
-    jumps = np.isin(code, jumping)
-    instruction[jumps, 3] = parts.instruction.address(instruction[jumps, 3])
-    parts.task.view(store)[:] = parts.instruction.address(tables.task)
+    instruction[:] = tables.tables.instruction
+    for table, column, codes in REFERENCES:
+        mine = np.flatnonzero(np.isin(instruction[:, 0], codes))
+        origin = tables.origin("instruction", table)[mine]
+        part: Part = getattr(parts, table)
+        instruction[mine, column] = part.address_from(origin, instruction[mine, column])
+    first = parts.instruction.address_from(
+        tables.origin("task", "instruction")[:, None], tables.tables.task
+    )
+    parts.task.view(store)[:] = first
 
 
 def place_special(
-    store: at.Table, parts: Parts, layouts: tuple[CodeLayout, ...], tables: CodeTables
+    store: at.Table, parts: Parts, layouts: tuple[CodeLayout, ...], tables: ProgramTables
 ) -> None:
     """Write bindings, scalar instructions, register loads, and every element's FIFOs."""
-    parts.binding.view(store)[:] = tables.binding
+    parts.binding.view(store)[:] = tables.tables.binding
     scalar = parts.scalar.view(store)
-    scalar[:] = tables.scalar
+    scalar[:] = tables.tables.scalar
+    operands = tables.origin("scalar", "operand")
     for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
         inside = scalar[:, column] == at.ELEMENT
-        scalar[inside, column + 1] = parts.operand.address(scalar[inside, column + 1])
+        rows = scalar[inside, column + 1]
+        scalar[inside, column + 1] = parts.operand.address_from(operands[inside], rows)
     load = parts.load.view(store)
-    load[:] = tables.load
-    load[:, at.L_ROW] = parts.operand.address(load[:, at.L_ROW])
+    load[:] = tables.tables.load
+    operands = tables.origin("load", "operand")
+    load[:, at.L_ROW] = parts.operand.address_from(operands, load[:, at.L_ROW])
     element = parts.element.view(store)
     for number, layout in enumerate(layouts):
         mine = element[element[:, at.E_BINDINGS] == parts.binding.start + number * at.BIND_WIDTH]
@@ -257,7 +265,7 @@ def place_special(
         for i, loaded in enumerate(layout.registers):
             if loaded[0] < 0:
                 continue
-            given = load[loaded[0]]
+            given = load[layout.first["load"] + loaded[0]]
             operand = int(given[at.L_ROW])
             at_row = mine[:, at.E_REGISTERS] + i * at.R_WIDTH
             store[at_row + at.R_ROW] = operand
@@ -334,7 +342,7 @@ def _place_elements(
     fixed = {
         at.E_ACTIVE: [_bits(layout, "entry") for layout in layouts],
         at.E_BLOCKED: [_bits(layout, "blocked") for layout in layouts],
-        at.E_TASKS: [parts.task.start + layout.first_task for layout in layouts],
+        at.E_TASKS: [parts.task.start + layout.first["task"] for layout in layouts],
         at.E_THREAD_COUNT: [len(layout.threads) + 1 for layout in layouts],
         at.E_LISTEN: [layout.listens for layout in layouts],
         at.E_LEVELS: [layout.levels for layout in layouts],

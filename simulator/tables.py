@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import lcm
+from typing import Final
 
 import numpy as np
 
 from tilewright.simulator.banks import bank_cycles
+from tilewright.simulator.blocks import (
+    TABLES,
+    CodeBlock,
+    CodeLayout,
+    CodeTables,
+    ProgramTables,
+    joined,
+)
 from tilewright.simulator.dsd import DTYPES, Fabin, Fabout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.header import header
+from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
 from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.priorities import level
-from tilewright.simulator.profile import Profile
+from tilewright.simulator.profile import Profile, profile_number
 from tilewright.simulator.program import (
     Activate,
     Add,
@@ -27,7 +38,6 @@ from tilewright.simulator.program import (
     Instruction,
     Loop,
     Map,
-    Reconfigure,
     Set,
     Unblock,
 )
@@ -45,84 +55,31 @@ TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLayout:
-    """Where one code's rows are, and what an element of it needs."""
-
-    code: ElementCode
-    first_operation: int
-    operations: tuple[tuple[str, ResolvedOperation], ...]
-    """(task, operation) per row of the operation table."""
-    first_task: int
-    variables: tuple[str, ...]
-    threads: tuple[int, ...]
-    """Microthread id per thread row after the first."""
-    queues: tuple[int, ...]
-    """Slots of the queues that operations and tasks use."""
-    listens: int
-    """Bit per input queue from which wavelets start tasks."""
-    pools: tuple[tuple[int, ...], ...]
-    """FIFO rows of an element; their base counts from its first word."""
-    registers: tuple[tuple[int, ...], ...]
-    """Register rows of an element; what was loaded before the start names operand rows."""
-    register_names: tuple[str, ...]
-    levels: int
-    """Bit per priority of the operations on queues and FIFOs."""
-    buffers: tuple[tuple[int, str], ...]
-    """(operand row, buffer) of the operands that special operations and scalars touch."""
-    changes: Mapping[str, Sequence[Reconfigure]]
-    """What the routers of its elements may be changed to, by color."""
-    bindings: Sequence[tuple[int, str]]
-    """(slot, color) of the queues that are bound again while the program runs."""
-    rebinds: bool
-    """Whether it looks at what is in queues: they are not merged then."""
-
-
-@dataclass(frozen=True, slots=True)
-class CodeTables:
-    """The engine's static tables; references between them are row numbers."""
-
-    operation: at.Table
-    operand: at.Table
-    instruction: at.Table
-    task: at.Table
-    """First instruction of each task."""
-    binding: at.Table
-    scalar: at.Table
-    load: at.Table
-    header: at.Table
-    """The store's header with the profile's cycles."""
+_BLOCKS: Final = ValueMemo(256)
+"""Codes that have been compiled, by profile and numbers of colors."""
 
 
 @dataclass(slots=True)
 class _Rows:
-    colors: Mapping[str, int]
     operation: list[list[int]] = field(default_factory=list)
     operand: list[list[int]] = field(default_factory=list)
     instruction: list[list[int]] = field(default_factory=list)
     task: list[list[int]] = field(default_factory=list)
-    binding: list[list[int]] = field(default_factory=list)
     scalar: list[list[int]] = field(default_factory=list)
     load: list[list[int]] = field(default_factory=list)
 
 
 def compile_codes(
     codes: tuple[ElementCode, ...], profile: Profile, colors: Mapping[str, int]
-) -> tuple[CodeTables, tuple[CodeLayout, ...]]:
+) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
     """Return the engine's tables and the layout of each code. Raises ProgramError."""
-    rows = _Rows(colors)
-    layouts = tuple(_CodeCompiler(code, profile, rows).compile() for code in codes)
-    tables = CodeTables(
-        _table(rows.operation, at.O_WIDTH),
-        _table(rows.operand, at.D_WIDTH),
-        _table(rows.instruction, at.I_WIDTH),
-        _table(rows.task, 1),
-        _table(rows.binding, at.BIND_WIDTH),
-        _table(rows.scalar, at.U_WIDTH),
-        _table(rows.load, at.L_WIDTH),
-        header(profile),
-    )
-    return tables, layouts
+    key = profile_number(profile), tuple(colors.items())
+    blocks = [_BLOCKS.of((code, *key), partial(_compiled, code, profile, colors)) for code in codes]
+    return joined(blocks, header(profile))
+
+
+def _compiled(code: ElementCode, profile: Profile, colors: Mapping[str, int]) -> CodeBlock:
+    return _CodeCompiler(code, profile, colors).compile()
 
 
 def _table(rows: list[list[int]], width: int) -> at.Table:
@@ -130,40 +87,38 @@ def _table(rows: list[list[int]], width: int) -> at.Table:
 
 
 class _CodeCompiler:
-    """Append the rows of one code to the tables."""
+    """Collects the rows of one code."""
 
-    def __init__(self, code: ElementCode, profile: Profile, rows: _Rows) -> None:
+    def __init__(self, code: ElementCode, profile: Profile, colors: Mapping[str, int]) -> None:
         self.code = code
         self.profile = profile
-        self.rows = rows
+        self.rows = _Rows()
         self.variables: dict[str, int] = {}
         self.threads: dict[int, int] = {}
         self.queues: set[int] = set()
         self.operations: list[tuple[str, ResolvedOperation]] = []
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
-        self.colors = dict(rows.colors)
+        self.colors = dict(colors)
         self.special = SpecialRows(code, profile, self)
 
-    def compile(self) -> CodeLayout:
-        first_operation = len(self.rows.operation)
-        first_task = len(self.rows.task)
+    def compile(self) -> CodeBlock:
+        """Return the code's block of the tables. Raises ProgramError."""
         for task in self.code.tasks:
             self.rows.task.append([len(self.rows.instruction)])
             for slot, shift, bits in self.special.arguments(task):
                 self._emit(at.I_ARGUMENT, slot, shift, bits)
             self._body(task.name, task.body)
             self._emit(at.I_END)
-        self.rows.binding.append(self.special.bindings())
         registers = self.special.registers()
         self.queues |= self.special.task_queues()
-        for row in range(first_operation, len(self.rows.operation)):
-            numbered = self.rows.operation[row]
-            numbered[at.O_RUNS] = len(self.operations) + numbered[at.O_NUMBER]
+        for row in self.rows.operation:
+            row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
+        return CodeBlock(self._layout(registers), self._tables())
+
+    def _layout(self, registers: tuple[tuple[int, ...], ...]) -> CodeLayout:
         return CodeLayout(
             self.code,
-            first_operation,
             tuple(self.operations),
-            first_task,
             tuple(self.variables),
             tuple(self.threads),
             tuple(sorted(self.queues)),
@@ -171,15 +126,27 @@ class _CodeCompiler:
             self.special.pools(),
             registers,
             self.special.register_names(),
-            self._levels(first_operation),
+            self._levels(),
             tuple(self.special.buffers.items()),
             self.special.fabric.changes,
             self.special.fabric.bindings,
             bool(self.special.fabric.bindings) or self.special.fabric.flushes,
+            dict.fromkeys(TABLES, 0),
         )
 
-    def _levels(self, first: int) -> int:
-        rows = self.rows.operation[first:]
+    def _tables(self) -> CodeTables:
+        return CodeTables(
+            _table(self.rows.operation, at.O_WIDTH),
+            _table(self.rows.operand, at.D_WIDTH),
+            _table(self.rows.instruction, at.I_WIDTH),
+            _table(self.rows.task, 1),
+            _table([self.special.bindings()], at.BIND_WIDTH),
+            _table(self.rows.scalar, at.U_WIDTH),
+            _table(self.rows.load, at.L_WIDTH),
+        )
+
+    def _levels(self) -> int:
+        rows = self.rows.operation
         return sum(
             {1 << row[at.O_PRIORITY] for row in rows if row[at.O_FABRIC] or row[at.O_SPECIAL]}
         )

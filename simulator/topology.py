@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import Network, compile_network
 from tilewright.simulator.profile import Profile
@@ -15,7 +16,6 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.routes import EdgeInput, EdgeOutput
 from tilewright.simulator.simd import paired_queues
 from tilewright.simulator.steering import control_colors
-from tilewright.simulator.tables import CodeLayout
 
 MOST_FIFOS: Final = 1 << 18
 """FIFOs of the largest network that is kept for the next program."""

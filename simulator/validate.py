@@ -17,7 +17,7 @@ from tilewright.simulator.dsd import (
     Mem4d,
 )
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.memo import Memo
+from tilewright.simulator.memo import Memo, ValueMemo
 from tilewright.simulator.operands import check_bounds, describe, resolve
 from tilewright.simulator.program import (
     Activate,
@@ -61,6 +61,7 @@ MAX_STREAM = 1 << 26
 STRIDE_1D = (-128, 127)
 STRIDE_4D = (-32768, 32767)
 _CHECKED = Memo(4)
+_CODES = ValueMemo(256)
 
 
 def check_program(program: Program) -> None:
@@ -78,15 +79,24 @@ def _check_program(program: Program) -> None:
     ports = [port.name for port in program.edge_inputs]
     _unique("edge port", ports + [port.name for port in program.edge_outputs])
     _check_placement(program)
-    colors = {color.name for color in program.colors}
+    colors = frozenset(color.name for color in program.colors)
     for code in program.codes:
         check_code(code, colors)
         check_teardowns(program, code)
     _check_ports(program, colors)
 
 
-def check_code(code: ElementCode, colors: set[str]) -> None:
-    """Refuse a code that names what it does not have. Raises ProgramError."""
+def check_code(code: ElementCode, colors: frozenset[str]) -> None:
+    """Refuse a code that names what it does not have. Raises ProgramError.
+
+    Candidates have codes in common: one that has passed is not checked again.
+    """
+    for task in code.tasks:
+        _check_depth(task.body, f"code {code.name}, task {task.name}")
+    _CODES.of((code, colors), lambda: _check_code(code, colors))
+
+
+def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
     for what, names in (
         ("buffer", [b.name for b in code.buffers]),
         ("DSD", [d.name for d in code.dsds]),
@@ -107,7 +117,6 @@ def check_code(code: ElementCode, colors: set[str]) -> None:
     for load in code.loads:
         check_load(code, load, f"code {code.name}, load of {load.register}")
     for task in code.tasks:
-        _check_depth(task.body, f"code {code.name}, task {task.name}")
         _check_body(code, task, task.body, {})
     check_queue_changes(code, colors)
 
@@ -290,7 +299,7 @@ def _known_task(code: ElementCode, where: str, name: str) -> None:
         raise _unknown(where, "task", name, (task.name for task in code.tasks))
 
 
-def _check_ports(program: Program, colors: set[str]) -> None:
+def _check_ports(program: Program, colors: frozenset[str]) -> None:
     for route in program.routes:
         _check_route(program, route, colors)
     for sink in program.edge_outputs:
@@ -305,7 +314,7 @@ def _check_ports(program: Program, colors: set[str]) -> None:
             )
 
 
-def _check_route(program: Program, route: Route, colors: set[str]) -> None:
+def _check_route(program: Program, route: Route, colors: frozenset[str]) -> None:
     where = f"route of color {route.color} in {route.area}:"
     if route.color not in colors:
         raise _unknown(where, "color", route.color, colors)
@@ -333,7 +342,7 @@ def _check_swap(program: Program, route: Route, where: str) -> None:
         )
 
 
-def _check_edge(program: Program, port: EdgeInput | EdgeOutput, colors: set[str]) -> None:
+def _check_edge(program: Program, port: EdgeInput | EdgeOutput, colors: frozenset[str]) -> None:
     where = f"edge port {port.name}:"
     if port.color not in colors:
         raise _unknown(where, "color", port.color, colors)

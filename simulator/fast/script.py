@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.store import Parts
-from tilewright.simulator.tables import CodeLayout
 
 MAX_STEPS: Final = 200_000
 """Instructions walked per code."""
@@ -171,7 +171,7 @@ class ScriptWalker:
         self._cycles(self.store.header[at.K_SWITCH])  # before the task's start (engine/task.py)
         if self.every:
             self.events.append((BEGIN, task, 0))
-        first = self.parts.task.start + self.layout.first_task + task
+        first = self.parts.task.start + self.layout.first["task"] + task
         pc = self.store[first]
         while self.store[pc] != at.I_END:
             self.steps += 1

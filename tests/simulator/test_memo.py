@@ -1,0 +1,73 @@
+"""Answers that are kept by value: equal codes have one, what differs in a bit has its own."""
+
+import numpy as np
+import pytest
+
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.dsd import Immediate
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.memo import ValueMemo
+from tilewright.simulator.profile import load_profile, profile_number
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import Area
+
+GENERIC = load_profile("generic")
+
+
+def filled(number: float, extent: int = 3) -> Program:
+    b = ProgramBuilder("filled", 1, 1)
+    code = b.code("main")
+    code.buffer("v", "f32", 3)
+    code.mem1d("all", "v", extent)
+    code.task("main", entry=True).op("fmovs", "all", number)
+    b.place("main", Area(0, 0))
+    return b.build()
+
+
+def test_equal_values_are_asked_about_once_and_the_oldest_goes_first() -> None:
+    memo, asked = ValueMemo(2), []
+    for value in ("a", "b", "a", "c", "b", "a"):
+        assert memo.of(value, lambda v=value: asked.append(v) or v.upper()) == value.upper()  # type: ignore[misc]
+    assert asked == ["a", "b", "c", "a"]
+
+
+def test_values_without_a_hash_are_asked_about_anew() -> None:
+    asked: list[int] = []
+    memo = ValueMemo(2)
+    for _ in range(2):
+        memo.of(([],), lambda: asked.append(1))  # type: ignore[arg-type]
+    assert asked == [1, 1]
+
+
+def test_what_is_raised_is_not_kept() -> None:
+    for _ in range(2):
+        with pytest.raises(ProgramError, match="leaves buffer v"):
+            filled(1.0, extent=4)
+
+
+def test_numbers_that_are_equal_but_not_the_same_are_told_apart() -> None:
+    assert Immediate(0.0) != Immediate(-0.0)
+    assert Immediate(1) != Immediate(1.0)
+    assert Immediate(2.5) == Immediate(2.5)
+    for number in (0.0, -0.0, 0.0):
+        found = Machine(filled(number), GENERIC).run().memory["v"]
+        assert (np.signbit(np.asarray(found)) == np.signbit(number)).all()
+
+
+def test_equal_codes_are_compiled_once() -> None:
+    mine, other = (Machine(chain_reduce(4, 8), GENERIC) for _ in range(2))
+    assert all(
+        a.operations is b.operations for a, b in zip(mine._layouts, other._layouts, strict=True)
+    )
+    slow = GENERIC.with_values({"operations.fadds.group": 1, "hop_cycles": 2})
+    found = Machine(chain_reduce(4, 8), slow)._layouts[0]
+    assert found.operations is not mine._layouts[0].operations
+
+
+def test_equal_profiles_have_one_number() -> None:
+    assert profile_number(GENERIC) == profile_number(GENERIC.with_values({}))
+    assert profile_number(GENERIC) != profile_number(GENERIC.with_values({"hop_cycles": 3}))
+    changed = GENERIC.with_values({"operations.fadds.group": 1})
+    assert profile_number(GENERIC) != profile_number(changed)
