@@ -70,7 +70,7 @@ class SimulatedCostModel:
     shown_elements: int | None = 0
     overrides: Mapping[str, object] = field(default_factory=dict)
     engine: str = "reference"
-    """`reference`, or `fast`: then the reference engine runs what that has no certificate for."""
+    """`reference`, or `fast`: then the reference engine runs the parts that have no certificate."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
         """Execute the candidate; raises InfeasibleMapping if it cannot be built."""

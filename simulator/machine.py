@@ -36,10 +36,10 @@ Timeline = bool | Collection[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class Given:
     """What a run begins with, beside its program."""
 
-    header: Mapping[int, int]
+    header: dict[int, int]
     shown: Ids
     """Elements whose operations are recorded."""
     memory: Mapping[str, MemoryInput]
@@ -112,14 +112,8 @@ class Machine:
         (row, column) listed. A shuffle seed above 0 permutes the order of visits within a cycle;
         nothing may depend on it. Raises MachineError and DeadlockError.
         """
-        header = {
-            at.S_LIMIT: max_cycles,
-            at.S_SHUFFLE: shuffle,
-            at.S_RECORD: int(bool(timeline)),
-            at.S_QUEUES: int(self._queues),
-        }
-        shown = elements_shown(self.program, timeline)
-        given = _Given(header, shown, memory or {}, edges or {})
+        given = self._given(memory or {}, edges or {}, timeline)
+        given.header.update({at.S_LIMIT: max_cycles, at.S_SHUFFLE: shuffle})
         looks = Looks(self._interval) if self._interval else None
         store, sram = self._finished(given, looks)
         result = collect_result(self._outcome(store, sram), self._buffers)
@@ -127,21 +121,34 @@ class Machine:
             return result
         return replace(result, trace=replace(result.trace, occupancy=looks.occupancy()))
 
+    def _given(
+        self,
+        memory: Mapping[str, MemoryInput],
+        edges: Mapping[str, npt.ArrayLike],
+        timeline: Timeline,
+    ) -> Given:
+        header = {
+            at.S_LIMIT: MAX_CYCLES,
+            at.S_RECORD: int(bool(timeline)),
+            at.S_QUEUES: int(self._queues),
+        }
+        return Given(header, elements_shown(self.program, timeline), memory, edges)
+
     def _outcome(self, store: at.Table, sram: at.Memory) -> Outcome:
         return Outcome(self.program, self._layouts, self._network, store, sram, self._parts)
 
-    def _finished(self, given: _Given, looks: Looks | None) -> tuple[at.Table, at.Memory]:
+    def _finished(self, given: Given, looks: Looks | None) -> tuple[at.Table, at.Memory]:
         """Run with merged queues; what goes wrong is found again, and told, without."""
         if self._fuse and not self._queues:
             if self._fused is None:
                 self._fused = fused(self._store, self._parts, self._network)
             store, sram = self._started(self._fused[0], given)
-            store = _loop(store, sram)
+            store = step_to_end(store, sram)
             if store[at.S_ERROR] == at.OK and self._is_complete(self._final(store)):
                 unfuse(store, self._parts, self._fused[1])
                 return store, sram
         store, sram = self._started(self._store, given)
-        store = _loop(store, sram) if looks is None else self._looked(store, sram, looks)
+        store = step_to_end(store, sram) if looks is None else self._looked(store, sram, looks)
         self._check_end(store)
         return store, sram
 
@@ -151,14 +158,20 @@ class Machine:
         while True:
             cycle += looks.interval
             store[at.S_LIMIT] = min(limit, cycle - 1)
-            store = _loop(store, sram)
+            store = step_to_end(store, sram)
             looks.look(self._outcome(store, sram), cycle)
             if store[at.S_ERROR] != at.ERROR_LIMIT or store[at.S_LIMIT] == limit:
                 return store
             store[at.S_ERROR] = at.OK
 
-    def _started(self, store: at.Table, given: _Given) -> tuple[at.Table, at.Memory]:
+    def _started(self, store: at.Table, given: Given) -> tuple[at.Table, at.Memory]:
         """Return a copy of a store with its data, ready to run."""
+        store, sram = self._loaded(store, given)
+        self._start(store, np.zeros(0, dtype=np.int64))
+        return store, sram
+
+    def _loaded(self, store: at.Table, given: Given) -> tuple[at.Table, at.Memory]:
+        """Return a copy of a store with its data, in which nothing is due."""
         events = FIRST_EVENTS + 2 * self._parts.most_events if given.header[at.S_RECORD] else 0
         store = _grown(store, events)
         for column, value in given.header.items():
@@ -169,7 +182,6 @@ class Machine:
             self._buffers.load(sram.view(np.uint16), name, values)
         self._fill_edges(store, dict(given.edges))
         load_features(store, self._parts)
-        self._start(store)
         return store, sram
 
     def _fill_edges(self, store: at.Table, edges: dict[str, npt.ArrayLike]) -> None:
@@ -188,8 +200,8 @@ class Machine:
             instead = f"one of {known}" if known else "no edges: the program has no edge inputs"
             raise MachineError("data for an unknown edge input", value=min(edges), instead=instead)
 
-    def _start(self, store: at.Table) -> None:
-        """Schedule the edge inputs and every element with an active task."""
+    def _start(self, store: at.Table, resting: Ids) -> None:
+        """Schedule the edge inputs and every element with an active task, unless they rest."""
         from tilewright.simulator.engine.entries import schedule_all
 
         entry = np.flatnonzero(self._parts.element.view(store)[:, at.E_ACTIVE]).astype(np.int64)
@@ -198,7 +210,8 @@ class Machine:
         for port, fifos in zip(self.program.edge_inputs, self._network.edge_inputs, strict=True):
             agents.append(self._parts.fifo.address(fifos))
             cycles.append(np.full_like(fifos, port.start))
-        schedule_all(store, np.concatenate(agents), np.concatenate(cycles))
+        due = np.isin(np.concatenate(agents), resting, invert=True)
+        schedule_all(store, np.concatenate(agents)[due], np.concatenate(cycles)[due])
 
     def _check_end(self, store: at.Table) -> None:
         final = self._final(store)
@@ -248,7 +261,7 @@ def _endless(final: FinalState) -> int:
     return int((special & (running[:, at.T_EXTENT] == at.ENDLESS)).sum())
 
 
-def _loop(store: at.Table, sram: at.Memory) -> at.Table:
+def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:
     """Run the kernel; give it a longer timeline whenever that is full."""
     from tilewright.simulator.engine.entries import run
 

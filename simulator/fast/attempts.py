@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.graph import Graph
+from tilewright.simulator.fast.errors import Ints, NotCovered
+from tilewright.simulator.fast.graph import U_IN, U_OUT, Graph
 from tilewright.simulator.fast.solve import (
     FOREVER,
     SOLVED,
@@ -62,8 +63,18 @@ def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
         if times.header[X_OUTCOME] == SOLVED:
             return times
         if times.header[X_OUTCOME] == UNKNOWN:
-            raise NotCovered("operations wait for each other")
-    raise NotCovered("the times do not settle in a few segments")
+            waiting = ports_of(graph, times.pieces == 0)
+            raise NotCovered("operations wait for each other", fifos=waiting)
+    if units > MOST_IN_ORDER:
+        raise NotCovered("the times do not settle in a few segments")
+    restless = ports_of(graph, times.queued == 1)
+    raise NotCovered("the times do not settle in a few segments", fifos=restless)
+
+
+def ports_of(graph: Graph, units: npt.NDArray[np.bool_]) -> Ints:
+    """Return a FIFO of each of some units."""
+    port = graph.unit[units]
+    return np.unique(np.where(port[:, U_IN] >= 0, port[:, U_IN], port[:, U_OUT]))
 
 
 def new_times(units: int, attempt: Attempt, cycles: tuple[int, int]) -> Times:

@@ -17,7 +17,8 @@ from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
 from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
-from tilewright.simulator.fast.script import Script
+from tilewright.simulator.fast.parts import Division
+from tilewright.simulator.fast.script import FabricOp, Script
 from tilewright.simulator.fast.segments import meets, upper
 from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
@@ -33,22 +34,57 @@ def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
 
 def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> None:
     """Check queues, microthreads and datapaths of the elements. Raises NotCovered."""
-    first, last = times.first, times.last
+    held = [np.zeros(0, dtype=np.int64)]
+    shared = [np.zeros(0, dtype=np.int64)]
     for number, script in enumerate(scripts):
+        mine = layout.elements[number]
+        bad = np.zeros(mine.size, dtype=bool)
         for k, op in enumerate(script.ops):
-            mine = units_of(layout, number, script, k)
-            for j in op.exclusive:
-                other = units_of(layout, number, script, j)
-                if (last[other] + times.header[X_COMPLETION] >= times.start[mine]).any():
-                    raise NotCovered("a queue or microthread may still be in use")
-            for j in op.together:
-                other = units_of(layout, number, script, j)
-                near = (first[mine] <= last[other]) & (first[other] <= last[mine])
-                if units_meet(times, mine[near], other[near]):
-                    raise NotCovered("two threads of an element want the datapath at once")
+            bad |= _in_use(layout, times, (number, script), (k, op))
+        held.append(mine[bad])
+        bad = np.zeros(mine.size, dtype=bool)
+        for k, op in enumerate(script.ops):
+            bad |= _contended(layout, times, (number, script), (k, op))
+        shared.append(mine[bad])
+    busy, both = np.concatenate(held), np.concatenate(shared)
+    if busy.size:
+        raise NotCovered("a queue or microthread may still be in use", elements=busy)
+    if both.size:
+        raise NotCovered("two threads of an element want the datapath at once", elements=both)
 
 
-def check_links(network: Network, graph: Graph, layout: Layout, times: Times) -> None:
+def _in_use(
+    layout: Layout, times: Times, which: tuple[int, Script], this: tuple[int, FabricOp]
+) -> Bools:
+    """Return of which elements an operation finds its queue or microthread in use."""
+    mine = units_of(layout, *which, this[0])
+    found = np.zeros(mine.size, dtype=bool)
+    for j in this[1].exclusive:
+        other = units_of(layout, *which, j)
+        found |= times.last[other] + times.header[X_COMPLETION] >= times.start[mine]
+    return found
+
+
+def _contended(
+    layout: Layout, times: Times, which: tuple[int, Script], this: tuple[int, FabricOp]
+) -> Bools:
+    """Return in which elements an operation and one beside it want the datapath at once."""
+    first, last = times.first, times.last
+    mine = units_of(layout, *which, this[0])
+    found = np.zeros(mine.size, dtype=bool)
+    for j in this[1].together:
+        other = units_of(layout, *which, j)
+        near = (first[mine] <= last[other]) & (first[other] <= last[mine]) & ~found
+        if near.any():
+            meeting = np.zeros(int(near.sum()), dtype=bool)
+            units_meet(times, mine[near], other[near], meeting)
+            found[near] = meeting
+    return found
+
+
+def check_links(
+    network: Network, graph: Graph, layout: Layout, times: Times, division: Division
+) -> None:
     """Check that no two colors want a link in the same cycle. Raises NotCovered."""
     some, others = _sharing(network, graph)
     if some.size == 0:
@@ -63,8 +99,12 @@ def check_links(network: Network, graph: Graph, layout: Layout, times: Times) ->
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
     work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
-    if links_meet(graph, times, (layout.line, node), (some[near], others[near]), work):
-        raise NotCovered("two colors want a link at once")
+    pairs = some[near], others[near], division.part
+    bad = np.zeros(int(division.part.max()) + 1, dtype=bool)
+    links_meet(graph, times, (layout.line, node), pairs, (work, bad))
+    if bad.any():
+        fifos = np.flatnonzero(bad[division.part[: network.kind.size]])
+        raise NotCovered("two colors want a link at once", fifos=fifos)
 
 
 def _sharing(network: Network, graph: Graph) -> tuple[Ints, Ints]:
@@ -108,13 +148,12 @@ def _intervals(
 
 
 @kernel
-def units_meet(times: Times, some: Ints, others: Ints) -> bool:
-    """Return whether any pair of units has a time in common."""
+def units_meet(times: Times, some: Ints, others: Ints, found: Bools) -> None:
+    """Find whether each pair of units has a time in common."""
     for i in range(some.size):
         a, b = some[i], others[i]
-        if meets(times.segment[a], times.segment[b], (times.pieces[a], times.pieces[b])):
-            return True
-    return False
+        count = (times.pieces[a], times.pieces[b])
+        found[i] = meets(times.segment[a], times.segment[b], count)
 
 
 @inner_kernel
@@ -137,19 +176,25 @@ def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], 
 
 @kernel
 def links_meet(
-    graph: Graph, times: Times, fifos: tuple[Ints, Bools], pairs: tuple[Ints, Ints], work: Ints
-) -> bool:
-    """Return whether any pair of FIFOs moves a word in the same cycle, or may."""
+    graph: Graph,
+    times: Times,
+    fifos: tuple[Ints, Bools],
+    pairs: tuple[Ints, Ints, Ints],
+    room: tuple[Ints, Bools],
+) -> None:
+    """Find the parts in which a pair of FIFOs moves a word in the same cycle, or may."""
     line, node = fifos
-    some, others = pairs
+    some, others, part = pairs
+    work, bad = room
     for i in range(some.size):
+        if bad[part[some[i]]]:
+            continue
         a = fifo_times(graph, times, line, (some[i], node[some[i]]), work)
         if a < 0:
-            return True
+            bad[part[some[i]]] = True
+            continue
         for k in range(a):
             for column in range(3):
                 work[3, k, column] = work[0, k, column]
         b = fifo_times(graph, times, line, (others[i], node[others[i]]), work)
-        if b < 0 or meets(work[3], work[0], (a, b)):
-            return True
-    return False
+        bad[part[some[i]]] = b < 0 or meets(work[3], work[0], (a, b))

@@ -1,11 +1,23 @@
-"""Why a program has no certificate; internal to the fast engine."""
+"""Why a program, or a part of it, has no certificate; internal to the fast engine."""
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
 
 class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves the fast engine
-    """The fast engine cannot vouch for this program; the reference engine has to run it."""
+    """The fast engine cannot vouch for these elements and FIFOs, nor for what they are joined to.
 
-    def __init__(self, reason: str) -> None:
+    Without any, it cannot vouch for the program; the reference engine has to run it.
+    """
+
+    def __init__(
+        self, reason: str, *, elements: Ints | None = None, fifos: Ints | None = None
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.elements = elements
+        self.fifos = fifos

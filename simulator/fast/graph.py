@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.script import AFTER, FabricOp, Script, Term
 from tilewright.simulator.fusing import climb as follow
 from tilewright.simulator.memo import Memo
@@ -86,25 +87,35 @@ class Layout(NamedTuple):
 
 
 def build_graph(
-    program: Program, network: Network, scripts: Sequence[Script]
+    program: Program, network: Network, scripts: Sequence[Script], kept: Division
 ) -> tuple[Graph, Layout]:
-    """Return the graph. Raises NotCovered."""
-    return _GraphBuilder(program, network, scripts).build()
+    """Return the graph of the parts that are not refused. Raises NotCovered."""
+    return _GraphBuilder(program, network, scripts, kept).build()
 
 
 def climb(pointer: Ints, sums: Ints) -> Ints:
     """Follow pointers as `fusing.climb` does. Raises NotCovered for a loop."""
     ends = follow(pointer, sums)
     if ends is None:
-        raise NotCovered("a route leads back to itself")
+        raise NotCovered("a route leads back to itself", fifos=_endless(pointer))
     return ends
 
 
+def _endless(pointer: Ints) -> Ints:
+    """Return the places from which pointers come to no end."""
+    for _ in range(pointer.size.bit_length()):
+        pointer = np.where(pointer >= 0, pointer[pointer], -1)
+    return np.flatnonzero(pointer >= 0)
+
+
 class _GraphBuilder:
-    def __init__(self, program: Program, network: Network, scripts: Sequence[Script]) -> None:
+    def __init__(
+        self, program: Program, network: Network, scripts: Sequence[Script], kept: Division
+    ) -> None:
         self.program = program
         self.network = network
         self.scripts = scripts
+        self.kept = kept
         self.fifo = network.fifo
         self.size = int(self.fifo.shape[0])
         self.port = np.zeros((self.size, P_WIDTH), dtype=np.int64)
@@ -114,7 +125,8 @@ class _GraphBuilder:
         self.entry_count = 0
         codes = program.placement.ravel()
         self.elements = tuple(
-            np.flatnonzero(codes == number).astype(np.int64) for number in range(len(scripts))
+            np.flatnonzero((codes == number) & kept.elements).astype(np.int64)
+            for number in range(len(scripts))
         )
         counts = [len(script.ops) for script in scripts]
         self.first_op = tuple(int(n) for n in np.cumsum([0, *counts])[:-1])
@@ -138,18 +150,21 @@ class _GraphBuilder:
         """Find straight lines of FIFOs; fill the channel columns of `port`."""
         kind = self.network.kind
         self.branch = (kind == ROUTER) & (self.fifo[:, at.F_SUCCESSORS] > 1)
-        line: Ints = _LINES.of(kind, "lines", self._find_lines)
+        known = _LINES if self.kept.whole else Memo(1)
+        line: Ints = known.of(kind, "lines", self._find_lines)
         self.port[:, P_SOURCE : P_CREDIT + 1] = line[:, :4]
         return line
 
     def _find_lines(self) -> Ints:
         """Find straight lines; they do not depend on the words at the edges."""
         kind, count = self.network.kind, self.fifo[:, at.F_SUCCESSORS]
-        used = np.arange(5) < count[:, None]
+        used = (np.arange(5) < count[:, None]) & self.kept.fifos[:, None]
         targets = self.fifo[:, at.F_NEXT : at.F_NEXT + 5][used]
         sources = np.broadcast_to(np.arange(self.size)[:, None], used.shape)[used]
-        if np.bincount(targets, minlength=self.size).max(initial=0) > 1:
-            raise NotCovered("a router takes one color from two sides")
+        feeders = np.bincount(targets, minlength=self.size)
+        if feeders.max(initial=0) > 1:
+            crowded = np.flatnonzero(feeders > 1)
+            raise NotCovered("a router takes one color from two sides", fifos=crowded)
         self._check_depths()
         parent = np.full(self.size, -1, dtype=np.int64)
         parent[targets] = sources
@@ -160,28 +175,30 @@ class _GraphBuilder:
         up = np.where((parent >= 0) & ~node[parent], parent, -1)
         top = climb(up, sums)
         source = np.where(parent[top] >= 0, parent[top], top)
-        only = np.where(count > 0, self.fifo[:, at.F_NEXT], -1)
+        only = np.where((count > 0) & self.kept.fifos, self.fifo[:, at.F_NEXT], -1)
         down = climb(np.where(node, -1, only), np.zeros((1, self.size), np.int64))
         root = climb(parent, np.zeros((1, self.size), np.int64))
         return np.stack([source, *sums, down, root], axis=1)
 
     def _check_depths(self) -> None:
-        passing = np.isin(self.network.kind, [OUTPUT, ROUTER, INPUT])
-        shallow = self.fifo[:, at.F_CAP] < self.fifo[:, at.F_LATENCY] + 1
-        if (passing & shallow).any():
-            raise NotCovered("a queue is too shallow for the full rate")
+        passing = np.isin(self.network.kind, [OUTPUT, ROUTER, INPUT]) & self.kept.fifos
+        shallow = passing & (self.fifo[:, at.F_CAP] < self.fifo[:, at.F_LATENCY] + 1)
+        if shallow.any():
+            fifos = np.flatnonzero(shallow)
+            raise NotCovered("a queue is too shallow for the full rate", fifos=fifos)
 
     def _totals(self, root: Ints) -> None:
         """Set the words of every port; all that is sent must be taken."""
         kind = self.network.kind
         sent = np.where(kind == OUTPUT, self.port[:, P_WORDS], 0)
-        sent[kind == EDGE_IN] = self.fifo[kind == EDGE_IN, at.F_CAP]
+        enters, leaves = (self.kept.fifos & (kind == side) for side in (EDGE_IN, EDGE_OUT))
+        sent[enters] = self.fifo[enters, at.F_CAP]
         total = sent[root]
-        takes = kind == INPUT
-        self.port[kind == EDGE_OUT, P_WORDS] = self.fifo[kind == EDGE_OUT, at.F_CAP]
-        checked = takes | (kind == EDGE_OUT)
-        if (self.port[checked, P_WORDS] != total[checked]).any():
-            raise NotCovered("words sent and words taken differ")
+        self.port[leaves, P_WORDS] = self.fifo[leaves, at.F_CAP]
+        ends = leaves | (self.kept.fifos & (kind == INPUT))
+        differ = ends & (self.port[:, P_WORDS] != total)
+        if differ.any():
+            raise NotCovered("words sent and words taken differ", fifos=np.flatnonzero(differ))
         self.port[:, P_WORDS] = total
 
     def _children(self) -> Ints:

@@ -49,11 +49,10 @@ def main_ends(layout: Layout, times: Times, number: int, script: Script) -> Ints
 
 
 def element_cycles(
-    tables: tuple[Graph, Layout], times: Times, scripts: Sequence[Script], cycles: int
-) -> Ints:
-    """Return (elements, 4) cycles per state."""
+    tables: tuple[Graph, Layout], times: Times, scripts: Sequence[Script], cycles: int, found: Ints
+) -> None:
+    """Write the cycles per state to (elements, 4)."""
     graph, layout = tables
-    found = np.zeros((sum(e.size for e in layout.elements), 4), dtype=np.int64)
     for number, script in enumerate(scripts):
         mine = layout.elements[number]
         if script.overlaps:
@@ -64,7 +63,6 @@ def element_cycles(
                 found[element] = _tally(marks)
         else:
             found[mine] = _in_turn(tables, times, (number, script), cycles)
-    return found
 
 
 def _tally(marks: Marks) -> Ints:

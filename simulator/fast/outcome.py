@@ -21,6 +21,7 @@ from tilewright.simulator.fast.graph import (
 )
 from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.moods import element_cycles, main_ends
+from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, WAIT, WORK, Script
 from tilewright.simulator.fast.segments import M, R, T
 from tilewright.simulator.fast.solve import X_COMPLETION, X_ISSUE, Times, gather
@@ -39,6 +40,8 @@ class Solution:
     layout: Layout
     scripts: tuple[Script, ...]
     times: Times
+    kept: Division
+    """The parts that all this is about."""
 
 
 def end_cycle(solution: Solution, execute: int) -> int:
@@ -59,7 +62,8 @@ def arrivals(solution: Solution) -> dict[int, Ints]:
     found = {}
     room = int(times.pieces.sum()) + 1
     work = np.empty((room, 3), dtype=np.int64)
-    for fifo in np.flatnonzero(solution.network.kind == EDGE_OUT).tolist():
+    sinks = solution.kept.fifos & (solution.network.kind == EDGE_OUT)
+    for fifo in np.flatnonzero(sinks).tolist():
         source, latency = graph.port[fifo, P_SOURCE], graph.port[fifo, P_LATENCY]
         words = graph.port[fifo, P_WORDS]
         n = gather(graph, times, work, (source, 0, words, latency), 1)
@@ -82,8 +86,15 @@ def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: in
     """Write the final state of queues, edge outputs and elements into the store."""
     store, parts, graph = flow.store, solution.parts, solution.graph
     fifo = parts.fifo.view(store)
-    sinks = solution.network.kind == EDGE_OUT
-    fifo[~sinks, at.F_POPS] = graph.port[~sinks, P_WORDS]
+    sinks = solution.kept.fifos & (solution.network.kind == EDGE_OUT)
+    passing = solution.kept.fifos & ~sinks
+    fifo[passing, at.F_POPS] = graph.port[passing, P_WORDS]
+    fifo[passing, at.F_COUNT] = 0
+    fifo[sinks, at.F_COUNT] = fifo[sinks, at.F_CAP]
+    # routers of a color that has control wavelets elsewhere count what they send in their ways
+    chosen = np.flatnonzero(passing & (fifo[:, at.F_WAY] >= 0))
+    sent = parts.way.view(store)[:, at.W_SENT : at.W_SENT + 5]
+    sent[solution.network.fifo[chosen, at.F_WAY]] = graph.port[chosen, P_WORDS, None]
     for number, times in came.items():
         first = flow.stream[solution.layout.line[number, LINE_ROOT], S_BASE]
         ring = int(fifo[number, at.F_RING])
@@ -92,11 +103,13 @@ def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: in
         entries[:, 1] = flow.data[first : first + times.size]
     element = parts.element.view(store)
     tables = (graph, solution.layout)
-    states = element_cycles(tables, solution.times, solution.scripts, cycles)
-    element[:, at.E_CYCLES : at.E_CYCLES + 4] = states
-    element[:, at.E_SINCE], element[:, at.E_MOOD] = cycles, 0
-    for mine, script in zip(solution.layout.elements, solution.scripts, strict=True):
-        runs = element[mine, at.E_RUNS][:, None] + np.arange(len(script.runs))
+    states = element[:, at.E_CYCLES : at.E_CYCLES + 4]
+    element_cycles(tables, solution.times, solution.scripts, cycles, states)
+    mine = solution.kept.elements
+    element[mine, at.E_SINCE], element[mine, at.E_MOOD] = cycles, 0
+    element[mine, at.E_ACTIVE] = 0
+    for places, script in zip(solution.layout.elements, solution.scripts, strict=True):
+        runs = element[places, at.E_RUNS][:, None] + np.arange(len(script.runs))
         store[runs] = np.array(script.runs, dtype=np.int64)
 
 

@@ -1,6 +1,6 @@
 """Run programs by the fast engine where it can vouch for the result, else by the reference engine.
 
-The result is the same either way; the certificate says which engine found it.
+The result is the same either way; the certificate says which engine found what.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.features import load_features
-from tilewright.simulator.fast import subset
-from tilewright.simulator.fast.attempts import settled
-from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.outcome import (
     Solution,
     arrivals,
@@ -26,15 +21,27 @@ from tilewright.simulator.fast.outcome import (
     events,
     fill_store,
 )
-from tilewright.simulator.fast.script import Script, ScriptWalker
+from tilewright.simulator.fast.parts import Division, PartCertificate
+from tilewright.simulator.fast.script import ScriptWalker
+from tilewright.simulator.fast.settle import settle
 from tilewright.simulator.fast.solve import X_EVALUATIONS
 from tilewright.simulator.fast.values import S_BASE, Flow, check_values, new_flow, run_values
-from tilewright.simulator.machine import MAX_CYCLES, Machine, Timeline, elements_shown
+from tilewright.simulator.fusing import fused, unfuse
+from tilewright.simulator.machine import (
+    MAX_CYCLES,
+    Given,
+    Machine,
+    Timeline,
+    elements_shown,
+    step_to_end,
+)
 from tilewright.simulator.memory import MemoryInput
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.trace import RunResult
+
+Run = tuple[at.Table, at.Memory]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Certificate:
 
     granted: every operation's times are known, every queue holds at least latency + 1 words, and
     no arbiter ever had a choice, so the fast engine's result is the reference engine's. Else
-    `reason` says what is missing, and the result comes from the reference engine.
+    `reason` says what is missing first, and the reference engine runs the parts where it is.
     """
 
     granted: bool
@@ -53,6 +60,8 @@ class Certificate:
     evaluations: int
     segments: int
     """Most segments of a unit."""
+    elements: int = 0
+    """Elements of the parts that are granted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +73,12 @@ class FastResult:
 
     @property
     def engine(self) -> str:
-        """Name the engine that ran, and why if it is the reference."""
+        """Name the engine that ran, and why if the reference had a part in it."""
         if self.certificate.granted:
             return "fast, with certificate"
+        if self.certificate.elements:
+            count = self.certificate.elements
+            return f"reference ({self.certificate.reason}); fast for {count} elements"
         return f"reference ({self.certificate.reason})"
 
 
@@ -78,21 +90,19 @@ class FastMachine:
 
     def __init__(self, program: Program, profile: Profile) -> None:
         self.machine = Machine(program, profile)
-        self._solution: Solution | None = None
-        try:
-            self._solution = _solve(self.machine)
-            self.certificate = _granted(self._solution)
-        except NotCovered as missing:
-            self.certificate = Certificate(False, missing.reason, 0, 0, 0)
+        self._solution, self._division = settle(self.machine)
+        self.certificate = _certificate(self._solution, self._division)
 
     @property
     def cycles(self) -> int | None:
         """Return the cycles of every run, None without a certificate; needs no data."""
-        if self._solution is None:
+        if self._solution is None or not self.certificate.granted:
             return None
-        came = arrivals(self._solution)
-        end = end_cycle(self._solution, int(self.machine._compiled.code[at.K_EXECUTE]))
-        return max([end, *(int(times.max()) for times in came.values())])
+        return _end(self.machine, self._solution)[1]
+
+    def parts(self) -> tuple[PartCertificate, ...]:
+        """Return the independent parts of the program and which of them are granted."""
+        return self._division.certificates()
 
     def run(
         self,
@@ -102,15 +112,17 @@ class FastMachine:
         timeline: Timeline = False,
     ) -> FastResult:
         """Run as `Machine.run` does, with the same result and the same errors."""
+        certificate = self.certificate
         if self._solution is not None:
+            given = self.machine._given(memory or {}, edges or {}, timeline)
             try:
-                result = _result(self.machine, self._solution, (memory, edges), timeline)
-                return FastResult(result, self.certificate)
+                return FastResult(
+                    _result(self.machine, self._solution, given, timeline), certificate
+                )
             except NotCovered as missing:
-                found = self.machine.run(memory=memory, edges=edges, timeline=timeline)
-                return FastResult(found, Certificate(False, missing.reason, 0, 0, 0))
+                certificate = Certificate(False, missing.reason, 0, 0, 0)
         found = self.machine.run(memory=memory, edges=edges, timeline=timeline)
-        return FastResult(found, self.certificate)
+        return FastResult(found, certificate)
 
 
 def run_fast(
@@ -128,97 +140,101 @@ def run_fast(
     return machine.run(memory=memory, edges=edges, timeline=timeline)
 
 
-def _scripts(machine: Machine, *, every: bool) -> tuple[Script, ...]:
-    store, parts = machine._compiled.code, machine._parts
-    code = Code(store, parts)
-    return tuple(
-        ScriptWalker(code, parts, layout, every=every).walk() for layout in machine._layouts
-    )
-
-
-def _solve(machine: Machine) -> Solution:
-    """Find all times and check them. Raises NotCovered."""
-    subset.check_program(machine.program)
-    network, store = machine._network, machine._compiled.code
-    scripts = _scripts(machine, every=False)
-    graph, layout = build_graph(machine.program, network, scripts)
-    cycles = int(store[at.K_ISSUE]), int(store[at.K_COMPLETION])
-    times = settled(graph, cycles)
-    check_threads(layout, times, scripts)
-    check_links(network, graph, layout, times)
-    return Solution(network, machine._parts, graph, layout, scripts, times)
-
-
-def _granted(solution: Solution) -> Certificate:
+def _certificate(solution: Solution | None, division: Division) -> Certificate:
+    if solution is None:
+        return Certificate(False, division.reason, 0, 0, 0)
     times = solution.times
     return Certificate(
-        True,
-        "",
+        division.whole,
+        division.reason,
         int(times.pieces.size),
         int(times.header[X_EVALUATIONS]),
         int(times.pieces.max(initial=0)),
+        int(division.elements.sum()),
     )
 
 
-def _result(
-    machine: Machine,
-    solution: Solution,
-    given: tuple[Mapping[str, MemoryInput] | None, Mapping[str, npt.ArrayLike] | None],
-    timeline: Timeline,
-) -> RunResult:
+def _end(machine: Machine, solution: Solution) -> tuple[int, int]:
+    """Return the cycles at which the last operation or task, and anything, has ended."""
+    end = end_cycle(solution, int(machine._compiled.code[at.K_EXECUTE]))
+    came = arrivals(solution).values()
+    return end, max([end, *(int(times.max()) for times in came)])
+
+
+def _result(machine: Machine, solution: Solution, given: Given, timeline: Timeline) -> RunResult:
     """Find the values and return the run's result. Raises NotCovered."""
-    flow = _values(machine, solution, given)
-    store = flow.store
-    came = arrivals(solution)
-    end = end_cycle(solution, int(store[at.K_EXECUTE]))
-    cycles = max([end, *(int(times.max()) for times in came.values())])
+    end, cycles = _end(machine, solution)
     if cycles >= MAX_CYCLES:
         raise NotCovered("too many cycles")
-    store[at.S_END] = end
-    fill_store(solution, flow, came, cycles)
-    store[at.S_EVENTS] = 0
+    parts = machine._parts
+    store, memory = _begun(machine, solution.kept, given)
+    flow = _values(machine, solution, (store, memory))
+    store[at.S_END] = max(store[at.S_END], end)
+    fill_store(solution, flow, arrivals(solution), cycles)
+    if not machine._is_complete(machine._final(store)):
+        raise NotCovered("the run does not come to its end")
     if timeline:
         rows = _timeline(machine, solution, store, timeline)
-        store = np.concatenate([store, rows.ravel()])
-        store[at.S_EVENTS] = rows.shape[0]
-    outcome = Outcome(
-        machine.program, machine._layouts, machine._network, store, flow.memory, machine._parts
-    )
+        known = parts.end + int(store[at.S_EVENTS]) * at.V_WIDTH
+        store = np.concatenate([store[:known], rows.ravel()])
+        store[at.S_EVENTS] += rows.shape[0]
+    outcome = Outcome(machine.program, machine._layouts, machine._network, store, memory, parts)
     return collect_result(outcome, machine._buffers)
+
+
+def _begun(machine: Machine, kept: Division, given: Given) -> Run:
+    """Let the reference engine run what is not kept; what is kept has its data and rests.
+
+    Raises NotCovered if anything goes wrong, or does not end: that is told of the whole program.
+    """
+    if kept.whole:
+        return machine._loaded(machine._store, given)
+    parts = machine._parts
+    before, ends = machine._store, np.arange(parts.fifo.rows)
+    if machine._fuse:
+        before, ends = fused(before, parts, machine._network)
+    store, memory = machine._loaded(before, given)
+    resting = parts.fifo.address(np.flatnonzero(kept.fifos))
+    resting = np.append(resting, parts.element.address(np.flatnonzero(kept.elements)))
+    machine._start(store, resting)
+    store = step_to_end(store, memory)
+    if store[at.S_ERROR] != at.OK:
+        raise NotCovered("an error in a part without a certificate")
+    unfuse(store, parts, ends)
+    queues = slice(at.E_QUEUES, at.E_QUEUES + 16)  # values flow by the queues that were merged
+    parts.element.view(store)[:, queues] = parts.element.view(machine._store)[:, queues]
+    return store, memory
 
 
 def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Timeline) -> at.Table:
     """Return the timeline's rows of the elements shown; only their codes are walked again."""
-    codes = machine.program.placement.ravel()
     chosen = elements_shown(machine.program, shown)
+    chosen = chosen[solution.kept.elements[chosen]]
+    codes = set(machine.program.placement.ravel()[chosen].tolist())
     code = Code(machine._compiled.code, machine._parts)
     scripts = {
         number: ScriptWalker(code, machine._parts, machine._layouts[number], every=True).walk()
-        for number in sorted(set(codes[chosen].tolist()))
+        for number in sorted(codes)
     }
     return events(solution, store, scripts, chosen)
 
 
-def _values(
-    machine: Machine,
-    solution: Solution,
-    given: tuple[Mapping[str, MemoryInput] | None, Mapping[str, npt.ArrayLike] | None],
-) -> Flow:
-    memory, edges = given
-    store = machine._store.copy()
-    load_features(store, machine._parts)
+def _values(machine: Machine, solution: Solution, begun: Run) -> Flow:
+    """Find the values of what is kept. Raises NotCovered."""
+    store, kept = begun[0], solution.kept.fifos
     tables = (solution.graph, solution.layout)
-    flow = new_flow(store, machine._parts, machine._network, tables, solution.scripts)
-    for name, values in (memory or {}).items():
-        machine._buffers.load(flow.memory.view(np.uint16), name, values)
-    machine._fill_edges(store, dict(edges or {}))
+    flow = new_flow(begun, machine._parts, machine._network, tables, solution.scripts)
     fifo = machine._parts.fifo.view(store)
     ports = zip(machine.program.edge_inputs, machine._network.edge_inputs, strict=True)
     for port, fifos in ports:
-        entries = fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
-        places = flow.stream[fifos, S_BASE][:, None] + np.arange(port.count)
+        mine = fifos[kept[fifos]]
+        entries = fifo[mine, at.F_RING][:, None] + 2 * np.arange(port.count)
+        places = flow.stream[mine, S_BASE][:, None] + np.arange(port.count)
         flow.data[places] = store[entries + 1].astype(np.uint32)
+    recorded = int(store[at.S_EVENTS])
+    store[at.S_EVENTS] = 0
     with np.errstate(all="ignore"):
         run_values(flow)
     check_values(flow)
+    store[at.S_EVENTS] = recorded
     return flow

@@ -387,11 +387,13 @@ def solve(graph: Graph, times: Times) -> None:
             times.last[waiting] = u
             waiting += 1
             continue
-        times.queued[u] = 0
         if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
             times.header[X_OUTCOME] = TOO_LONG
             return
+        times.queued[u] = 0
         if start != NEVER and not update(graph, times, u, start):
             times.header[X_OUTCOME] = TOO_FINE
+            times.queued[:] = 0
+            times.queued[u] = 1
             return
     finish(times)

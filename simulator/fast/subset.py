@@ -6,18 +6,23 @@ the language is never run by an engine that does not know it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
+
 from tilewright.simulator.dsd import Buffer, Element, Fabin, Fabout, Immediate, Mem1d, Mem4d, Ref
-from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.fast.errors import Ints, NotCovered
+from tilewright.simulator.network import ROUTER, Network
 from tilewright.simulator.program import (
     Activate,
     Add,
     Block,
     DsdOperation,
+    ElementCode,
     If,
     Instruction,
     Loop,
@@ -69,22 +74,57 @@ KNOWN_OPERATIONS: Final = (
 CODE: Final = frozenset({"name", "buffers", "dsds", "input_queues", "output_queues", "tasks"})
 
 
-def check_program(program: Program) -> None:
-    """Refuse a program with a part that the fast engine does not know. Raises NotCovered."""
-    _check(program, KNOWN[Program])
-    for code in program.codes:
-        _check(code, CODE)
-        for named in (*code.buffers, *code.dsds, *code.tasks):
-            _check_known(named)
-        for task in code.tasks:
-            for instruction in _instructions(task.body):
-                _check_instruction(instruction)
-        for queue in (*code.input_queues, *code.output_queues):
-            _check_known(queue)
+def unknown_parts(program: Program, network: Network) -> Iterator[NotCovered]:
+    """Yield why the fast engine does not know a part of a program, and where that is."""
+    yield from _missing(_check, program, KNOWN[Program])
     for color in program.colors:
-        _check_known(color)
-    for part in (*program.routes, *program.edge_inputs, *program.edge_outputs):
-        _check_known(part)
+        yield from _missing(_check_known, color)
+    for number, code in enumerate(program.codes):
+        for missing in _missing(_check_code, code):
+            elements = np.flatnonzero(program.placement.ravel() == number)
+            yield NotCovered(missing.reason, elements=elements)
+    for route in program.routes:
+        for missing in _missing(_check_known, route):
+            yield NotCovered(missing.reason, fifos=_buffers(program, network, route))
+    ports = zip(
+        (*program.edge_inputs, *program.edge_outputs),
+        (*network.edge_inputs, *network.edge_outputs),
+        strict=True,
+    )
+    for port, fifos in ports:
+        for missing in _missing(_check_known, port):
+            yield NotCovered(missing.reason, fifos=fifos)
+
+
+def _missing(check: Callable[..., None], *args: object) -> list[NotCovered]:
+    try:
+        check(*args)
+    except NotCovered as missing:
+        return [missing]
+    return []
+
+
+def _buffers(program: Program, network: Network, route: Route) -> Ints:
+    """Return the buffers of a route's routers; a swap concerns the partner's color too."""
+    color = next(color.id for color in program.colors if color.name == route.color)
+    own = network.fifo[:, at.F_COLOR]
+    mine = (network.kind == ROUTER) & ((own == color) | (own == color ^ 1))
+    row, column = np.divmod(network.element, program.width)
+    area = route.area
+    mine &= (row >= area.row) & (row < area.row + area.height)
+    mine &= (column >= area.column) & (column < area.column + area.width)
+    return np.flatnonzero(mine)
+
+
+def _check_code(code: ElementCode) -> None:
+    _check(code, CODE)
+    for named in (*code.buffers, *code.dsds, *code.tasks):
+        _check_known(named)
+    for task in code.tasks:
+        for instruction in _instructions(task.body):
+            _check_instruction(instruction)
+    for queue in (*code.input_queues, *code.output_queues):
+        _check_known(queue)
 
 
 def _check_instruction(instruction: Instruction) -> None:

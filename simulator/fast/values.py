@@ -251,14 +251,15 @@ def run_values(flow: Flow) -> None:
 
 
 def new_flow(
-    store: at.Table,
+    state: tuple[at.Table, at.Memory],
     parts: Parts,
     network: Network,
     tables: tuple[Graph, Layout],
     scripts: Sequence[Script],
 ) -> Flow:
-    """Return the state before the first operation, without memory; edge inputs are all sent."""
+    """Return the state before the first operation; what edge inputs hold is all sent."""
     graph, layout = tables
+    store, memory = state
     words = graph.port[:, P_WORDS]
     root = layout.line[:, 5]
     begins = np.isin(network.kind, [OUTPUT, EDGE_IN])
@@ -277,7 +278,7 @@ def new_flow(
         element[mine, G_LAST] = len(tasks)
     return Flow(
         store,
-        np.zeros(parts.memory_words // 2, dtype=np.uint32),
+        memory,
         np.zeros(int(sizes.sum()), dtype=np.uint32),
         stream,
         element,

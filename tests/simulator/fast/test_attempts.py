@@ -10,7 +10,8 @@ from tilewright.simulator.examples import chain_reduce, two_phase_reduce
 from tilewright.simulator.fast.attempts import Attempt, new_times, settled
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import build_graph
-from tilewright.simulator.fast.run import _scripts
+from tilewright.simulator.fast.parts import Division
+from tilewright.simulator.fast.settle import scripts_of
 from tilewright.simulator.fast.solve import FOREVER, SOLVED, TOO_LONG, X_OUTCOME, solve
 from tilewright.simulator.gemv_example import gemv_like
 from tilewright.simulator.machine import Machine
@@ -25,7 +26,9 @@ PROGRAMS = {
 
 def graph_of(name):
     machine = Machine(PROGRAMS[name](), load_profile("wse2-sdk-sim"))
-    graph, _ = build_graph(machine.program, machine._network, _scripts(machine, every=False))
+    division = Division(machine._network)
+    scripts = scripts_of(machine, division, every=False)
+    graph, _ = build_graph(machine.program, machine._network, scripts, division)
     code = machine._compiled.code
     return graph, (int(code[at.K_ISSUE]), int(code[at.K_COMPLETION]))
 

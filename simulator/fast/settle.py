@@ -1,0 +1,64 @@
+"""What of a machine's program has a certificate: times for every independent part that has one.
+
+A part without one is left to the reference engine, and the others are looked at again without it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.fast import subset
+from tilewright.simulator.fast.attempts import settled
+from tilewright.simulator.fast.checks import check_links, check_threads
+from tilewright.simulator.fast.code import Code
+from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.graph import build_graph
+from tilewright.simulator.fast.outcome import Solution
+from tilewright.simulator.fast.parts import Division
+from tilewright.simulator.fast.script import Script, ScriptWalker
+from tilewright.simulator.machine import Machine
+
+NOTHING = Script((), (), (), (), (0,) * 16)
+"""The script of a code whose elements are all left to the reference engine."""
+
+
+def settle(machine: Machine) -> tuple[Solution | None, Division]:
+    """Return the times of all parts that have a certificate, and which these are."""
+    division = Division(machine._network)
+    for missing in subset.unknown_parts(machine.program, machine._network):
+        division.refuse(missing)
+    scripts = scripts_of(machine, division, every=False)
+    while division.elements.any():
+        try:
+            return _solve(machine, scripts, division), division
+        except NotCovered as missing:
+            division.refuse(missing)
+    return None, division
+
+
+def scripts_of(machine: Machine, division: Division, *, every: bool) -> tuple[Script, ...]:
+    """Return the script of each code; refuse the elements of a code that has none."""
+    code = Code(machine._compiled.code, machine._parts)
+    codes = machine.program.placement.ravel()
+    found = []
+    for number, layout in enumerate(machine._layouts):
+        found.append(NOTHING)
+        elements = np.flatnonzero(codes == number)
+        if not division.elements[elements].any():
+            continue
+        try:
+            found[-1] = ScriptWalker(code, machine._parts, layout, every=every).walk()
+        except NotCovered as missing:
+            division.refuse(NotCovered(missing.reason, elements=elements))
+    return tuple(found)
+
+
+def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> Solution:
+    """Find all times and check them. Raises NotCovered."""
+    network, store = machine._network, machine._compiled.code
+    graph, layout = build_graph(machine.program, network, scripts, division)
+    times = settled(graph, (int(store[at.K_ISSUE]), int(store[at.K_COMPLETION])))
+    check_threads(layout, times, scripts)
+    check_links(network, graph, layout, times, division)
+    return Solution(network, machine._parts, graph, layout, scripts, times, division)
