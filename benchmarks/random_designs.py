@@ -61,7 +61,8 @@ class Kind:
     extras: tuple[str, ...] = ()
 
 
-ANY_RULE = ("no_refetch_from_above", "no_resend_to_below", "order", "free", "back")
+ANY_RULE = ("no_refetch_from_above", "order", "free", "back")
+"""Not no_resend_to_below: AccelForge's own evaluator refuses most of what its mapper finds then."""
 ANY_LANES = ("reuse", "may_reuse", "loop_bounds", "min_usage", "usage_scale", "power_gateable")
 KINDS = {
     "forks": Kind((*SINGLE, *CHAINS[:2]), computes=(2, 3), fanouts=(0, 1)),
@@ -74,7 +75,7 @@ KINDS = {
     "bounds": Kind(fanouts=(1, 1, 2), lane_rules=("loop_bounds", "loop_bounds", "reuse")),
     "usage": Kind((*SINGLE, *CHAINS), fanouts=(1, 2), lane_rules=("min_usage", "usage_scale")),
     "orders": Kind((*SINGLE, *CHAINS[:2]), rules=("order", "order", "free", "back")),
-    "tolls": Kind((*SINGLE, *CHAINS[:3]), tolls=(1, 2), rules=("no_resend_to_below",)),
+    "tolls": Kind((*SINGLE, *CHAINS[:3]), tolls=(1, 2)),
     "dags": Kind((*DAGS, *CHAINS), rules=ANY_RULE, extras=("widths", "instances")),
     "lanes": Kind((*DAGS, *CHAINS), fanouts=(1,), lane_rules=ANY_LANES),
     "all": Kind(
@@ -173,6 +174,8 @@ def _nodes(rng: random.Random, about: Kind, names: list[str], einsums: int) -> l
         fanouts -= 1
     sizes = (64, 128, 256, 512, 1024, 4096) if einsums == 1 else (128, 256, 512, 1024, "inf")
     kept = rng.choice(({"keep": "~DRAM"}, {"keep": "All"}, {"keep": rng.choice(SETS)}))
+    if einsums > 1 and not whole:  # else a tensor may be kept nowhere, at which AccelForge fails
+        kept = rng.choice(({"keep": "~DRAM"}, {"keep": "~DRAM"}, {"keep": "All"}))
     nodes.append(_memory(rng, about, "BUF", rng.choice(sizes), kept | {"may_keep": "All"}, "rules"))
     if fanouts > 1 and rng.random() < 0.3:
         nodes[-1].fields["spatial"] = _spatial(rng, about, names, "z")

@@ -123,7 +123,7 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
     boundaries = boundaries_of(workload, room.capacity == inf, own, own)
     lone = LoneSolver(request, room, boundaries)
     einsums: list[Solo] = [
-        lone.table(einsum, objective)
+        lone.table(einsum)
         if einsum.is_copy
         else tuple(
             run_of(boundaries, conventions, flat, (einsum, number), room.crowded)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 
 import numpy as np
 
 from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping import Node, Storage, Toll
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.copies import copy_mappings, least_of_copies
-from tilewright.mapper.searches.exhaustive import best_of
+from tilewright.mapper.searches.copies import Copies
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.options import Request
-from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.searches.solver import Solver
-
-GOALS: tuple[Objective, ...] = ("energy", "latency", "edp")
-ENDS: tuple[Objective, ...] = ("energy", "latency")
 
 
 @dataclass(frozen=True)
@@ -56,21 +51,29 @@ class LoneTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """The mappings of one row on their spaces, and bounds of energy and latency."""
+class _Point:
+    """A mapping with its joule, second and bits in the second memory."""
 
-    found: tuple[tuple[EinsumMapping, Mapspace], ...]
+    mapping: LoopNest
+    row: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The mappings of one row, and bounds of energy and latency."""
+
+    found: tuple[_Point, ...]
     floor: tuple[float, float]
 
     @property
     def slack(self) -> tuple[float, float]:
-        least = [min(one.value(goal) for one, _ in self.found) for goal in ENDS]
+        least = _least(self.found)
         return least[0] - self.floor[0], least[1] - self.floor[1]
 
     @property
     def ideal(self) -> bool:
         limits = [bound * (1 + TOLERANCE) for bound in self.floor]
-        return any(e.energy <= limits[0] and e.latency <= limits[1] for e, _ in self.found)
+        return any(one.row[0] <= limits[0] and one.row[1] <= limits[1] for one in self.found)
 
 
 class LoneSolver:
@@ -82,68 +85,76 @@ class LoneSolver:
         self._room = room
         self._boundaries = boundaries
 
-    def table(self, einsum: Einsum, objective: str) -> LoneTable:
-        """Return the table of `einsum`; InfeasibleMapping if it fits nowhere.
-
-        For a formula, or none, the mappings that are best in one metric or another.
-        """
-        goals = [goal for goal in GOALS if goal == objective] or list(GOALS)
+    def table(self, einsum: Einsum) -> LoneTable:
+        """Return the table of `einsum`; InfeasibleMapping if it fits nowhere."""
         boundary = self._boundaries.of(einsum)
-        ways = [self._outside(einsum, goals)]
-        if boundary and (way := self._on_chip(einsum, boundary[0], goals)) is not None:
-            ways.append(way)
+        found = [self._outside(einsum), *(self._on_chip(einsum, t) for t in boundary)]
+        ways = [(kept, way) for kept, way in enumerate(found) if way is not None]
+        if not ways:
+            raise self._solver.no_mapping(einsum, proven=True)
         rows: list[Rows] = []
         bodies: list[Body] = []
-        for kept, way in enumerate(ways):
+        for kept, way in ways:
             sizes = [self._size(einsum, t) * kept for t in boundary]
-            points = [self._point(one, space, sum(sizes)) for one, space in way.found]
+            points = [(*one.row[:2], one.row[2] - sum(sizes)) for one in way.found]
             origins = [(0, len(bodies) + i) for i in range(len(points))]
             rows.append(_one_row((kept - 1,) * len(boundary), sizes, (points, origins)))
-            for one, _ in way.found:
+            for one in way.found:
                 body = _body(one.mapping.nodes, self._room.outer)
                 bodies.append(_without(body, boundary[0]) if kept else body)
-        slack = max(way.slack[0] for way in ways), max(way.slack[1] for way in ways)
+        slack = max(way.slack[0] for _, way in ways), max(way.slack[1] for _, way in ways)
         widths = {t: self._width(einsum, t) for t in boundary}
-        ideal = all(way.ideal for way in ways)
+        ideal = all(way.ideal for _, way in ways)
         return LoneTable(einsum, boundary, widths, tuple(rows), tuple(bodies), slack, ideal)
 
-    def _outside(self, einsum: Einsum, goals: Sequence[Objective]) -> _Way:
-        solved = [self._solver.solve(einsum, Goal(goal)) for goal in goals]
-        floor = [self._solver.solve(einsum, Goal(goal)).lower_bound for goal in ENDS]
-        found = {one.best.mapping: (one.best, one.space) for one in solved}
-        return _Way(tuple(found.values()), (floor[0], floor[1]))
+    def _outside(self, einsum: Einsum) -> _Way | None:
+        """Return the best with all tensors in the outermost memory, None if there is none."""
+        return self._way([space for _, space in self._solver.spaces(einsum)], lambda _: True)
 
-    def _on_chip(self, einsum: Einsum, tensor: str, goals: Sequence[Objective]) -> _Way | None:
+    def _on_chip(self, einsum: Einsum, tensor: str) -> _Way | None:
         """Return the best with `tensor` in the second memory, None if there is none."""
         others, room = frozenset(einsum.tensors) - {tensor}, self._room
-        floor = [inf, inf]
-        found: dict[LoopNest, tuple[EinsumMapping, Mapspace]] = {}
         flats = flatten(self._request.arch, self._request.workload.scope(einsum))
         conventions = self._request.options.conventions
         spaces = [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in flats]
-        for goal in dict.fromkeys((*goals, *ENDS)):
-            each = [(best_of(self._kept(s, tensor), s, Goal(goal), inf)[0], s) for s in spaces]
-            feasible = [(one, space) for one, space in each if one is not None]
-            if not feasible:
-                return None
-            if goal in ENDS:
-                bounds = [least_of_copies(one, space, Goal(goal)) for one, space in feasible]
-                floor[ENDS.index(goal)] = min(bounds)
-            if goal in goals:
-                best = min(feasible, key=partial(_merit, Goal(goal)))
-                found[best[0].mapping] = best
-        return _Way(tuple(found.values()), (floor[0], floor[1]))
 
-    def _kept(self, space: Mapspace, tensor: str) -> Iterator[LoopNest]:
-        for mapping in copy_mappings(space):
+        def kept(mapping: LoopNest) -> bool:
             first = next(n for n in mapping.nodes if isinstance(n, Storage) and tensor in n.tensors)
-            if first.component == self._room.inner:
-                yield mapping
+            return first.component == room.inner
 
-    def _point(self, best: EinsumMapping, space: Mapspace, shared: float) -> tuple[float, ...]:
-        """Return the metrics and the bits in the second memory, `shared` ones not counted."""
-        capacity = Judge(space).score(best.mapping).capacity
-        return best.energy, best.latency, float(capacity.get(self._room.inner or "", 0)) - shared
+        return self._way(spaces, kept)
+
+    def _way(self, spaces: Sequence[Mapspace], kept: Callable[[LoopNest], bool]) -> _Way | None:
+        """Return the mappings that nothing beats in energy, latency and bits, and their bounds."""
+        ways = [way for space in spaces if (way := self._way_in(space, kept)) is not None]
+        if not ways:
+            return None
+        found = [one for way in ways for one in way.found]
+        rows = np.array([one.row for one in found])
+        best = pareto(np.zeros(len(rows), np.int64), rows).tolist()
+        floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
+        return _Way(tuple(found[i] for i in best), floor)
+
+    def _way_in(self, space: Mapspace, kept: Callable[[LoopNest], bool]) -> _Way | None:
+        copies = Copies(space)
+        few = tuple(self._points(space, filter(kept, copies.few)))
+        if few:
+            way = _Way(few, copies.floor(*_least(few)))
+            if copies.every is None or (way.ideal and self._room.capacity == inf):
+                return way
+        every = tuple(self._points(space, filter(kept, copies.every or ())))
+        return _Way(every, _least(every)) if every else None
+
+    def _points(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_Point]:
+        """Score mappings: joule, second and the bits in the second memory."""
+        judge = Judge(space)
+        for mapping in mappings:
+            try:
+                score = judge.score(mapping)
+            except (InfeasibleMapping, MappingError):
+                continue
+            bits = float(score.capacity.get(self._room.inner or "", 0))
+            yield _Point(mapping, (score.energy, score.latency, bits))
 
     def _size(self, einsum: Einsum, tensor: str) -> float:
         values = float(einsum.access(tensor).tile_size(einsum.bounds))
@@ -151,6 +162,11 @@ class LoneSolver:
 
     def _width(self, einsum: Einsum, tensor: str) -> float:
         return self._room.widths.get(tensor, float(einsum.access(tensor).bits_per_value))
+
+
+def _least(points: Sequence[_Point]) -> tuple[float, float]:
+    """Return the least energy and the least latency."""
+    return min(one.row[0] for one in points), min(one.row[1] for one in points)
 
 
 def _one_row(
@@ -167,10 +183,6 @@ def _one_row(
         np.array(points[0]),
         np.array(points[1], np.int64),
     )  # fmt: skip
-
-
-def _merit(goal: Goal, pair: tuple[EinsumMapping, Mapspace]) -> tuple[float, float]:
-    return pair[0].value(goal), pair[0].value(goal.second)
 
 
 def _body(nodes: tuple[Node, ...], outer: str) -> Body:

@@ -21,7 +21,7 @@ from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
-from tilewright.mapper.searches.copies import CopySearch, copy_mappings
+from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
@@ -276,7 +276,7 @@ def _enumerated(space: Mapspace, measures: Measures, deadline: float) -> SpaceFr
             points, batch = best_points([*points, *batch], measures), []
     points = best_points([*points, *batch], measures)
     if space.einsum.is_copy and whole:
-        whole = is_small(space) or _nothing_below(space, measures, points)
+        whole = Copies(space).every is not None or _nothing_below(space, measures, points)
     statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
     return SpaceFront(points, inf if whole else 0.0, statistics)
 
@@ -295,8 +295,9 @@ def _listable(space: Mapspace) -> bool:
 
 
 def _listed(space: Mapspace) -> Iterable[Mapping]:
-    if space.einsum.is_copy and not is_small(space):
-        return copy_mappings(space)
+    if space.einsum.is_copy:
+        copies = Copies(space)
+        return copies.few if copies.every is None else copies.every
     return space
 
 

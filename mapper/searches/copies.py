@@ -1,10 +1,18 @@
-"""Copy Einsums: nothing is computed and nothing reused, so that tile shapes cost the same."""
+"""Copy Einsums: nothing is computed and nothing reused, so that tile shapes cost the same.
+
+Every holder passes every value once, whatever the tiles: where both tensors have all rank
+variables, all points of a template with as many lanes in each dimension move the same values in the
+same time (accelforge.md §2.2). Tiles of one value need the least room.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from math import prod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from math import inf, prod
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
@@ -14,75 +22,172 @@ from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exhaustive import best_of
+from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 
+MANY = 400  # mappings: some tenths of a second of model evaluations
+LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
+Extents = dict[str, int]
+Lanes = dict[Fan, Extents]
+_INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))"
 
-class CopySearch:
-    """Two points of each template: with the most lanes and without any, tiles of one value.
 
-    Every holder passes every value once, whatever the tiles: where both tensors have all rank
-    variables, all points of a template move the same values (accelforge.md §2.2). So the energy
-    is optimal when nothing leaks; of the latency only the compulsory time is proven.
+@dataclass(frozen=True)
+class Copies:
+    """The mappings of a copy that may matter, and what bounds them.
+
+    `few`: each template with the most lanes and without any; `every`: with each number of lanes in
+    each dimension, None if these are too many, or if uneven tiles may split lanes better.
     """
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
-        """Return the best point; UnsupportedFeature when the copy repeats values."""
-        began = time.monotonic()
-        for access in space.einsum.accesses:
-            if any(access.relevance(v) != "relevant" for v in space.einsum.bounds):
+    space: Mapspace
+
+    def __post_init__(self) -> None:
+        """UnsupportedFeature when the copy repeats values."""
+        einsum = self.space.einsum
+        for access in einsum.accesses:
+            if any(access.relevance(v) != "relevant" for v in einsum.bounds):
                 raise UnsupportedFeature(
-                    f"{space.einsum.name} is a copy that repeats or slides over {access.tensor}",
-                    instead="from Python: search(..., method=RandomSearch(samples=…, seed=…))",
+                    f"{einsum.name} is a copy that repeats or slides over {access.tensor}",
+                    instead=_INSTEAD,
                 )
-        del budget  # two points of each template take no time
-        best, count, _ = best_of(copy_mappings(space), space, goal, float("inf"))
+
+    @cached_property
+    def few(self) -> list[Mapping]:
+        """Return two mappings of each template; none where tiles have given shapes."""
+        return [] if self._shaped else list(_mappings(self.space, _extremes))
+
+    @cached_property
+    def every(self) -> list[Mapping] | None:
+        """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
+        space = self.space
+        if self._shaped or not self._plain:
+            if space.size.points <= LISTED:
+                return list(space)
+            if self._shaped:
+                raise UnsupportedFeature(
+                    f"{space.einsum.name} is a copy with tiles of given shapes", instead=_INSTEAD
+                )
+            return None
+        if space.uneven:
+            return None
+        found = list(islice(_mappings(space, _all_lanes), MANY + 1))
+        return found if len(found) <= MANY else None
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Tell whether tiles mean nothing: a Network counts rounds, an Array its places."""
+        frame = self.space.frame
+        return not frame.has_networks and all(c.physical_fanout == 1 for c in frame.components)
+
+    @cached_property
+    def _shaped(self) -> bool:
+        return self.space.frame.rules.tile_shape and any(
+            template.placement.rules_of(holder.component).tile_shape
+            for template in self.space.templates
+            for holder in template.holders
+        )
+
+    def best(self, goal: Goal) -> tuple[EinsumMapping | None, float, int]:
+        """Return the best mapping, a lower bound, and how many were scored."""
+        best, count, _ = best_of(self.few, self.space, goal, inf)
+        bound = 0.0 if best is None else self.least(best, goal)
+        if best is not None and best.value(goal) <= bound * (1 + TOLERANCE):
+            return best, bound, count
+        if self.every is None:
+            return best, bound, count
+        best, more, _ = best_of(self.every, self.space, goal, inf)
+        return best, inf if best is None else best.value(goal), count + more
+
+    def least(self, best: EinsumMapping, goal: Goal) -> float:
+        """Return a lower bound of the goal, given the best of `few`."""
+        energy, latency = self.floor(best.energy, best.latency)
+        return goal.value(energy if goal.price == 0 else 0.0, latency)
+
+    def floor(self, energy: float, latency: float) -> tuple[float, float]:
+        """Return lower bounds of energy and latency, given the least of `few`."""
+        least = compulsory_latency(self.space) * self.space.einsum.n_instances
+        leaks = leaks_of(self.space.flat, self.space.conventions)
+        return energy if self._plain and not leaks else 0.0, min(least, latency)
+
+
+class CopySearch:
+    """The best of the mappings in which copies differ."""
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best mapping; UnsupportedFeature when the copy repeats values."""
+        began = time.monotonic()
+        del budget  # a few hundred mappings take no time
+        best, bound, count = Copies(space).best(goal)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
-        if best is None:
-            return SpaceResult(None, 0.0, False, statistics)
-        return SpaceResult(best, least_of_copies(best, space, goal), True, statistics)
+        return SpaceResult(best, bound, best is not None or bound == inf, statistics)
 
 
-def least_of_copies(best: EinsumMapping, space: Mapspace, goal: Goal) -> float:
-    """Return a lower bound of the goal, given the best of the points that copies have."""
-    latency = compulsory_latency(space) * space.einsum.n_instances
-    steady = not leaks_of(space.flat, space.conventions) and goal.price == 0
-    return goal.value(best.energy if steady else 0.0, min(latency, best.latency))
-
-
-def copy_mappings(space: Mapspace) -> Iterator[Mapping]:
-    """Yield two points of each template: with the most lanes, and without any."""
+def _mappings(
+    space: Mapspace, choose: Callable[[list[Fan], Extents], Iterator[Lanes]]
+) -> Iterator[Mapping]:
     for template in space.templates:
         slots = skeleton(space.frame, template)
         fans = [slot for slot in slots if isinstance(slot, Fan)]
-        if all(fan.choices for fan in fans):
-            for slim in (True, False):
-                yield assemble(space.frame, slots, tuple(_tiles(space, slots, slim)))
+        for lanes in choose(fans, dict(space.einsum.bounds)):
+            yield assemble(space.frame, slots, tuple(_tiles(space, slots, lanes)))
 
 
-def _tiles(space: Mapspace, slots: tuple[Slot, ...], slim: bool) -> Iterator[Tile]:
+def _extremes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+    """Yield the fewest and the most lanes, each dimension in turn."""
+    for most in (False, True):
+        left, chosen = dict(bounds), {}
+        for fan in fans:
+            fitting = _fitting(fan, left)
+            if not fitting:
+                break
+            chosen[fan] = (max if most else min)(fitting, key=lambda lanes: prod(lanes.values()))
+            left = _below(left, chosen[fan])
+        else:
+            yield chosen
+
+
+def _all_lanes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+    """Yield one choice for each number of lanes of each dimension."""
+    seen = set()
+    for chosen in _deals(fans, bounds):
+        counts = tuple(prod(lanes.values()) for lanes in chosen.values())
+        if counts not in seen:
+            seen.add(counts)
+            yield chosen
+
+
+def _deals(fans: list[Fan], left: Extents) -> Iterator[Lanes]:
+    if not fans:
+        yield {}
+        return
+    for lanes in _fitting(fans[0], left):
+        for rest in _deals(fans[1:], _below(left, lanes)):
+            yield {fans[0]: lanes, **rest}
+
+
+def _fitting(fan: Fan, left: Extents) -> list[Extents]:
+    named = (dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices)
+    return [lanes for lanes in named if all(left[v] % n == 0 for v, n in lanes.items())]
+
+
+def _below(left: Extents, lanes: Extents) -> Extents:
+    return {v: extent // lanes.get(v, 1) for v, extent in left.items()}
+
+
+def _tiles(space: Mapspace, slots: tuple[Slot, ...], chosen: Lanes) -> Iterator[Tile]:
     """Yield the tile below each slot: all iterations that no lane takes, at the first gap."""
     left = dict(space.einsum.bounds)
-    chosen: dict[Slot, dict[str, int]] = {}
-    for slot in slots:
-        if isinstance(slot, Fan):
-            lanes = _lanes(slot, left, slim)
-            chosen[slot] = lanes
-            left = {v: extent // lanes.get(v, 1) for v, extent in left.items()}
+    for lanes in chosen.values():
+        left = _below(left, lanes)
     shape = dict(space.einsum.bounds)
     for slot in slots:
         if isinstance(slot, Fan):
-            shape = {v: extent // chosen[slot].get(v, 1) for v, extent in shape.items()}
+            shape = _below(shape, chosen[slot])
         elif isinstance(slot, Loops):
             for v in slot.variables:
                 shape[v] //= left.get(v, 1)
                 left[v] = 1
         yield tuple(shape.values())
-
-
-def _lanes(fan: Fan, left: dict[str, int], slim: bool) -> dict[str, int]:
-    named = [dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices]
-    fitting = [c for c in named if all(left[v] % n == 0 for v, n in c.items())]
-    order = sorted(fitting, key=lambda choice: prod(choice.values()), reverse=not slim)
-    return order[0] if order else {}

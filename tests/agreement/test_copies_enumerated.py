@@ -1,0 +1,78 @@
+"""Copies: the few mappings that are looked at hold the best of all."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from search_cases import random_arch
+
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.copies import Copies, CopySearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.workload import load_workload
+
+SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
+
+
+def space_of(seed: int) -> Mapspace:
+    """Return the mapspace of a copy on a random design, tile_shape and Tolls among its fields."""
+    rng = random.Random(f"copy {seed}")
+    text = rng.choice(("Y[m, k] = A[m, k]", "Y[m] = A[m]", "Y[k, m] = A[m, k]"))
+    ranks = ", ".join(f"{n.upper()}: {rng.choice((2, 3, 4, 6))}" for n in "mk" if n in text)
+    workload = load_workload(
+        f"workload:\n  rank_sizes: {{{ranks}}}\n  bits_per_value: {{All: {rng.choice((4, 8))}}}\n"
+        f'  einsums:\n  - {{einsum: "{text}", is_copy_operation: true, n_instances: 2,'
+        " renames: {input: A, weight: Nothing, output: Y}}\n"
+    )
+    (einsum,) = workload.einsums
+    (flat,) = flatten(load_arch(random_arch(rng)), workload.scope(einsum))
+    return Mapspace(einsum, flat, rng.choice(("default", "accelforge")))
+
+
+def check(space: Mapspace) -> None:
+    for objective, second in SECOND.items():
+        goal = Goal(objective)
+        found = CopySearch().find(space, goal, None)
+        every = ExhaustiveSearch().find(space, goal, None)
+        assert found.proven
+        if found.best is None or every.best is None:
+            assert found.best is every.best
+            continue
+        least = every.best.value(goal)
+        assert found.best.value(goal) == pytest.approx(least, rel=1e-9)
+        assert found.lower_bound == pytest.approx(least, rel=1e-9)
+        assert found.best.value(second) <= every.best.value(second) * (1 + 1e-9)
+        assert space.contains(found.best.mapping) is None
+
+
+def run(seeds: range) -> int:
+    spaces = [space for space in map(space_of, seeds) if space.size.points <= 1000]
+    for space in spaces:
+        check(space)
+    return len(spaces)
+
+
+def test_copies_equal_enumeration() -> None:
+    assert run(range(60, 72)) >= 8  # the bound of few mappings is too low in several of these
+
+
+def test_too_many_lanes_leave_a_bound() -> None:
+    """Where not every number of lanes is looked at, the compulsory time bounds the latency."""
+    for space in map(space_of, range(60, 72)):
+        copies = Copies(space)
+        if not copies.few:
+            continue
+        copies.__dict__["every"] = None  # as if there were too many
+        best, bound, _ = copies.best(Goal("latency"))
+        least = CopySearch().find(space, Goal("latency"), None).lower_bound
+        assert 0 <= bound <= least * (1 + 1e-9)
+        assert best is None or best.latency >= least * (1 - 1e-9)
+
+
+@pytest.mark.nightly
+def test_copies_equal_enumeration_on_many() -> None:
+    assert run(range(1000, 1200)) >= 150
