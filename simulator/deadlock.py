@@ -260,7 +260,7 @@ def _pools(ways: Ways, element: int, thread: int) -> Iterator[Reason]:
         row = int(store[thread + at.T_ROWS + which])
         if row < 0 or store[row + at.D_KIND] != at.POOL:
             continue
-        pool = int(store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH])
+        pool = int(store[thread + at.T_POSITIONS + which])
         fifo = _fifo(ways.final, element, pool)
         count, most = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
         end = End("", f"FIFO {fifo} of {ways.final.name(element)}")

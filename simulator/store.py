@@ -60,7 +60,8 @@ PARTS: Final = (
     "task",
     "ring",
     "bid",
-    "batch",
+    "even",
+    "odd",
     "way",
     "state",
     "change",
@@ -97,7 +98,8 @@ class Parts:
     task: Part
     ring: Part
     bid: Part
-    batch: Part
+    even: Part
+    odd: Part
     way: Part
     state: Part
     change: Part
@@ -157,7 +159,7 @@ class ProgramStore:
         store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
         store[at.S_ELEMENTS] = parts.element.start
         store[[at.S_STATES, at.S_STATES_END]] = parts.state.start, parts.state.end
-        store[at.S_BATCH] = parts.batch.start
+        store[[at.S_LISTS, at.S_LISTS + 1]] = parts.even.start, parts.odd.start
         store[at.S_EVENT] = parts.end
         store[at.S_MARGIN] = parts.most_events
         _place_network(store, parts, network)
@@ -195,7 +197,7 @@ def _parts(amounts: Amounts, tables: ProgramTables, network: Network, elements: 
         *(getattr(tables.tables, name).shape for name in TABLES[:4]),
         (network.ring_entries, 2),
         (network.links, 2),
-        (network.fifo.shape[0] + elements, 1),
+        *2 * ((network.fifo.shape[0] + elements, 1),),
         network.steered.way.shape,
         network.steered.state.shape,
         network.steered.change.shape,

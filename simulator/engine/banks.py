@@ -19,8 +19,8 @@ def bank_meetings(store: Table, memory: Memory, what: What) -> Word:  # noqa: AR
         return 0
     group = store[store[thread + at.T_OP] + at.O_GROUP]
     groups = (extent + group - 1) // group
-    first = thread + at.T_OPERANDS + at.T_OPERAND_WIDTH
-    distance = store[first] - store[first + at.T_OPERAND_WIDTH]
+    first = thread + at.T_POSITIONS + 1
+    distance = store[first] - store[first + 1]
     step = 0
     if store[row + at.D_DIMENSIONS] == 1:
         step += group * store[row + at.D_STRIDE]

@@ -8,11 +8,13 @@ from tilewright.simulator.engine.fabric import pop, push
 from tilewright.simulator.engine.indirect import use
 from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel
 from tilewright.simulator.engine.layout import (
+    COUNTERS,
     D_DIMENSIONS,
     D_EXTENT,
     D_KIND,
     D_STRIDE,
     D_WIDE,
+    DIMENSIONS,
     FABRIC_IN,
     FABRIC_OUT,
     FEATURE_VALUE,
@@ -20,9 +22,9 @@ from tilewright.simulator.engine.layout import (
     O_EXTENT,
     O_OPERANDS,
     O_TYPE,
+    OPERANDS,
     T_OP,
-    T_OPERAND_WIDTH,
-    T_OPERANDS,
+    T_POSITIONS,
     T_SCALAR,
     Memory,
     Table,
@@ -52,10 +54,18 @@ def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
 
 
 @inline_kernel
+def start_walk(store: Table, at: int, position: int) -> None:
+    """Let an operand begin at a position; `at` is the address of the operand's own."""
+    store[at] = position
+    for d in range(DIMENSIONS):
+        store[at + COUNTERS + OPERANDS * d] = 0
+
+
+@inline_kernel
 def step_position(store: Table, at: int, row: int) -> None:
     """Move a memory operand to its next element (stride form: the stride holds the jump back).
 
-    `at` is the address of the operand's position; its counters follow it.
+    `at` is the address of the operand's position.
     """
     row = address(row)
     at = address(at)
@@ -63,11 +73,12 @@ def step_position(store: Table, at: int, row: int) -> None:
         store[at] += store[row + D_STRIDE]
         return
     for d in range(store[row + D_DIMENSIONS]):
-        store[at + 1 + d] += 1
-        if store[at + 1 + d] < store[row + D_EXTENT + d]:
+        counter = at + COUNTERS + OPERANDS * d
+        store[counter] += 1
+        if store[counter] < store[row + D_EXTENT + d]:
             store[at] += store[row + D_STRIDE + d]
             return
-        store[at + 1 + d] = 0
+        store[counter] = 0
 
 
 @inner_kernel
@@ -99,15 +110,15 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     thread = address(thread)
     op = address(store[thread + T_OP])
     dest = address(store[op + O_OPERANDS])
-    at = thread + T_OPERANDS
+    at = thread + T_POSITIONS
     scalar = store[thread + T_SCALAR]
     a = b = scalar
     row = store[op + O_OPERANDS + 1]
     if row >= 0:
-        a = take(store, memory, at + T_OPERAND_WIDTH, row, now)
+        a = take(store, memory, at + 1, row, now)
     row = store[op + O_OPERANDS + 2]
     if row >= 0:
-        b = take(store, memory, at + 2 * T_OPERAND_WIDTH, row, now)
+        b = take(store, memory, at + 2, row, now)
     code = op, store[op + O_ARITHMETIC], store[op + O_TYPE]
     bits = value_of(store, memory, code, (a, b, scalar))
     if store[dest + D_KIND] == FABRIC_OUT:
@@ -123,7 +134,7 @@ def source_of(store: Table, thread: int, which: int) -> tuple[int, int, int]:
     row = store[store[thread + T_OP] + O_OPERANDS + which]
     if row < 0:
         return 0, 0, 0
-    position = store[thread + T_OPERANDS + which * T_OPERAND_WIDTH]
+    position = store[thread + T_POSITIONS + which]
     return position, store[row + D_STRIDE], store[row + D_WIDE]
 
 

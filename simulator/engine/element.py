@@ -33,7 +33,7 @@ def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
         row = address(row)
         if store[row + at.D_KIND] == at.MEMORY:
             continue
-        queue = address(store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH])
+        queue = address(store[thread + at.T_POSITIONS + which])
         if store[row + at.D_KIND] == at.FABRIC_OUT:
             if not has_space(store, queue, now):
                 await_space(store, queue, e, now)
@@ -68,9 +68,6 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
     store[thread + at.T_NEXT] = now + pace
     store[thread + at.T_LEFT] -= 1
     schedule(store, e, store[thread + at.T_NEXT])
-    store[e + at.E_TURN + store[thread + at.T_PRIORITY]] = (
-        thread - store[e + at.E_THREADS]
-    ) // at.T_WIDTH
     if store[thread + at.T_LEFT] == 0:
         last_element(store, e, thread, now)
     return BUSY
@@ -107,6 +104,8 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
             if state == at.RUNNING:
                 found = fire(store, memory, e, thread, now)
                 fired = found == BUSY
+                if fired:
+                    store[e + at.E_TURN + rank] = slot
                 mood = BUSY if fired or mood == BUSY else max(mood, found)
             state = store[thread + at.T_STATE]
             if state == at.COMPLETING:

@@ -38,9 +38,12 @@ from tilewright.simulator.engine.layout import (
     F_WAKE,
     OK,
     S_AGENTS,
+    S_CYCLE,
     S_ERROR,
     S_ERROR_ELEMENT,
     S_ERROR_ROW,
+    S_LISTED,
+    S_LISTS,
     S_QUEUES,
     WHEEL,
     WHEEL_AT,
@@ -49,10 +52,9 @@ from tilewright.simulator.engine.layout import (
 )
 
 
-@part_kernel
+@inner_kernel
 def unlink(store: Table, agent: int) -> None:
     """Take an agent out of the wheel."""
-    agent = address(agent)
     after = store[agent + A_NEXT]
     before = store[agent + A_PREVIOUS]
     if after >= 0:
@@ -61,28 +63,43 @@ def unlink(store: Table, agent: int) -> None:
         store[address(before) + A_NEXT] = after
     else:
         store[WHEEL_AT + (store[agent + A_WHEN] & (WHEEL - 1))] = after
-    store[agent + A_WHEN] = -1
     store[S_AGENTS] -= 1
 
 
-@inline_kernel
-def schedule(store: Table, agent: int, when: int) -> None:
-    """Visit an agent at a cycle, or earlier if it is already due earlier."""
-    agent = address(agent)
-    due = store[agent + A_WHEN]
-    if due >= 0:
-        if due <= when:
-            return
-        unlink(store, agent)
+@inner_kernel
+def link(store: Table, agent: int, when: int) -> None:
+    """Put an agent into the wheel."""
     slot = WHEEL_AT + (when & (WHEEL - 1))
     first = store[slot]
-    store[agent + A_WHEN] = when
     store[agent + A_NEXT] = first
     store[agent + A_PREVIOUS] = -1
     if first >= 0:
         store[address(first) + A_PREVIOUS] = agent
     store[slot] = agent
     store[S_AGENTS] += 1
+
+
+@inline_kernel
+def schedule(store: Table, agent: int, when: int) -> None:
+    """Visit an agent at a later cycle, or earlier if it is already due earlier.
+
+    Those of the next cycle, nearly all, stand in a list; the others wait in the wheel.
+    """
+    agent = address(agent)
+    now = store[S_CYCLE]
+    due = store[agent + A_WHEN]
+    if due > now:
+        if due <= when:
+            return
+        unlink(store, agent)
+    store[agent + A_WHEN] = when
+    if when == now + 1:
+        odd = when & 1
+        listed = store[S_LISTED + odd]
+        store[address(store[S_LISTS + odd] + listed)] = agent
+        store[S_LISTED + odd] = listed + 1
+    else:
+        link(store, agent, when)
 
 
 @inline_kernel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.element import visit_element
-from tilewright.simulator.engine.fabric import schedule, settle_bid, visit_queue
+from tilewright.simulator.engine.fabric import link, settle_bid, visit_queue
+from tilewright.simulator.engine.fetching import fetch_ahead
 from tilewright.simulator.engine.indirect import use
 from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
@@ -13,32 +14,30 @@ from tilewright.simulator.engine.task import fail
 
 @part_kernel
 def collect(store: Table, now: int) -> Word:
-    """Move the agents that are due into the batch; return their number."""
-    batch = address(store[at.S_BATCH])
+    """Add the agents of the wheel that are due to the list of this cycle; return their number."""
+    count = store[at.S_LISTED + (now & 1)]
+    store[at.S_LISTED + (now & 1)] = 0
     slot = at.WHEEL_AT + (now & (at.WHEEL - 1))
     agent = store[slot]
     store[slot] = -1
-    count = 0
+    batch = address(store[at.S_LISTS + (now & 1)])
     while agent >= 0:
         agent = address(agent)
         after = store[agent + at.A_NEXT]
-        when = store[agent + at.A_WHEN]
-        store[agent + at.A_WHEN] = -1
-        if when == now:
+        store[at.S_AGENTS] -= 1
+        if store[agent + at.A_WHEN] == now:
             store[batch + count] = agent
             count += 1
         else:
-            store[at.S_AGENTS] -= 1
-            schedule(store, agent, when)
+            link(store, agent, store[agent + at.A_WHEN])
         agent = after
-    store[at.S_AGENTS] -= count
     return count
 
 
 @part_kernel
 def shuffle(store: Table, count: int) -> None:
     """Permute the batch (tests only): the result must not depend on the order."""
-    batch = store[at.S_BATCH]
+    batch = store[at.S_LISTS + (store[at.S_CYCLE] & 1)]
     state = store[at.S_SHUFFLE]
     for i in range(count - 1, 0, -1):
         state = (state * 1103515245 + 12345) & 0x7FFFFFFF
@@ -53,10 +52,11 @@ def shuffle(store: Table, count: int) -> None:
 def visit_all(store: Table, memory: Memory, count: int) -> None:
     """Visit every agent of this cycle."""
     now = store[at.S_CYCLE]
-    batch = address(store[at.S_BATCH])
+    batch = address(store[at.S_LISTS + (now & 1)])
     elements = store[at.S_ELEMENTS]
     bids = 0
     for i in range(count):
+        fetch_ahead(store, batch, i, count)
         agent = address(store[batch + i])
         if agent >= elements:
             visit_element(store, memory, agent, now)
@@ -75,16 +75,22 @@ def visit_all(store: Table, memory: Memory, count: int) -> None:
             use(store, memory, at.FEATURE_SETTLE_WAY, (agent, now, 0, 0))
 
 
+@part_kernel
+def pending(store: Table) -> Word:
+    """Return how many agents are due in some cycle."""
+    return store[at.S_AGENTS] + store[at.S_LISTED] + store[at.S_LISTED + 1]
+
+
 @inner_kernel
 def run(store: Table, memory: Memory) -> None:
     """Run until nothing is due, an error, or a full timeline (then call again)."""
-    while store[at.S_AGENTS] > 0 and store[at.S_ERROR] == at.OK:
+    while pending(store) > 0 and store[at.S_ERROR] == at.OK:
         now = store[at.S_CYCLE]
         if now > store[at.S_LIMIT]:
             fail(store, at.ERROR_LIMIT, -1, -1, now)
             return
         count = 0
-        if store[at.WHEEL_AT + (now & (at.WHEEL - 1))] >= 0:
+        if store[at.S_LISTED + (now & 1)] > 0 or store[at.WHEEL_AT + (now & (at.WHEEL - 1))] >= 0:
             room = store.size - store[at.S_EVENT] - store[at.S_EVENTS] * at.V_WIDTH
             if store[at.S_RECORD] == 1 and room < store[at.S_MARGIN] * at.V_WIDTH:
                 store[at.S_ERROR] = at.EVENTS_FULL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.datapath import read_word, write_word
+from tilewright.simulator.engine.datapath import read_word, start_walk, write_word
 from tilewright.simulator.engine.fabric import schedule
 from tilewright.simulator.engine.finish import finish
 from tilewright.simulator.engine.indirect import What, use
@@ -121,10 +121,9 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
         return False
     if kind in (at.FABRIC_IN, at.FABRIC_OUT):
         store[thread + at.T_QUEUES] |= 1 << store[row + at.D_BASE]
-    column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
-    store[column], store[column + 1] = position, gone
-    for i in range(2, at.T_OPERAND_WIDTH):
-        store[column + i] = 0
+    column = thread + at.T_POSITIONS + which
+    start_walk(store, column, position)
+    store[column + at.COUNTERS] = gone
     store[thread + at.T_ORIGIN + which] = position
     return True
 
@@ -150,7 +149,7 @@ def length_of(store: Table, thread: int, which: int) -> Word:
     """Return an operand's own length, 0 for none."""
     row = store[thread + at.T_ROWS + which]
     if store[row + at.D_KIND] == at.POOL:
-        pool = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+        pool = store[thread + at.T_POSITIONS + which]
         return store[pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)]
     if store[row + at.D_LENGTH_ROW] >= 0:
         return store[thread + at.T_OWN + which]
@@ -270,7 +269,7 @@ def save_positions(store: Table, e: int, thread: int) -> None:
         held = store[thread + at.T_ROWS + which]
         if store[register + at.R_SAVES] == 0 or store[held + at.D_KIND] != at.MEMORY:
             continue
-        column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+        column = thread + at.T_POSITIONS + which
         last = store[held + at.D_DIMENSIONS] - 1
         position = store[column]
         if last > 0:
@@ -278,7 +277,7 @@ def save_positions(store: Table, e: int, thread: int) -> None:
             position = store[thread + at.T_ORIGIN + which] + store[held + at.D_SAVE]
         store[register + at.R_POSITION] = position
         if store[held + at.D_WRAP] > 0:
-            store[register + at.R_GONE] = store[column + 1]
+            store[register + at.R_GONE] = store[column + at.COUNTERS]
 
 
 @inner_kernel
@@ -375,6 +374,4 @@ def serve_special(store: Table, memory: Memory, what: What) -> Word:
     mood = fire_special(store, memory, (e, thread), now)
     if mood == BUSY:
         schedule(store, e, now + 1)
-        slot = (thread - store[e + at.E_THREADS]) // at.T_WIDTH
-        store[e + at.E_TURN + store[thread + at.T_PRIORITY]] = slot
     return mood

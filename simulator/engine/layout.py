@@ -19,27 +19,29 @@ Word = Any
 Memory = npt.NDArray[np.uint32]
 """The SRAM of all elements, in 32-bit units; addresses count 16-bit words."""
 
-# An agent, that is a FIFO or an element, in the time wheel: the first columns of both.
-A_WHEN: Final = 0  # cycle of the next visit, or -1
-A_NEXT: Final = 1
-A_PREVIOUS: Final = 2
+# An agent, that is a FIFO or an element. The columns that every visit needs stand first, in two
+# lines of the processor's cache.
+A_WHEN: Final = 0  # cycle of the next visit, or of the last one
+A_WORK: Final = 4  # what a visit looks at after the row itself: the ring or the first thread
+A_NEXT: Final = 20  # neighbours in a slot of the time wheel, or -1
+A_PREVIOUS: Final = 21
 
 # A FIFO of the network: an output queue, a router buffer, an input queue or an edge port.
-F_HEAD: Final = 3
-F_COUNT: Final = 4
-F_CAP: Final = 5
-F_RING: Final = 6  # first ring row: (ready, payload), then (popped, payload)
-F_CREDIT: Final = 7  # cycles from a pop until its slot can be used again
-F_LATENCY: Final = 8  # cycles from push until the head may move
-F_WAKE: Final = 9  # a push wakes the user when fewer entries than this were there
-F_USER: Final = 10  # agent that takes from here, or -1 (edge output)
-F_WAITER: Final = 11  # agent that waits for space here, or -1
-F_POPPED: Final = 12  # cycle of the last pop
-F_POPS: Final = 13
-F_PUSHED: Final = 14  # cycle of the last push
-F_SHARED: Final = 15  # SHARES if one of its links is used by other FIFOs too, STEERED: see F_WAY
-F_SUCCESSORS: Final = 16  # number of successors
-F_NEXT: Final = 17  # successors, five columns
+F_HEAD: Final = 1
+F_COUNT: Final = 2
+F_CAP: Final = 3
+F_RING: Final = A_WORK  # first ring row: (ready, payload), then (popped, payload)
+F_CREDIT: Final = 5  # cycles from a pop until its slot can be used again
+F_LATENCY: Final = 6  # cycles from push until the head may move
+F_WAKE: Final = 7  # a push wakes the user when fewer entries than this were there
+F_USER: Final = 8  # agent that takes from here, or -1 (edge output)
+F_WAITER: Final = 9  # agent that waits for space here, or -1
+F_POPPED: Final = 10  # cycle of the last pop
+F_POPS: Final = 11
+F_PUSHED: Final = 12  # cycle of the last push
+F_SHARED: Final = 13  # SHARES if one of its links is used by other FIFOs too, STEERED: see F_WAY
+F_SUCCESSORS: Final = 14  # number of successors
+F_NEXT: Final = 15  # successors, five columns
 F_COLOR: Final = 22
 F_WAY: Final = 23  # way of a router buffer that chooses among its successors, or -1
 F_LINK: Final = 24  # link of each successor, five columns
@@ -105,17 +107,17 @@ LAST_ADVANCES: Final = 1 << 61
 COMMANDS: Final = ((1 << 24) - 1) << COMMAND_AT
 
 # An element.
-E_STATE: Final = 3
-E_UNTIL: Final = 4
-E_RUNNING: Final = 5  # running threads
-E_SINCE: Final = 6  # cycle up to which time is accounted
-E_MOOD: Final = 7  # how the time since then counts (trace.STATES)
-E_CYCLES: Final = 8  # four columns: cycles per state
-E_THREADS: Final = 12  # first row of the thread table; row 0 is the main thread's operation
-E_THREAD_COUNT: Final = 13
-E_LEVELS: Final = 14  # bit per priority that its operations on queues have
-E_QUEUES_BUSY: Final = 15  # bit per queue
-E_TURN: Final = 16  # a column per priority: thread that had the datapath last
+E_STATE: Final = 1
+E_UNTIL: Final = 2
+E_RUNNING: Final = 3  # running threads
+E_THREADS: Final = A_WORK  # first row of the thread table; row 0 is the main thread's operation
+E_SINCE: Final = 5  # cycle up to which time is accounted
+E_MOOD: Final = 6  # how the time since then counts (trace.STATES)
+E_THREAD_COUNT: Final = 7
+E_LEVELS: Final = 8  # bit per priority that its operations on queues have
+E_CYCLES: Final = 9  # four columns: cycles per state
+E_TURN: Final = 13  # a column per priority: thread that had the datapath last
+E_QUEUES_BUSY: Final = 22  # bit per queue
 E_PC: Final = 23
 E_ACTIVE: Final = 24  # bit per task
 E_BLOCKED: Final = 25  # bit per task
@@ -152,12 +154,12 @@ T_STATE: Final = 0
 T_OP: Final = 1
 T_LEFT: Final = 2
 T_NEXT: Final = 3  # first cycle in which the next element may go
-T_FRACTION: Final = 4
-T_SCALAR: Final = 5
-T_PRIORITY: Final = 6
-T_MOOD: Final = 7
-T_OPERANDS: Final = 8  # three operands of five columns: position, four counters
-T_OPERAND_WIDTH: Final = 5
+T_SCALAR: Final = 4
+T_POSITIONS: Final = 5  # of each of the three operands
+T_PRIORITY: Final = 8
+T_FRACTION: Final = 9
+T_MOOD: Final = 10
+T_COUNTERS: Final = 11  # of each operand in the innermost dimension, then in the next, four times
 T_ROWS: Final = 23  # operand rows of a special operation
 T_INDEX: Final = 26  # its index, -1 for none
 T_EXTENT: Final = 27  # of a special operation
@@ -183,6 +185,10 @@ T_GONE: Final = 58  # three columns: words of T_ORIGIN behind the start of a cir
 T_WIDTH: Final = 72
 
 LEVELS: Final = 7
+OPERANDS: Final = 3
+COUNTERS: Final = T_COUNTERS - T_POSITIONS
+"""From the address of an operand's position to its innermost counter; OPERANDS on to the next."""
+DIMENSIONS: Final = 4
 FREE, RUNNING, COMPLETING, MAPPING, PAUSED = range(5)
 """States of a thread."""
 
@@ -333,7 +339,10 @@ I_WIDTH: Final = 4
     S_RECORD,
     S_MARGIN,  # the most events of one cycle
     S_ELEMENTS,  # address of the first element; agents below it are FIFOs
-    S_BATCH,  # address of the agents of one cycle
+    S_LISTS,  # address of the agents due in the next even cycle
+    _,  # the same of the next odd one
+    S_LISTED,  # how many they are
+    _,
     S_EVENTS,  # events so far
     S_EVENT,  # address of the events, the last part of the store
     S_QUEUES,  # 1 to count what waits in the queues
@@ -354,7 +363,7 @@ I_WIDTH: Final = 4
     S_STATES,  # address of the states of routers
     S_STATES_END,
     S_WIDTH,
-) = range(32)
+) = range(35)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""

@@ -56,7 +56,7 @@ def operand_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
     row = store[thread + at.T_ROWS + which]
     if store[row + at.D_KIND] not in (at.FABRIC_IN, at.FABRIC_OUT):
         return BUSY
-    queue = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+    queue = store[thread + at.T_POSITIONS + which]
     return queue_waits(store, (e, row, queue), now)
 
 

@@ -83,7 +83,7 @@ def group_ready(store: Table, where: tuple[int, int], width: int, now: int) -> W
         mood = BUSY
         if kind in (at.FABRIC_IN, at.FABRIC_OUT):
             count = wavelets_of(store, thread, which, width)
-            queue = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+            queue = store[thread + at.T_POSITIONS + which]
             if count > 0:
                 mood = queue_gives(store, (e, row, queue), count, now)
         elif kind == at.POOL:
@@ -117,7 +117,7 @@ def take_half(store: Table, memory: Memory, where: tuple[int, int, int], now: in
     if store[thread + at.T_HALF + which] == 1:
         store[thread + at.T_HALF + which] = 0
         return store[thread + at.T_HELD + which]
-    queue = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+    queue = store[thread + at.T_POSITIONS + which]
     payload = pop(store, queue, now)
     store[thread + at.T_HALF + which] = 1
     store[thread + at.T_HELD + which] = payload >> 16 & 0xFFFF
@@ -140,7 +140,7 @@ def put_half(store: Table, memory: Memory, where: tuple[int, int], value: tuple[
         pair = store[thread + at.T_HELD] | (bits & 0xFFFF) << 16
         if store[row + at.D_FLAGS] & at.ADVANCES and store[thread + at.T_LEFT] == 1:
             pair |= at.LAST_ADVANCES
-        push(store, store[thread + at.T_OPERANDS], pair, now)
+        push(store, store[thread + at.T_POSITIONS], pair, now)
 
 
 @inner_kernel

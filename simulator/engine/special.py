@@ -7,7 +7,7 @@ registers may have changed since the program was compiled.
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.datapath import read_word, step_position, write_word
+from tilewright.simulator.engine.datapath import read_word, start_walk, step_position, write_word
 from tilewright.simulator.engine.fabric import (
     await_space,
     has_space,
@@ -29,7 +29,7 @@ from tilewright.simulator.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 def step_special(store: Table, thread: int, which: int) -> None:
     """Move a memory operand to its next element, around the end of a circular buffer."""
     row = store[thread + at.T_ROWS + which]
-    column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+    column = thread + at.T_POSITIONS + which
     if store[row + at.D_STRIDE_ROW] >= 0:
         store[column] += store[thread + at.T_STRIDE + which]
         return
@@ -37,10 +37,11 @@ def step_special(store: Table, thread: int, which: int) -> None:
     wrap = store[row + at.D_WRAP]
     if wrap > 0:
         # a one-dimensional operand does not use its counters: the first holds the way gone
-        store[column + 1] += store[row + at.D_STRIDE]
-        if store[column + 1] >= wrap:
+        gone = column + at.COUNTERS
+        store[gone] += store[row + at.D_STRIDE]
+        if store[gone] >= wrap:
             store[column] -= wrap
-            store[column + 1] -= wrap
+            store[gone] -= wrap
 
 
 @inner_kernel
@@ -55,7 +56,7 @@ def take_special(store: Table, memory: Memory, where: tuple[int, int, int], now:
     """Return the next value of a source: where = (element, thread, operand)."""
     e, thread, which = where
     row = store[thread + at.T_ROWS + which]
-    position = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+    position = store[thread + at.T_POSITIONS + which]
     kind = store[row + at.D_KIND]
     if kind == at.FABRIC_IN:
         payload = pop(store, position, now)
@@ -94,7 +95,7 @@ def put_special(
     e, thread, _ = where
     bits, now = value
     row = store[thread + at.T_ROWS]
-    position = store[thread + at.T_OPERANDS]
+    position = store[thread + at.T_POSITIONS]
     kind = store[row + at.D_KIND]
     if kind == at.FABRIC_OUT:
         push(store, position, wavelet_of(store, thread, bits), now)
@@ -114,11 +115,9 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
     row = store[thread + at.T_ROWS + which]
     if which == 0 or row < 0 or store[row + at.D_KIND] != at.MEMORY:
         return
-    column = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
-    store[column] = store[thread + at.T_ORIGIN + which]
-    store[column + 1] = store[thread + at.T_GONE + which]
-    for i in range(2, at.T_OPERAND_WIDTH):
-        store[column + i] = 0
+    column = thread + at.T_POSITIONS + which
+    start_walk(store, column, store[thread + at.T_ORIGIN + which])
+    store[column + at.COUNTERS] = store[thread + at.T_GONE + which]
     store[row + at.D_WRITES] += store[thread + at.T_EXTENT]
     for _ in range(store[thread + at.T_EXTENT]):
         write_word(memory, store[column], store[row + at.D_WIDE], 0)
@@ -137,7 +136,7 @@ def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
 def drop_wavelet(store: Table, where: tuple[int, int], now: int) -> None:
     """Take a wavelet away; control wavelets count as the operation's elements."""
     e, thread = where
-    payload = pop(store, store[thread + at.T_OPERANDS + at.T_OPERAND_WIDTH], now)
+    payload = pop(store, store[thread + at.T_POSITIONS + 1], now)
     if payload & at.IS_CONTROL:
         op = store[thread + at.T_OP]
         store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
@@ -193,7 +192,7 @@ def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> 
     where = (element, thread, operand).
     """
     e, thread, which = where
-    pool = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+    pool = store[thread + at.T_POSITIONS + which]
     count = store[pool + at.Q_COUNT]
     needed = store[thread + at.T_GROUP]
     if which > 0 and count >= needed:
@@ -226,7 +225,7 @@ def special_ready(store: Table, e: int, thread: int, now: int) -> Word:
         kind = store[row + at.D_KIND]
         mood = BUSY
         if kind in (at.FABRIC_IN, at.FABRIC_OUT):
-            queue = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+            queue = store[thread + at.T_POSITIONS + which]
             mood = queue_waits(store, (e, row, queue), now)
         elif kind == at.POOL:
             mood = pool_waits(store, (e, thread, which), asynchronous)
@@ -244,7 +243,7 @@ def meets_control(store: Table, thread: int, now: int) -> Word:
         row = store[thread + at.T_ROWS + which]
         if row < 0 or store[row + at.D_KIND] != at.FABRIC_IN:
             continue
-        queue = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+        queue = store[thread + at.T_POSITIONS + which]
         head = store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD]
         if store[queue + at.F_COUNT] > 0 and store[head] <= now and store[head + 1] & at.IS_CONTROL:
             pop(store, queue, now)
@@ -270,7 +269,7 @@ def end_early(store: Table, memory: Memory, where: tuple[int, int], completed: i
     for which in range(3):
         row = store[thread + at.T_ROWS + which]
         if row >= 0 and store[row + at.D_KIND] == at.POOL:
-            pool = store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+            pool = store[thread + at.T_POSITIONS + which]
             column = pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)
             if store[column] > 0:
                 store[column] = store[thread + at.T_LEFT]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.datapath import do_memory, read_word, write_word
+from tilewright.simulator.engine.datapath import do_memory, read_word, start_walk, write_word
 from tilewright.simulator.engine.indirect import use
 from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
@@ -60,13 +60,10 @@ def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int)
         row = store[op + at.O_OPERANDS + which]
         if row < 0:
             continue
-        column = at.T_OPERANDS + which * at.T_OPERAND_WIDTH
         position = start_of(store, e, row)
         if position < 0:
             return False
-        store[thread + column] = position
-        for counter in range(1, at.T_OPERAND_WIDTH):
-            store[thread + column + counter] = 0
+        start_walk(store, thread + at.T_POSITIONS + which, position)
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
     row = store[op + at.O_SCALAR_ROW]
     if row >= 0:
@@ -76,7 +73,7 @@ def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int)
         store[thread + at.T_SCALAR] = read_word(memory, position, store[row + at.D_WIDE])
     if store[op + at.O_REDUCTION] == 1:
         wide = store[store[op + at.O_OPERANDS] + at.D_WIDE]
-        write_word(memory, store[thread + at.T_OPERANDS], wide, store[thread + at.T_SCALAR])
+        write_word(memory, store[thread + at.T_POSITIONS], wide, store[thread + at.T_SCALAR])
     return True
 
 

@@ -55,7 +55,7 @@ class Flow(NamedTuple):
 @inner_kernel
 def fifo_of(flow: Flow, thread: int, which: int) -> at.Word:
     """Return the FIFO of a thread's operand."""
-    queue = flow.store[thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH]
+    queue = flow.store[thread + at.T_POSITIONS + which]
     return (queue - flow.fifo) // at.F_WIDTH
 
 
@@ -79,7 +79,7 @@ def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
     """Return (operand row or -1, address of its position, place in `data` or -1) of a source."""
     op = flow.store[thread + at.T_OP]
     row = flow.store[op + at.O_OPERANDS + which]
-    place = thread + at.T_OPERANDS + which * at.T_OPERAND_WIDTH
+    place = thread + at.T_POSITIONS + which
     if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
         return row, place, -1
     f = fifo_of(flow, thread, which)
@@ -112,7 +112,7 @@ def do_stream(flow: Flow, thread: int) -> int:
     left = source_place(flow, thread, whole(1))
     right = source_place(flow, thread, whole(2))
     dest = store[op + at.O_OPERANDS]
-    place = thread + at.T_OPERANDS
+    place = thread + at.T_POSITIONS
     sends = store[dest + at.D_KIND] == at.FABRIC_OUT
     root, out = NOBODY, 0
     if sends:

@@ -1,0 +1,59 @@
+"""Fetching what the next visits touch: most of a visit's time is waiting for memory otherwise.
+
+A large grid's rows do not fit the processor's near caches, and the order of visits is no order
+that the processor foresees. The list of a cycle's agents says which rows come next. Without
+effect on results.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.indirect import UNJITTED
+from tilewright.simulator.engine.jit import address, part_kernel
+from tilewright.simulator.engine.layout import Table
+
+FAR, NEAR = 12, 6
+"""Visits ahead: an agent's row is fetched, then what the row points at."""
+LINE: Final = 8
+_ir: Any = ir  # llvmlite's classes have no annotations
+_TO_WRITE, _KEEP, _DATA = 1, 3, 1
+
+
+def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    word = builder.bitcast(builder.gep(data, [arguments[1]]), _ir.IntType(8).as_pointer())
+    number = _ir.IntType(32)
+    kind = _ir.FunctionType(_ir.VoidType(), [word.type, number, number, number])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [word.type], kind)
+    builder.call(function, [word, number(_TO_WRITE), number(_KEEP), number(_DATA)])
+    return context.get_dummy_value()
+
+
+def _by_processor(typing: Any, store: Any, place: Any) -> Any:  # noqa: ARG001
+    """Fetch the line of a word of the store."""
+    return types.void(store, types.int64), _generate
+
+
+def _not_at_all(store: Table, place: int) -> None:
+    pass
+
+
+fetch: Any = _not_at_all if UNJITTED else intrinsic(_by_processor)
+
+
+@part_kernel
+def fetch_ahead(store: Table, batch: int, i: int, count: int) -> None:
+    """Fetch for visits that follow number i of a list of so many agents."""
+    row = address(store[batch + min(i + FAR, count - 1)])
+    fetch(store, row)
+    fetch(store, row + LINE)
+    row = address(store[batch + min(i + NEAR, count - 1)])
+    begins = address(store[row + at.A_WORK])
+    fetch(store, begins)
+    fetch(store, begins + LINE)
