@@ -7,8 +7,6 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.routes import Area, Position, Switch
 
 RECEIVE, SEND = 2, 3
-QUEUES = 8
-"""Input queues of an element."""
 
 
 def star_reduce(elements: int, words: int) -> Program:
@@ -39,46 +37,6 @@ def star_reduce(elements: int, words: int) -> Program:
         switch = Switch((Position(rx=("E",)),))
         b.route(color, Area(0, 1, 1, elements - 2), rx="R", tx="W", switch=switch)
     b.route(color, Area(0, elements - 1), rx="R", tx="W")
-    return b.build()
-
-
-def tree_reduce(elements: int, words: int) -> Program:
-    """Sum the buffers `v` of a row of 2**n elements into its west end, in n rounds of pairs.
-
-    After eight rounds the west end binds its input queues to the colors of further rounds.
-    """
-    b = ProgramBuilder("tree_reduce", 1, elements)
-    rounds = elements.bit_length() - 1
-    colors = [b.color(f"round{r}") for r in range(rounds)]
-    for column in range(elements):
-        received = min(rounds, (column & -column).bit_length() - 1 if column else rounds)
-        code = b.code(f"e{column}")
-        code.buffer("v", "f32", words)
-        code.mem1d("all", "v", words)
-        main = code.task("main", entry=True)
-        for r in range(received):
-            if r < QUEUES:
-                code.input_queue(r, colors[r])
-            else:
-                main.bind_input(r % QUEUES, colors[r])
-            code.fabin(f"in{r}", r % QUEUES, words)
-            last = r == received - 1 and column
-            if last:
-                code.output_queue(SEND, colors[received])
-                code.fabout("out", SEND, words)
-            main.op("fadds", "out" if last else "all", "all", f"in{r}")
-        if not received:
-            code.output_queue(SEND, colors[0])
-            code.fabout("out", SEND, words)
-            main.op("fmovs", "out", "all")
-        b.place(f"e{column}", Area(0, column))
-    for r, color in enumerate(colors):
-        step = 1 << r
-        for column in range(step, elements, 2 * step):
-            b.route(color, Area(0, column), rx="R", tx="W")
-            if step > 1:
-                b.route(color, Area(0, column - step + 1, 1, step - 1), rx="E", tx="W")
-            b.route(color, Area(0, column - step), rx="E", tx="R")
     return b.build()
 
 

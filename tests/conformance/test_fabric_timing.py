@@ -10,10 +10,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from tilewright.simulator.collectives import broadcast, star_reduce, tree_reduce
+from tilewright.simulator.collectives import broadcast, star_reduce
+from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
+from tilewright.simulator.ring import ring_all_reduce
+from tilewright.simulator.tree import tree_reduce
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +55,17 @@ def test_recorded_figures_are_those_of_the_tables(
 
 def test_one_message_takes_19_cycles(validation: ModuleType) -> None:
     assert validation.message_cycles() == 19
+    assert validation.message_errors() == [0]
 
 
 def test_operation_timeline_exact(validation: ModuleType) -> None:
-    assert [row.error for row in validation.operation_rows()] == [0.0, 0.0, 0.0]
+    assert {row.error for row in validation.operation_rows()} == {0.0}
 
 
 def test_relay_within_five_percent(validation: ModuleType) -> None:
     assert [row.name for row in validation.relay_rows() if abs(row.error) > 0.05] == []
+    few = {"2 stages, 8 words", "1 stages, 16 words", "1 stages, 1 words"}
+    assert {r.name for r in validation.relay_between_rows() if abs(r.error) > 0.05} == few
 
 
 def test_banks_within_two_percent(validation: ModuleType, shared_data: Path) -> None:
@@ -71,7 +77,10 @@ def test_banks_within_two_percent(validation: ModuleType, shared_data: Path) -> 
 
 
 def test_rates_within_two_percent(validation: ModuleType) -> None:
-    assert [row.name for row in validation.rate_rows() if abs(row.error) > 0.02] == []
+    """Of short copies only the setup differs."""
+    rows = validation.rate_rows()
+    assert {row.name for row in rows if abs(row.error) > 0.02} == {"fmovh, n = 64", "fmovs, n = 64"}
+    assert rows[-1].error == 0
 
 
 def test_collectives_within_five_percent_where_a_launch_is_little(validation: ModuleType) -> None:
@@ -85,7 +94,13 @@ def test_forms_between_the_sampled_sizes(validation: ModuleType) -> None:
     rows = validation.between_rows()
     for name, more in (("chain", 8), ("star", 9), ("broadcast", 8)):
         assert {r.simulated - r.recorded for r in rows if r.name.startswith(name)} == {more}
-    assert all(0 <= r.error < 0.12 for r in rows)
+    assert all(abs(r.error) < 0.05 for r in rows)
+
+
+def test_the_ring_handles_half_as_many_words_again_as_its_form(validation: ModuleType) -> None:
+    for row, (elements, words) in zip(validation.ring_rows(), validation.RINGS, strict=True):
+        handled = validation.ring_operations(elements, words)
+        assert handled < row.simulated < 1.1 * handled + 30 * elements
 
 
 def test_recorded_forms_are_those_of_the_table(validation: ModuleType, shared_data: Path) -> None:
@@ -109,6 +124,29 @@ def test_collectives_give_the_sums(elements: int, words: int) -> None:
     np.testing.assert_array_equal(star.memory["v"][0, 0].ravel()[:words], v[0].sum(axis=0))
     flood = Machine(broadcast(elements, 3, words), profile).run(memory={"v": {(0, 0): v[0, 1]}})
     assert (flood.memory["v"] == v[0, 1]).all()
+
+
+@pytest.mark.parametrize(("elements", "words"), [(2, 3), (8, 1), (32, 8000)])
+@pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
+def test_trees_of_any_size(elements: int, words: int, machine: str) -> None:
+    """Also where one operation cannot take all words of the west end."""
+    v = np.random.default_rng(5).integers(-9, 9, (1, elements, words)).astype(np.float32)
+    tree = Machine(tree_reduce(elements, words), load_profile(machine)).run(memory={"v": v})
+    np.testing.assert_array_equal(tree.memory["v"][0, 0], v[0].sum(axis=0))
+
+
+@pytest.mark.parametrize(("elements", "words"), [(2, 2), (4, 4), (6, 30), (8, 8 * 17), (10, 320)])
+@pytest.mark.parametrize("machine", ["wse2-sdk-sim", "wse3-sdk-sim"])
+def test_the_ring_gives_every_element_the_sum(elements: int, words: int, machine: str) -> None:
+    v = np.random.default_rng(5).integers(-9, 9, (1, elements, words)).astype(np.float32)
+    ring = Machine(ring_all_reduce(elements, words), load_profile(machine)).run(memory={"v": v})
+    assert (ring.memory["v"][0] == v[0].sum(axis=0)).all()
+
+
+@pytest.mark.parametrize(("elements", "words"), [(3, 30), (4, 5), (1, 4)])
+def test_a_ring_needs_even_elements_that_divide_the_words(elements: int, words: int) -> None:
+    with pytest.raises(ProgramError, match="even number"):
+        ring_all_reduce(elements, words)
 
 
 @pytest.mark.parametrize(("elements", "words"), [(2, 1), (3, 50), (16, 7), (40, 300)])
