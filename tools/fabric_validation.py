@@ -327,7 +327,8 @@ two-phase, groups of S = sqrt(P): 2 B + P - 1 + (2 T_R + 1)(2 S - 2).
 The closed forms assume that an operation costs nothing to launch. On the machine it is dispatched 5
 cycles after its fetch, and a task ends 3 cycles after its last instruction: star and broadcast take
 9 and 8 cycles more than their form at every size, two-phase 13, the tree as much only where its
-vectors are short. Where that is little beside the form (from B = 256 or P = 512 on), all lie within 5 %.
+vectors are short. Where that is little beside the form (from B = 256 or P = 512 on), all lie
+within 5 %.
 
 The tree's vectors share two colors: the children of an element use one, its parent the other one,
 and switches let them follow each other without a gap. An earlier program had a color and an
@@ -346,13 +347,13 @@ Chain, star and broadcast take 8, 9 and 8 cycles more than their form here too. 
 ## Ring all-reduce on `wse2-sdk-sim`
 
 HPDC: 2 (P - 1) B / P + 4 P - 6 + 2 (P - 1)(2 T_R + 1). The form takes 2 (P - 1) B / P words through
-an element, one a cycle, and lets it store a word and pass it on at once. An operation of the machine
-has one destination: in the reduce-scatter it adds to a word and passes it on (one cycle), in the
-all-gather it stores it and sends it again (two cycles). So (3 P - 2) B / P words are handled, half
-as many again: {ring_operations(64, 4096)} at P = 64, B = 4096, where the form has
+an element, one a cycle, and lets it store a word and pass it on at once. An operation of the
+machine has one destination: in the reduce-scatter it adds to a word and passes it on (one cycle),
+in the all-gather it stores it and sends it again (two cycles). So (3 P - 2) B / P words are
+handled, half as many again: {ring_operations(64, 4096)} at P = 64, B = 4096, where the form has
 {2 * 63 * 4096 // 64}. The rest is launches and latency: 16 cycles in each of the P - 1 steps of the
-all-gather, 34 for every slice of 16 words in the reduce-scatter. (All elements begin by sending, so what they send must
-fit into the queues; a ring that sends more at once is a deadlock.)
+all-gather, 34 for every slice of 16 words in the reduce-scatter. (All elements begin by sending, so
+what they send must fit into the queues; a ring that sends more at once is a deadlock.)
 
 {table(ring_rows(), "closed form")}
 
