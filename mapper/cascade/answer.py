@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
-
-from tilewright.mapper.cascade.boundary import Boundaries, is_simple
+from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.lone import LoneTable
@@ -15,7 +13,7 @@ from tilewright.mapper.cascade.walk import Label
 from tilewright.mapper.mapping import Mapping
 
 
-def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) -> Mapping:
+def mapping_of(graph: Graph, best: Label, boundaries: Boundaries) -> Mapping:
     """Return the mapping that a complete label stands for."""
     bodies: list[Body] = []
     for one, step in zip(best.chosen, graph.steps, strict=True):
@@ -25,8 +23,7 @@ def mapping_of(graph: Graph, best: Label, boundaries: Boundaries, room: Room) ->
         else:
             bodies.append(body_of(table, one))
     shared = [one.shared for one in best.chosen[:-1]]
-    memory = room.inner or room.outer
-    return TreeBuilder(bodies, shared, boundaries.users, memory).mapping()
+    return TreeBuilder(bodies, shared, boundaries.users).mapping()
 
 
 def on_chip_in(found: Found) -> tuple[str, ...]:
@@ -60,7 +57,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     copies = [e.name for e in workload.einsums if e.is_copy]
     if copies:
         text += f"; copies ({', '.join(copies)}) share no loops and read from {room.outer}"
-    sliding = [e.name for e in workload.einsums if not is_simple(e)]
-    if sliding and room.inner is not None and room.capacity < inf:
-        text += f"; what {', '.join(sliding)} exchange goes through {room.outer}"
+    if boundaries.apart and boundaries.shares_room:
+        apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
+        text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
     return text

@@ -120,7 +120,7 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
             )
     room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
     own = conventions != "accelforge"
-    boundaries = boundaries_of(workload, room.capacity == inf, own, own)
+    boundaries = boundaries_of(workload, own, own)
     lone = LoneSolver(request, room, boundaries)
     einsums: list[Solo] = [
         lone.table(einsum)

@@ -26,8 +26,8 @@ class Boundaries:
     outermost memory; `carried[T]`: loops that may be shared above T, by the names in `names`, which
     has one for every rank variable of each Einsum; `users[T]`:
     numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want to hold in
-    different places above the same shared loop; `shares_room`: where both hold one at the same
-    place, it takes room once.
+    different places above the same shared loop; `apart`: those of them that Einsums see through
+    different windows; `shares_room`: where both hold one at the same place, it takes room once.
     """
 
     workload: Workload
@@ -37,6 +37,7 @@ class Boundaries:
     carried: Mapping[str, frozenset[str]]
     users: Mapping[str, tuple[int, ...]]
     contested: frozenset[str]
+    apart: frozenset[str]
     shares_room: bool = True
 
     def of(self, einsum: Einsum) -> tuple[str, ...]:
@@ -59,16 +60,11 @@ class Boundaries:
         return tuple(t for t in names if self.users[t][0] <= number < self.users[t][-1])
 
 
-def boundaries_of(
-    workload: Workload, halos: bool = False, shares_room: bool = True, counts: bool = True
-) -> Boundaries:
+def boundaries_of(workload: Workload, shares_room: bool = True, counts: bool = True) -> Boundaries:
     """Analyse what the Einsums of `workload` exchange.
 
     `counts`: Einsums that run a different number of times (n_instances) exchange through the
     outermost memory: which run of the one feeds which run of the other is not said.
-
-    `halos`: Einsums whose tensors slide exchange on chip too. That is right where all tensors fit
-    there whole: how much of a sliding tile must stay is not modelled between Einsums.
     """
     users = {
         tensor: tuple(i for i, e in enumerate(workload.einsums) if tensor in e.tensors)
@@ -77,7 +73,7 @@ def boundaries_of(
     chip = frozenset(
         tensor
         for tensor in workload.tensors
-        if _may_stay(workload, users[tensor], tensor, halos)
+        if _may_stay(workload, users[tensor], tensor)
         and not (counts and _counts_differ(workload, users[tensor]))
     )
     shared = shared_tensors(workload)
@@ -91,20 +87,12 @@ def boundaries_of(
         {t: _carried((workload, names), t, users[t]) for t in sorted(chip)},
         users,
         frozenset(contested),
+        frozenset(t for t in contested if _is_apart((workload, names), t, users[t])),
         shares_room,
     )
 
 
-def is_simple(einsum: Einsum) -> bool:
-    """Tell whether every rank of every tensor is one variable, taken once (accelforge.md §2.8)."""
-    return all(
-        len(form.terms) <= 1 and all(factor == 1 for _, factor in form.terms)
-        for access in einsum.accesses
-        for _, form in access.projection
-    )
-
-
-def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str, halos: bool) -> bool:
+def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str) -> bool:
     einsums = [workload.einsums[i] for i in users]
     accesses = [einsum.access(tensor) for einsum in einsums]
     return (
@@ -113,7 +101,6 @@ def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str, halos: bo
         and not any(access.output for access in accesses[1:])
         and not any(access.persistent for access in accesses)
         and not any(einsum.is_copy for einsum in einsums[1:])
-        and (halos or all(is_simple(einsum) for einsum in einsums))
     )
 
 
@@ -130,7 +117,8 @@ def _carried(
     ranks = []
     for number in users:
         access = workload.einsums[number].access(tensor)
-        ranks.append({(rank, names[number][v]) for rank, v in ranks_of(access)})
+        alone = ((r, v) for r, v in ranks_of(access) if access.relevance(v) == "relevant")
+        ranks.append({(rank, names[number][v]) for rank, v in alone})
     return frozenset(name for _, name in set.intersection(*ranks))
 
 
@@ -142,3 +130,16 @@ def _is_contested(tensor: str, users: Mapping[str, tuple[int, ...]], chip: froze
         all(any(span[0] <= b < span[-1] for span in spans) for b in range(one, two))
         for one, two in pairwise(mine)
     )
+
+
+def _is_apart(named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]) -> bool:
+    """Tell whether a loop of two users is relevant to `tensor` in another way for one of them."""
+    workload, names = named
+    seen: dict[str, str] = {}
+    for number in users:
+        access = workload.einsums[number].access(tensor)
+        for variable, name in names[number].items():
+            relevance = access.relevance(variable)
+            if seen.setdefault(name, relevance) != relevance:
+                return True
+    return False

@@ -15,10 +15,13 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.problem import Pair
 from tilewright.mapper.cascade.steps import START, Form, Pending, Step, Tiling
 from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.searches.kernels import Floats, Ints
+
+NOT_HELD = -1, -1, Extent(())
 
 # of the Einsums behind number i, with these tensors on chip: the least they cost
 ToGo = Callable[[int, frozenset[str]], Pair]
@@ -205,27 +208,38 @@ def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, 
     """Follow the contested tensors; None if users above one loop disagree about a place."""
     rows, shared = after
     outside = dict(_outside(step, rows))
+    sizes = {tensor: step.contested[tensor] for tensor in outside}
     found: dict[str, Pending] = {}
-    for tensor, reach, place in form.pending:
+    for tensor, reach, place, low, size in form.pending:
         if tensor in outside:
-            own = outside[tensor]
-            if (own if own < reach else -1) != place:
+            if _within(reach, outside[tensor]) != _within(reach, (place, low)):
                 return None
-        elif min(reach, shared) > 0:
-            left = min(reach, shared)
-            found[tensor] = (tensor, left, place if place < left else -1)
+            if place >= 0 and low < reach:
+                sizes[tensor] = size.joined(sizes[tensor])
+        elif (left := min(reach, shared)) > 0:
+            held = place < left
+            found[tensor] = (tensor, left, *((place, low, size) if held else NOT_HELD))
     if shared > 0:
-        for tensor, own in outside.items():
-            found[tensor] = (tensor, shared, own if own < shared else -1)
+        for tensor, (place, low) in outside.items():
+            held = place < shared
+            where = (place, low, sizes[tensor]) if held else NOT_HELD
+            found[tensor] = (tensor, shared, *where)
     return tuple(found[t] for t in sorted(found) if t in step.later)
 
 
-def _outside(step: Step, rows: Rows) -> Iterator[tuple[str, int]]:
+def _within(reach: int, where: tuple[int, int]) -> tuple[int, int]:
+    """Return the places of a holder and of its tile as Einsums see them that share `reach` loops:
+    beyond these each has a tile of its own."""
+    place, low = where
+    return (place, min(low, reach)) if 0 <= place < reach else (-1, -1)
+
+
+def _outside(step: Step, rows: Rows) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the contested tensors that the rows do not keep on chip, with the loops above their
-    holder (-1: not held above the innermost)."""
+    holder and above its tile (NOT_HELD: not held above the innermost)."""
     boundary = step.tables[0].boundary
     on_chip = {t for t, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
-    held = dict(rows.held)
+    held = {tensor: (place, low) for tensor, place, low in rows.held}
     for tensor in step.contested:
         if tensor not in on_chip:
-            yield tensor, held.get(tensor, -1)
+            yield tensor, held.get(tensor, NOT_HELD[:2])

@@ -194,18 +194,19 @@ def _body(nodes: tuple[Node, ...], outer: str) -> Body:
     ):
         top += [replace(node, tensors=(t,)) for t in node.tensors]
         place += 1
-    return Body(tuple(top), (), (), (), nodes[place:])
+    return Body(tuple(top), (), (), frozenset(), nodes[place:])
 
 
 def _without(body: Body, tensor: str) -> Body:
     """Take the first storage of `tensor` out: it stands above what shares it."""
     inner: list[Node] = []
-    seen = False
+    out: list[Storage | Toll] = []
     for node in body.inner:
         kept = node
-        if isinstance(node, Storage) and tensor in node.tensors and not seen:
-            seen = True
+        if isinstance(node, Storage) and tensor in node.tensors and not out:
+            out.append(replace(node, tensors=(tensor,)))
             kept = replace(node, tensors=tuple(t for t in node.tensors if t != tensor))
         if not isinstance(kept, Storage) or kept.tensors:
             inner.append(kept)
-    return replace(body, on_chip=((tensor, 0),), inner=tuple(inner))
+    held = tuple((0, storage) for storage in out)
+    return replace(body, held=held, on_chip=frozenset(out), inner=tuple(inner))

@@ -170,6 +170,8 @@ class Rules:
 
     carried: Mapping[str, frozenset[str]]
     contested: frozenset[str]
+    apart: frozenset[str]
+    shares_room: bool
     memory: str | None
     capacity: float
     timed: bool

@@ -89,6 +89,7 @@ def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
     return tuple(
         (
             tensor in contested,
+            tensor in boundaries.apart,
             tuple(v in carried[tensor] for v in einsum.bounds) if tensor in carried else None,
         )
         for tensor in einsum.tensors
@@ -245,6 +246,8 @@ class TableMaker:
         rules = Rules(
             self._boundaries.carried_by(run.einsum),
             self._boundaries.contested,
+            self._boundaries.apart,
+            self._boundaries.shares_room,
             inner.name if inner else None,
             capacity,
             self._scope.timed or bool(leaks),

@@ -106,7 +106,7 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
     """
     assert found.label is not None
     assert found.graph is not None
-    mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries, plan.room)
+    mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries)
     score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
     pairs = [("energy", found.label.energy, score.energy)]
     for name, mine, its in [*pairs, ("latency", found.label.latency, score.latency)][: 1 + timed]:

@@ -20,6 +20,7 @@ from tilewright.mapper.cascade.budget import Allowance, Budget
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.cascade.lower import GROWTH, Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.cascade.rooms import Order, Region, Room, tiles_above
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.fanout import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
@@ -30,8 +31,6 @@ from tilewright.mapper.searches.tables import Engine
 
 # (variable, region holder that its loop stands right above, its tile: 0 for that of the state)
 Gaps = tuple[tuple[int, int, int], ...]
-Tiles = Mapping[int, int]  # variable -> tile
-Order = tuple[tuple[int, int], ...]  # (variable, tile as above) of loops, outermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +43,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`order`: the fused loops; `depths`: (tensor, loops above) of those on chip; `held`: the same
-    of contested tensors held above the innermost fused loop."""
+    """`order`: the fused loops; `depths`: (tensor, loops above) of those on chip; `held`: (tensor,
+    loops above its holder, above its tile) of contested ones held above the innermost loop."""
 
     order: Order
     depths: tuple[tuple[str, int], ...]
-    held: tuple[tuple[str, int], ...]
+    held: tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,9 @@ class RowMaker:
         lattice = self._engine.lattice
         cut = self._cut[states]
         region, legal = solved.part.layout.region, dict(solved.part.legal)
-        idle = idle_below(self._engine.frame.einsum, region)
+        apart = self._rules.apart if self._rules.shares_room else frozenset()
+        rooms = Region(self._engine.frame, region, apart)
+        idle = idle_below(self._engine.frame.einsum, region, self._rules.apart)
         patterns = np.unique(cut).tolist() if self._rules.fused else [0]
         for pattern in patterns:
             variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
@@ -105,10 +106,12 @@ class RowMaker:
             for nested in product(*options):
                 gaps = tuple(loop for loops in nested for loop in loops)
                 mine = chosen[self._divides(gaps, states[chosen])]
-                if len(mine) and (ways := tuple(orders(gaps, idle))):
-                    block = self._priced(Source(solved, gaps), mine, states[mine])
+                depths = tuple(sum(gap <= i for _, gap, _ in gaps) for i in range(len(region)))
+                ways = rooms.by_room(depths, orders(gaps, idle)) if len(mine) else {}
+                for place, some in ways.items():
+                    block = self._priced(Source(solved, gaps), place, (mine, states[mine]))
                     if len(block.states):
-                        self._file(region, gaps, ways, block)
+                        self._file(region, depths, (place, some), block)
 
     def _chains(self, variable: int, places: tuple[int, ...]) -> list[Gaps]:
         """Return the ways to place the loops over a variable, outermost first."""
@@ -124,33 +127,44 @@ class RowMaker:
         return fine
 
     def _file(
-        self, region: Sequence[Holder], gaps: Gaps, ways: Sequence[Order], block: Block
+        self,
+        region: Sequence[Holder],
+        depths: Sequence[int],
+        ways: tuple[tuple[Room, ...], list[Order]],
+        block: Block,
     ) -> None:
         """Put labels under their shapes: one per order of the loops."""
-        depths = [(h, sum(1 for _, gap, _ in gaps if gap <= i)) for i, h in enumerate(region)]
-        contested = self._rules.contested
-        on_chip = tuple(sorted((h.tensor, d) for h, d in depths if h.backing))
-        others = ((h.tensor, d) for h, d in depths if not h.backing and d < len(gaps))
-        held = tuple(sorted((t, d) for t, d in others if t in contested))
-        for order in ways:
-            self._pieces.setdefault(Shape(order, on_chip, held), []).append(block)
+        rooms, some = ways
+        on_chip = [(h.tensor, d) for h, d in zip(region, depths, strict=True) if h.backing]
+        held = [
+            (h.tensor, depth, low if self._rules.shares_room else depth)
+            for h, depth, (low, _) in zip(region, depths, rooms, strict=True)
+            if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
+        ]
+        for order in some:
+            shape = Shape(order, tuple(sorted(on_chip)), tuple(sorted(held)))
+            self._pieces.setdefault(shape, []).append(block)
 
-    def _priced(self, source: Source, chosen: Ints, states: Ints) -> Block:
-        """Price the region for one placement of its fused loops."""
+    def _priced(self, source: Source, rooms: Sequence[Room], labelled: tuple[Ints, Ints]) -> Block:
+        """Price the region for one placement of its fused loops; `labelled`: labels, states."""
         self._budget.check(more=GROWTH * source.solved.labels.nbytes)
+        chosen, states = labelled
+        lattice = self._engine.lattice
         labels = source.solved.labels[chosen]
         reserved = np.zeros((len(chosen), len(source.gaps) + 1))
         shared = np.zeros(len(chosen))
         for place, holder in enumerate(source.solved.part.layout.region):
+            low, tiles = rooms[place]
+            kept = self._bits(holder.tensor)[widened(lattice, states, dict(tiles))]
+            if holder.backing:
+                shared += kept
+                continue
             upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
             deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]
-            above = widened(self._engine.lattice, states, tiles_above(upper, deeper))
-            if holder.backing:
-                shared += self._bits(holder.tensor)[above]
-                continue
+            above = widened(lattice, states, tiles_above(upper, deeper))
             for add in source.solved.part.above[place]:
                 labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
-            reserved[:, len(source.gaps) - len(deeper)] += self._bits(holder.tensor)[above]
+            reserved[:, low] += kept
         field = self._engine.fields.room.get(self._rules.memory or "")
         if field is not None:
             reserved[:, -1] += labels[:, field]
@@ -241,23 +255,22 @@ def _own(gaps: Gaps, variable: int) -> list[tuple[int, int]]:
     return [(v, tile) for v, _, tile in gaps if v == variable]
 
 
-def tiles_above(upper: Sequence[tuple[int, int]], deeper: Sequence[tuple[int, int]]) -> Tiles:
-    """Return the tiles of the variables of `deeper` loops above them; 0 for the whole."""
-    left = dict(upper)
-    return {variable: left.get(variable, 0) for variable, _ in deeper}
+def idle_below(
+    einsum: Einsum, holders: Sequence[Holder], apart: frozenset[str] = frozenset()
+) -> dict[int, frozenset[int]]:
+    """Return, per region holder, the variables that may not be looped over first above it.
 
-
-def idle_below(einsum: Einsum, holders: Sequence[Holder]) -> dict[int, frozenset[int]]:
-    """Return, per region holder, the variables that may not be looped over first above it."""
+    `apart`: tensors that another Einsum may have to hold where it is.
+    """
     found = {0: frozenset[int]()}
     for place, above in enumerate(holders[:-1]):
-        names = () if above.backing else tuple(einsum.bounds)
+        names = () if above.backing or above.tensor in apart else tuple(einsum.bounds)
         relevant = [v for v in names if einsum.access(above.tensor).relevance(v) == "relevant"]
         found[place + 1] = frozenset(names.index(v) for v in relevant)
     return found
 
 
-def widened(lattice: Lattice, states: Ints, tiles: Tiles) -> Ints:
+def widened(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints:
     """Return the states with other tiles of some variables; 0 stands for the whole."""
     moved = states.copy()
     for column, axis in enumerate(lattice.axes):

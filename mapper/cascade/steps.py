@@ -8,29 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.extent import Extent, extent_of
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.table import Rows, Table
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.kernels import Floats, Ints
 
-# contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there)
-Pending = tuple[str, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """The size of a tensor below some loops: `bounds` of its variables, `bits` per value."""
-
-    bounds: tuple[tuple[str, int], ...]
-    bits: float
-
-    def below(self, loops: Sequence[str], tiles: Ints) -> Floats:
-        """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
-        size = np.full(len(tiles), self.bits)
-        place = {name: column for column, name in enumerate(loops)}
-        for name, bound in self.bounds:
-            size *= tiles[:, place[name]] if name in place else bound
-        return size
+# contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there),
+# loops above the tile that has room there, its size
+Pending = tuple[str, int, int, int, Extent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +68,13 @@ class Step:
     def held_twice(self, form: Form, rows: Rows, tiles: Ints) -> list[tuple[int, Floats]]:
         """Return (loops above, bits) of contested tensors that an earlier Einsum holds there too,
         per row; `tiles`: those of its loops."""
-        return [
-            (place, self.contested[tensor].below(rows.loops[:place], tiles))
-            for tensor, _, place in form.pending
-            if place >= 0 and tensor in self.contested
-        ]
+        found: list[tuple[int, Floats]] = []
+        for tensor, _, place, low, size in form.pending:
+            if place >= 0 and low < len(form.loops) and tensor in self.contested:
+                both = (size, self.contested[tensor])
+                bits = [extent.below(rows.loops[:low], tiles) for extent in both]
+                found.append((low, np.minimum(*bits)))
+        return found
 
 
 def steps_of(
@@ -95,7 +83,7 @@ def steps_of(
     """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors."""
     steps: list[Step] = []
     before: tuple[str, ...] = ()
-    extents: dict[str, Extent] = {}
+    extents = _exchanged(boundaries, [several[0] for several in tables])
     for number, several in enumerate(tables):
         table, names = several[0], boundaries.names[number]
         after = boundaries.live_after(number)
@@ -104,22 +92,40 @@ def steps_of(
         shared = tuple((earlier[t], place[t]) for t in before if t in place)
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
-        contested = boundaries.contested
-        touched = {t: _extent(table, names, t) for t in table.widths if t in contested}
-        if not boundaries.shares_room:
-            touched = {t: replace(extent, bits=0.0) for t, extent in touched.items()}
-        later = frozenset(t for t in contested if boundaries.users[t][-1] > number)
+        width = table.widths if boundaries.shares_room else dict.fromkeys(table.widths, 0.0)
+        contested = [t for t in table.widths if t in boundaries.contested]
+        touched = {t: extent_of(table.einsum, names, t, width[t]) for t in contested}
+        later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
         sizes = tuple(extents[t] for t in before)
-        steps.append(Step(several, after, sizes, shared, kept, new, touched, later))
-        extents |= {t: _extent(table, names, t) for t in table.boundary}
+        resized = tuple(_resized(one, extents) for one in several)
+        steps.append(Step(resized, after, sizes, shared, kept, new, touched, later))
         before = after
     return tuple(steps)
 
 
-def _extent(table: Table | LoneTable, names: Mapping[str, str], tensor: str) -> Extent:
-    bounds = table.einsum.bounds
-    variables = sorted(table.einsum.access(tensor).rank_variables)
-    return Extent(tuple((names[v], bounds[v]) for v in variables), table.widths[tensor])
+def _exchanged(boundaries: Boundaries, tables: Sequence[Table | LoneTable]) -> Mapping[str, Extent]:
+    """Return the extents of the exchanged tensors, as all their users together see them."""
+    found: dict[str, Extent] = {}
+    for table, names in zip(tables, boundaries.names, strict=True):
+        for tensor in table.boundary:
+            mine = extent_of(table.einsum, names, tensor, table.widths[tensor])
+            found[tensor] = found[tensor].joined(mine) if tensor in found else mine
+    return found
+
+
+def _resized(table: Table | LoneTable, extents: Mapping[str, Extent]) -> Table | LoneTable:
+    """Give the tensors that Einsums see in different sizes the largest of these."""
+    changed = [(i, t) for i, t in enumerate(table.boundary) if len(extents[t].views) > 1]
+    if not changed:
+        return table
+    made: list[Rows] = []
+    for rows in table.rows:
+        sizes = rows.sizes.copy()
+        for place, tensor in changed:
+            if (depth := rows.depths[place]) >= 0:
+                sizes[:, place] = extents[tensor].below(rows.loops[:depth], rows.tiles)
+        made.append(replace(rows, sizes=sizes))
+    return replace(table, rows=tuple(made))
 
 
 class Tiling:

@@ -9,13 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.mapper.cascade.layout import memories_of
-from tilewright.mapper.cascade.rows import Block, Shape, Source, tiles_above, widened
+from tilewright.mapper.cascade.rooms import tiles_above
+from tilewright.mapper.cascade.rows import Block, Shape, Source, widened
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.tables import Engine
 
-Held = tuple[tuple[str, int], ...]
+Held = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +24,11 @@ class Rows:
     """Rows of one shape: loops over the same variables, outermost first, with other tiles.
 
     `depths[i]`: loops above boundary tensor i, -1 if not on chip; `held`: (contested tensor, loops
-    above) where it is held above the innermost loop; `tiles`: shape (rows, loops); `sizes`: bits of
-    the boundary tensors, (rows, boundary); row i has the points `start[i]` to `start[i + 1]`;
-    `points`: energy, latency, bits above loop 1 … n, bits in all; `origins`: (number of the
-    source, label) of each point; `table`: number of the table among those of the Einsum.
+    above its holder, above its tile) where it is held above the innermost loop; `tiles`: shape
+    (rows, loops); `sizes`: bits of the boundary tensors, (rows, boundary); row i has the points
+    `start[i]` to `start[i + 1]`; `points`: energy, latency, bits above loop 1 … n, bits in all;
+    `origins`: (number of the source, label) of each point; `table`: number of the table among those
+    of the Einsum.
     """
 
     loops: tuple[str, ...]
@@ -114,7 +116,7 @@ def named(
             made = _rows(solution, shape, block, bits)
             loops = tuple(variables[v] for v, _ in shape.order)
             depths = tuple(depth.get(t, -1) for t in boundary)
-            held = tuple((tensors[t], d) for t, d in shape.held)
+            held = tuple((tensors[t], d, low) for t, d, low in shape.held)
             rows.append(replace(made, loops=loops, depths=depths, held=held))
     return Table(space.einsum, boundary, widths, tuple(rows), solution, space, names)
 

@@ -23,13 +23,13 @@ Loop = tuple[str, int]  # rank variable, tile shape
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """One Einsum of the tree. `held`: (loops above, storage) of tensors that it alone holds above
-    its lowest tensor on chip; `on_chip`: (tensor, loops above); `inner`: the nodes below."""
+    """One Einsum of the tree. `held`: (loops above, storage) down to its lowest tensor on chip, in
+    order; `on_chip`: the storages of those; `inner`: the nodes below."""
 
     top: tuple[Storage, ...]
     loops: tuple[Loop, ...]
     held: tuple[tuple[int, Storage | Toll], ...]
-    on_chip: tuple[tuple[str, int], ...]
+    on_chip: frozenset[Storage | Toll]
     inner: tuple[Node, ...]
 
     @property
@@ -57,21 +57,22 @@ def body_of(table: Table, chosen: Chosen) -> Body:
     ]
     tolls = _tolls_above(source, layout.split)
     held: list[tuple[int, Storage | Toll]] = []
+    on_chip: set[Storage | Toll] = set()
     for place, holder in enumerate(layout.region):
-        if not holder.backing:
-            depth = sum(1 for _, gap, _ in source.gaps if gap <= place)
+        depth = sum(1 for _, gap, _ in source.gaps if gap <= place)
+        storage = Storage((names[holder.tensor],), holder.component)
+        if holder.backing:
+            on_chip.add(storage)
+        else:
             passed = [toll for toll in tolls if toll.tensor == holder.tensor]
             tolls = [toll for toll in tolls if toll not in passed]
             held += [(depth, Toll((names[t.tensor],), t.component)) for t in passed]
-            held.append((depth, Storage((names[holder.tensor],), holder.component)))
+        held.append((depth, storage))
     held += [(len(source.gaps), Toll((names[t.tensor],), t.component)) for t in tolls]
-    on_chip = tuple(
-        (t, d) for t, d in zip(table.boundary, chosen.rows.depths, strict=True) if d >= 0
-    )
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
     own = {loop: variable for variable, loop in table.names.items()}
     loops = tuple((own[loop], tile) for loop, tile in chosen.loops)
-    return Body(tuple(top), loops, tuple(held), on_chip, inner)
+    return Body(tuple(top), loops, tuple(held), frozenset(on_chip), inner)
 
 
 def _tolls_above(source: Source, split: int) -> list[Pass]:
@@ -117,19 +118,17 @@ def _shared_loop(bodies: Sequence[Body], level: int) -> Temporal:
 
 class TreeBuilder:
     """Builds the tree of some bodies. `users[T]`: numbers of the bodies that touch T;
-    `shared[b]`: loops that bodies b and b + 1 share; `memory`: where tensors on chip are."""
+    `shared[b]`: loops that bodies b and b + 1 share."""
 
     def __init__(
         self,
         bodies: Sequence[Body],
         shared: Sequence[int],
         users: Mapping[str, tuple[int, ...]],
-        memory: str,
     ) -> None:
         self._bodies = bodies
         self._shared = shared
         self._users = users
-        self._memory = memory
 
     def mapping(self) -> LoopNest:
         """Return the whole mapping: the outermost memory on top."""
@@ -154,23 +153,31 @@ class TreeBuilder:
     def _single(self, number: int, depth: int) -> Iterator[Node]:
         body = self._bodies[number]
         for level in range(depth, len(body.loops) + 1):
-            yield from (storage for above, storage in body.held if above == level)
+            for above, storage in body.held:
+                if above == level and storage not in body.on_chip:
+                    yield storage
             if level < len(body.loops):
                 yield Temporal(*body.loops[level])
         yield from body.inner
 
     def _storages(self, span: tuple[int, int], level: int, split: int) -> Iterator[Node]:
-        """Yield what stands below `level` of the shared loops and above the Sequential."""
-        first, end = span
-        found: dict[Storage | Toll, None] = {}
-        for body in self._bodies[first:end]:
-            if level < split:
-                found |= dict.fromkeys(s for above, s in body.held if above == level)
-            for tensor, above in body.on_chip:
-                mine = self._users[tensor]
-                inside = first <= mine[0] and mine[-1] < end
-                if above == level and inside and (level < split or self._spans(mine, span, split)):
-                    found[Storage((tensor,), self._memory)] = None
+        """Yield what stands below `level` of the shared loops and above the Sequential.
+
+        Of one Einsum it stands in its order, which may decide about room.
+        """
+        found: list[Storage | Toll] = []
+        for body in self._bodies[span[0] : span[1]]:
+            place = 0
+            for above, storage in body.held:
+                here = level < split
+                if storage in body.on_chip:
+                    users = self._users[storage.tensors[0]]
+                    inside = span[0] <= users[0] and users[-1] < span[1]
+                    here = inside and (here or self._spans(users, span, split))
+                if above == level and here:
+                    if storage not in found:
+                        found.insert(place, storage)
+                    place = found.index(storage) + 1
         yield from found
 
     def _spans(self, users: tuple[int, ...], span: tuple[int, int], split: int) -> bool:

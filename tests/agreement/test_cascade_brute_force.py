@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fused_cases import random_case, random_deep_case, random_ordered_case
+from fused_cases import random_case, random_deep_case, random_halo_case, random_ordered_case
 from fused_mappings import best_fused
 
 from tilewright.arch.tree import Arch
@@ -47,6 +47,11 @@ def test_fused_optimum_in_a_given_order(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_ordered_case) or seed > 0
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 18, 19])
+def test_fused_optimum_of_convolutions(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_halo_case)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_fused_optimum_above_registers(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_deep_case) or seed > 0
@@ -64,3 +69,10 @@ def test_fused_optimum_of_many(block: int) -> None:
 def test_fused_optimum_above_registers_of_many(block: int) -> None:
     seeds = range(1000 + block * 10, 1010 + block * 10)
     assert sum(check(seed, OBJECTIVES[seed % 3], random_deep_case) for seed in seeds) >= 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_fused_optimum_of_many_convolutions(block: int) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], random_halo_case) for seed in seeds) >= 5

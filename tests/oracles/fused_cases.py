@@ -28,6 +28,18 @@ DAGS = (
     ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * C[m]", "V[m] = Y[m] * D[m]", "Z[m] = X[m] * V[m]"),
 )
 
+HALOS = (
+    # an input slides; what is exchanged does; both; one with channels; a stride; one input of two
+    ("Y[p] = A[W: p + r] * F[r]", "Z[p, n] = Y[p] * C[n]"),
+    ("Y[c, w] = A[w] * B[c]", "Z[p] = Y[c, W: p + r] * F[c, r]"),
+    ("Y[c, w] = A[V: w + s] * G[c, s]", "Z[c, p] = Y[c, W: p + r] * F[r]"),
+    ("Y[c, p] = A[c, W: p + r] * F[r]", "X[c, p] = Y[c, p] * G[c]", "Z[p] = X[c, p] * D[p]"),
+    ("Y[c, p] = A[U: 2*p + r, c] * F[r]", "Z[c] = Y[c, p] * D[p]"),
+    ("Y[p] = A[W: p + r] * F[r]", "X[p] = A[W: p + r] * G[r]", "Z[p] = Y[p] * X[p]"),
+    ("Y[p] = A[W: p + r] * F[r]", "X[p] = Y[p] * A[W: p]", "Z[p] = X[p] * G[p]"),
+    ("Y[c, w] = A[c] * B[w]", "X[c, w] = Y[c, w] * G[c]", "Z[c, p] = Y[c, W: p + r] * F[r]"),
+)
+
 
 def workload_of(texts: tuple[str, ...], sizes: dict[str, int], bits: int = 1) -> Workload:
     """Write Einsums `output[…] = input[…] * weight[…]` as a workload."""
@@ -95,6 +107,21 @@ def random_case(seed: int) -> tuple[Arch, Workload, str]:
     size, outer = rng.choice((2, 3, 4, 5, 6, 8, 10, 12, 16, 24)), rng.choice((5, 50))
     kind = rng.choice(("", "", "no_refetch_from_above", "no_resend_to_below"))
     rules = f", {kind}: {rng.choice(('input', 'weight', 'output'))}" if kind else ""
+    arch = two_memories(size, outer, 1, rules, rng.choice((0, 0, 0, 2)))
+    return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def random_halo_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return the same with convolutions."""
+    rng = random.Random(f"halo {seed}")
+    texts = rng.choice(HALOS)
+    sizes = {name: rng.choice((1, 2, 3)) for name in {c for t in texts for c in t if c.islower()}}
+    sizes["p"], sizes["r"] = rng.choice(((2, 3), (3, 2), (4, 2), (4, 3), (2, 2), (5, 2)))
+    sizes["w"] = sizes["p"] + sizes["r"] - 1
+    sizes["v"] = sizes["w"] + sizes.get("s", 1) - 1
+    sizes["u"] = 2 * (sizes["p"] - 1) + sizes["r"]
+    size, outer = rng.choice((2, 3, 4, 5, 6, 7, 8, 10, 12, 16)), rng.choice((5, 50))
+    rules = rng.choice(("", "", "", ", no_refetch_from_above: input"))
     arch = two_memories(size, outer, 1, rules, rng.choice((0, 0, 0, 2)))
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 

@@ -59,7 +59,8 @@ def relevant_above(workload: Workload, tensor: str, users: list[int]) -> set[str
     found = []
     for number in users:
         projection = workload.einsums[number].access(tensor).projection
-        found.append({(rank, form.terms[0][0]) for rank, form in projection if form.terms})
+        alone = [(rank, form.terms[0]) for rank, form in projection if len(form.terms) == 1]
+        found.append({(rank, name) for rank, (name, factor) in alone if factor == 1})
     return {name for _, name in set.intersection(*found)}
 
 
@@ -310,11 +311,16 @@ def tree(chosen: tuple[Own, ...], shared: list[int], done: int = 0) -> tuple[Nod
 
 
 def take_storages(rests: list[list[Node]]) -> list[Node]:
-    found: dict[Node, None] = {}
+    """Take the storages on top of all lists, in an order that keeps that of each if one does."""
+    found: list[Node] = []
     for rest in rests:
+        place = 0
         while isinstance(rest[0], Storage):
-            found[rest.pop(0)] = None
-    return sorted(found, key=str)
+            node = rest.pop(0)
+            if node not in found:
+                found.insert(place, node)
+            place = found.index(node) + 1
+    return found
 
 
 def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.mapper.cascade.api import fused_search, no_collection
-from tilewright.mapper.cascade.boundary import boundaries_of, is_simple
+from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.choices import Choices
+from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rows import Order, idle_below, orders
-from tilewright.mapper.cascade.steps import Extent
 from tilewright.mapper.cascade.walk import Labels, behind, reduced
 from tilewright.mapper.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.placement import Holder
@@ -78,22 +78,28 @@ def test_ranks_are_told_by_name_not_by_place() -> None:
     assert found.carried["Y"] == {"m", "n"}
 
 
-def test_sliding_tensors_stay_outside() -> None:
+def test_sliding_tensors_may_stay_on_chip() -> None:
     workload = load_workload(
         "workload:\n  rank_sizes: {P: 4, R: 2, W: 5, K: 2}\n  bits_per_value: {All: 8}\n"
-        '  einsums:\n  - einsum: "I[w] = A[w, k] * B[k]"\n'
+        '  einsums:\n  - einsum: "I[k, w] = A[w, k] * B[k]"\n'
         "    renames: {input: A, weight: B, output: I}\n"
-        '  - einsum: "O[p] = I[W: p + r] * F[r]"\n'
+        '  - einsum: "O[p] = I[k, W: p + r] * F[r]"\n'
         "    renames: {input: I, weight: F, output: O}\n"
     )
-    assert [is_simple(einsum) for einsum in workload.einsums] == [True, False]
     found = boundaries_of(workload)
-    assert not found.chip
-    assert found.backed == {"I"}
+    assert found.chip == {"I"}
+    assert found.carried["I"] == {"k"}  # a window of w would be needed before it is complete
     result = fused_search(two_memories(64), workload)
     assert result.certificate.kind == "optimal"
-    assert "exchange tensors through DRAM" in result.certificate.scope
-    assert result.on_chip == ()
+    assert result.on_chip == ("I",)
+
+
+def test_windows_of_one_tensor_are_told_apart() -> None:
+    texts = ("Y[p] = A[W: p + r] * F[r]", "X[p] = Y[p] * A[W: p]", "Z[p] = X[p] * A[W: p]")
+    work = workload_of(texts, {"p": 4, "r": 2, "w": 5})
+    assert boundaries_of(work).apart == {"A"}
+    same = workload_of((texts[1], texts[2]), {"p": 4, "w": 5})
+    assert not boundaries_of(same).apart
 
 
 def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
@@ -110,9 +116,16 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
 
 
 def test_extents_shrink_with_the_loops_above() -> None:
-    extent = Extent((("m", 8), ("n", 6)), 2.0)
+    extent = Extent(((2.0, ((("m", 8, 1),), (("n", 6, 1),))),))
     assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [96]
     assert extent.below(("m", "k"), np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
+
+
+def test_the_largest_of_several_windows_counts() -> None:
+    whole, window = (("w", 6, 1),), (("p", 2, 2), ("r", 3, 1))
+    extent = Extent(((1.0, (whole,)),)).joined(Extent(((1.0, (window,)),)))
+    tiles = np.array([[6, 2], [3, 2], [3, 1]])
+    assert extent.below(("w", "p"), tiles).tolist() == [6, 5, 3]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))

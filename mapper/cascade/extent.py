@@ -1,0 +1,54 @@
+"""The size of a tensor below shared loops, as the Einsums that touch it see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.searches.kernels import Floats, Ints
+
+# per rank its terms: (loop, bound, factor); a rank of several terms slides
+Ranks = tuple[tuple[tuple[str, int, int], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The size of a tensor below some loops: (bits per value, ranks) of each view of it.
+
+    Where the views differ, as where one Einsum slides over what another one writes, the largest
+    tile counts.
+    """
+
+    views: tuple[tuple[float, Ranks], ...]
+
+    def below(self, loops: Sequence[str], tiles: Ints) -> Floats:
+        """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
+        place = {name: column for column, name in enumerate(loops)}
+        sizes: list[Floats] = []
+        for bits, ranks in self.views:
+            sizes.append(np.full(len(tiles), bits))
+            for terms in ranks:
+                extent: int | Ints = 1 - sum(factor for _, _, factor in terms)
+                for name, bound, factor in terms:
+                    extent = extent + factor * (tiles[:, place[name]] if name in place else bound)
+                sizes[-1] *= extent
+        largest: Floats = np.maximum.reduce(sizes)
+        return largest
+
+    def joined(self, other: Extent) -> Extent:
+        """Return the extent that has the views of both."""
+        return Extent(tuple(dict.fromkeys((*self.views, *other.views))))
+
+
+def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float) -> Extent:
+    """Return the extent of `tensor` as `einsum` sees it; `names` of the loops over its variables,
+    `bits` per value."""
+    ranks = tuple(
+        tuple((names[v], einsum.bounds[v], abs(factor)) for v, factor in form.terms)
+        for _, form in einsum.access(tensor).projection
+        if form.terms
+    )
+    return Extent(((bits, ranks),))
