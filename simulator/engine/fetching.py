@@ -57,3 +57,6 @@ def fetch_ahead(store: Table, batch: int, i: int, count: int) -> None:
     begins = address(store[row + at.A_WORK])
     fetch(store, begins)
     fetch(store, begins + LINE)
+    after = address(store[row + at.F_NEXT])  # of an element the header, which is near anyway
+    fetch(store, after)
+    fetch(store, after + LINE)
