@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -30,10 +30,12 @@ _SCALARS: Final[dict[str, tuple[Any, str]]] = {
     "int64": (ctypes.c_int64, "i64"),
     "float64": (ctypes.c_double, "double"),
     "uint32": (ctypes.c_uint32, "i32"),
+    "uint8": (ctypes.c_uint8, "i8"),
     "bool": (ctypes.c_bool, "i8"),
 }
 _ANY_BYTES: Final = ctypes.c_char * 0
 _TYPE: Final = re.compile(r"(?:UniTuple\()?(\w+)(?:(\[[:, ]*::1\])|, (\d+)\))?(?:, |$)")
+_NAME: Final = re.compile(r"\w+")
 _HELPERS: Final = re.compile(rb"\0_?(?:numba_|NRT_|_?Py[A-Z])")
 
 
@@ -69,21 +71,30 @@ class Code(NamedTuple):
 class Kernel:
     """The function `name` of the module `home`, for a signature in numba's notation.
 
-    Arguments are numbers, C-contiguous arrays (`float64[:, ::1]`) or tuples, whose numbers are
-    given one by one; the result is void or a number. The machine code depends on the module's file
-    and on the `sources`, files beside it.
+    Arguments are numbers, C-contiguous arrays (`float64[:, ::1]`), tuples of numbers, or named
+    tuples of both: `records` has the types of their fields, by the class's name in the module. The
+    result is void or a number. The machine code depends on the module's file and on the `sources`,
+    files beside it.
     """
 
-    def __init__(self, home: str, name: str, signature: str, sources: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        home: str,
+        name: str,
+        signature: str,
+        sources: Sequence[str] = (),
+        records: Mapping[str, str] | None = None,
+    ) -> None:
         self.home = home
         self.name = name
-        self.signature = signature
+        self.records = dict(records or {})
+        self.result, _, self.arguments = signature[:-1].partition("(")
+        fields = _NAME.sub(lambda found: self.records.get(found[0], found[0]), self.arguments)
+        self.signature = f"{self.result}({fields})"
         self.sources = tuple(sources)
-        result, _, arguments = signature[:-1].partition("(")
-        self.result = result
         self.parameters = [
             Parameter(kind, dims.count(",") + 1 if dims else 0)
-            for kind, dims, times in _TYPE.findall(arguments)
+            for kind, dims, times in _TYPE.findall(fields)
             for _ in range(int(times or 1))
         ]
         self._function: Callable[..., Any] | None = None
@@ -128,7 +139,7 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
 
     def function(*arguments: Any) -> Any:
         given: list[Any] = [*places]
-        for (dtype, dims), value in zip(forms, arguments, strict=True):
+        for (dtype, dims), value in zip(forms, _single(arguments), strict=True):
             if dtype is None:
                 given.append(value)
                 continue
@@ -143,6 +154,15 @@ def _caller(kernel: Kernel, address: int) -> Callable[..., Any]:
     return function
 
 
+def _single(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield numbers and arrays, those in tuples one by one."""
+    for value in arguments:
+        if isinstance(value, tuple):
+            yield from value
+        else:
+            yield value
+
+
 def _data(array: Any) -> Any:
     """Return an array's address for ctypes; numpy's own way to it takes four times as long."""
     try:
@@ -153,11 +173,8 @@ def _data(array: Any) -> Any:
 
 def _compiled(kernel: Kernel) -> Code:
     """Compile a kernel and keep its code, empty when it cannot stand alone."""
-    from numba.core import sigutils
-
-    signatures: Any = sigutils
     dispatcher = kernel.python()
-    arguments, _ = signatures.normalize_signature(kernel.signature)
+    arguments = _numba_types(kernel)
     dispatcher.compile(arguments)
     try:
         body = dispatcher.overloads[arguments].library._get_compiled_object()
@@ -172,6 +189,23 @@ def _compiled(kernel: Kernel) -> Code:
     code = Code(done.fndesc.llvm_func_name, body if alone else b"")
     _keep(kernel, code)
     return code
+
+
+def _numba_types(kernel: Kernel) -> tuple[Any, ...]:
+    """Return the types of a kernel's arguments."""
+    from numba import types
+    from numba.core import sigutils
+
+    signatures: Any = sigutils
+    found: list[Any] = []
+    for argument in _TYPE.finditer(kernel.arguments):
+        name, text = argument[1], argument[0].removesuffix(", ")
+        read, _ = signatures.normalize_signature(f"void({kernel.records.get(name, text)})")
+        if name in kernel.records:
+            home = import_module(kernel.home)
+            read = (cast(Any, types).BaseTuple.from_types(read, getattr(home, name)),)
+        found.extend(read)
+    return tuple(found)
 
 
 def _kept(kernel: Kernel) -> Code | None:

@@ -108,7 +108,7 @@ def fast_rows() -> Iterator[tuple[str, ...]]:
 def solving_time(machine: FastMachine) -> float:
     """Return the CPU seconds of the fixpoint alone."""
     from tilewright.simulator.fast.attempts import settled
-    from tilewright.simulator.fast.solve import X_COMPLETION, X_ISSUE
+    from tilewright.simulator.fast.times import X_COMPLETION, X_ISSUE
 
     assert machine._solution is not None
     graph, header = machine._solution.graph, machine._solution.times.header

@@ -36,7 +36,7 @@ from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.run import FastMachine, _scripts
-from tilewright.simulator.fast.solve import X_EVALUATIONS
+from tilewright.simulator.fast.times import X_EVALUATIONS
 from tilewright.simulator.gemv_example import gemv_like
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.machine import Machine

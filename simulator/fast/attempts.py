@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.fast.entries import solve
 from tilewright.simulator.fast.errors import Ints, NotCovered
 from tilewright.simulator.fast.graph import U_IN, U_OUT, Graph
-from tilewright.simulator.fast.solve import (
+from tilewright.simulator.fast.times import (
     FOREVER,
     SOLVED,
     UNKNOWN,
@@ -21,7 +22,6 @@ from tilewright.simulator.fast.solve import (
     X_WIDTH,
     X_WINDOW,
     Times,
-    solve,
 )
 
 MOST_SEGMENTS: Final = 1 << 26

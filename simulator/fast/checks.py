@@ -14,17 +14,24 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as engine
 from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.entries import links_meet, units_meet
 from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.graph import Graph, Ints, Layout
-from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
+from tilewright.simulator.fast.graph import (
+    LINE_DOWN,
+    LINE_LATENCY,
+    LINE_SOURCE,
+    Fifos,
+    Graph,
+    Ints,
+    Layout,
+    Pairs,
+)
 from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.script import FabricOp, Script
-from tilewright.simulator.fast.segments import meets, upper
-from tilewright.simulator.fast.solve import X_COMPLETION, Times, gather
+from tilewright.simulator.fast.times import X_COMPLETION, Times
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
 
 Bools = npt.NDArray[np.bool_]
-LINE_SOURCE, LINE_LATENCY, LINE_SPACE, LINE_CREDIT, LINE_DOWN, LINE_ROOT = range(6)
 
 
 def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
@@ -99,9 +106,9 @@ def check_links(
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
     work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
-    pairs = some[near], others[near], division.part
+    pairs = Pairs(some[near], others[near], division.part)
     bad = np.zeros(int(division.part.max()) + 1, dtype=bool)
-    links_meet(graph, times, (layout.line, node), pairs, (work, bad))
+    links_meet(graph, times, Fifos(layout.line, node, work), pairs, bad)
     if bad.any():
         fifos = np.flatnonzero(bad[division.part[: network.kind.size]])
         raise NotCovered("two colors want a link at once", fifos=fifos)
@@ -145,56 +152,3 @@ def _intervals(
     low = np.where(node, begin, begin[source] + latency)
     high = np.where(node, end, np.where(sink, end[source] + latency, end[down]))
     return low, high
-
-
-@kernel
-def units_meet(times: Times, some: Ints, others: Ints, found: Bools) -> None:
-    """Find whether each pair of units has a time in common."""
-    for i in range(some.size):
-        a, b = some[i], others[i]
-        count = (times.pieces[a], times.pieces[b])
-        found[i] = meets(times.segment[a], times.segment[b], count)
-
-
-@inner_kernel
-def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], work: Ints) -> int:
-    """Write the times at which words leave a FIFO to work[0]; work[1], work[2] are room."""
-    f, node = where
-    words = graph.port[f, at.P_WORDS]
-    if node:
-        return gather(graph, times, work[0], (f, whole(0), words, whole(0)), whole(1))
-    row = line[f]
-    down = graph.port[row[LINE_DOWN]]
-    span = (row[LINE_SOURCE], whole(0), words, row[LINE_LATENCY])
-    a = gather(graph, times, work[1], span, whole(1))
-    space, credit = down[at.P_SPACE] - row[LINE_SPACE], down[at.P_CREDIT] - row[LINE_CREDIT]
-    b = gather(graph, times, work[2], (row[LINE_DOWN], -space, words, credit), whole(0))
-    if a < 0 or b < 0:
-        return -1
-    return upper(work[0], work[1], work[2], (a, b))
-
-
-@kernel
-def links_meet(
-    graph: Graph,
-    times: Times,
-    fifos: tuple[Ints, Bools],
-    pairs: tuple[Ints, Ints, Ints],
-    room: tuple[Ints, Bools],
-) -> None:
-    """Find the parts in which a pair of FIFOs moves a word in the same cycle, or may."""
-    line, node = fifos
-    some, others, part = pairs
-    work, bad = room
-    for i in range(some.size):
-        if bad[part[some[i]]]:
-            continue
-        a = fifo_times(graph, times, line, (some[i], node[some[i]]), work)
-        if a < 0:
-            bad[part[some[i]]] = True
-            continue
-        for k in range(a):
-            for column in range(3):
-                work[3, k, column] = work[0, k, column]
-        b = fifo_times(graph, times, line, (others[i], node[others[i]]), work)
-        bad[part[some[i]]] = b < 0 or meets(work[3], work[0], (a, b))

@@ -82,8 +82,30 @@ class Layout(NamedTuple):
     """First unit of each code: element i, operation k is unit first + i * operations + k."""
     first_op: tuple[int, ...]
     line: Ints
-    """(FIFOs, 6), see checks.LINE_...: source port; latency, space and credit from there up to and
+    """(FIFOs, 6), see LINE_...: source port; latency, space and credit from there up to and
     with the FIFO; next port down; FIFO where the stream begins."""
+
+
+LINE_SOURCE, LINE_LATENCY, LINE_SPACE, LINE_CREDIT, LINE_DOWN, LINE_ROOT = range(6)
+
+
+class Fifos(NamedTuple):
+    """FIFOs whose words may meet."""
+
+    line: Ints
+    """As in Layout."""
+    node: npt.NDArray[np.bool_]
+    """Whether a FIFO is a port of its own."""
+    work: Ints
+    """(4, segments of a FIFO at most, 3): room."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of FIFOs on one link, and the part of each FIFO."""
+
+    some: Ints
+    others: Ints
+    part: Ints
 
 
 def build_graph(

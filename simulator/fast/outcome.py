@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.fast.checks import LINE_ROOT, units_of
+from tilewright.simulator.fast.checks import units_of
+from tilewright.simulator.fast.entries import expand, gather
+from tilewright.simulator.fast.flow import S_BASE, Flow
 from tilewright.simulator.fast.graph import (
+    LINE_ROOT,
     P_LATENCY,
     P_SOURCE,
     P_WORDS,
@@ -19,13 +22,10 @@ from tilewright.simulator.fast.graph import (
     Ints,
     Layout,
 )
-from tilewright.simulator.fast.jit import kernel
 from tilewright.simulator.fast.moods import element_cycles, main_ends
 from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, WAIT, WORK, Script
-from tilewright.simulator.fast.segments import M, R, T
-from tilewright.simulator.fast.solve import X_COMPLETION, X_ISSUE, Times, gather
-from tilewright.simulator.fast.values import S_BASE, Flow
+from tilewright.simulator.fast.times import X_COMPLETION, X_ISSUE, Times
 from tilewright.simulator.network import EDGE_OUT, Network
 from tilewright.simulator.store import Parts
 
@@ -70,16 +70,6 @@ def arrivals(solution: Solution) -> dict[int, Ints]:
         found[fifo] = np.empty(words, dtype=np.int64)
         expand(work, n, found[fifo])
     return found
-
-
-@kernel
-def expand(segments: Ints, n: int, out: Ints) -> None:
-    """Write the times of a list one by one."""
-    k = 0
-    for i in range(n):
-        for j in range(segments[i, M]):
-            out[k] = segments[i, T] + segments[i, R] * j
-            k += 1
 
 
 def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: int) -> None:

@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.code import Code
+from tilewright.simulator.fast.entries import run_values
 from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.flow import S_BASE, Flow, check_values, new_flow
 from tilewright.simulator.fast.outcome import (
     Solution,
     arrivals,
@@ -24,8 +26,7 @@ from tilewright.simulator.fast.outcome import (
 from tilewright.simulator.fast.parts import Division, PartCertificate
 from tilewright.simulator.fast.script import ScriptWalker
 from tilewright.simulator.fast.settle import settle
-from tilewright.simulator.fast.solve import X_EVALUATIONS
-from tilewright.simulator.fast.values import S_BASE, Flow, check_values, new_flow, run_values
+from tilewright.simulator.fast.times import X_EVALUATIONS
 from tilewright.simulator.fusing import fused, unfuse
 from tilewright.simulator.machine import (
     MAX_CYCLES,

@@ -216,3 +216,13 @@ def excess(a: Ints, b: Ints, counts: tuple[int, int]) -> int:
             j += 1
             done_b = 0
     return total
+
+
+@inner_kernel
+def expand(segments: Ints, n: int, out: Ints) -> None:
+    """Write the times of a list one by one."""
+    k = 0
+    for i in range(n):
+        for j in range(segments[i, M]):
+            out[k] = segments[i, T] + segments[i, R] * j
+            k += 1

@@ -15,12 +15,10 @@ The kernels here go into `solve`: a call with so many arrays would cost more tha
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
 from tilewright.simulator.engine.layout import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import inline_kernel, kernel, whole
+from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, whole
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -35,41 +33,20 @@ from tilewright.simulator.fast.segments import (
     same,
     upper,
 )
-
-UNKNOWN: Final = -1
-(
-    X_EVALUATIONS,
-    X_LIMIT,  # evaluations after which to give up
-    X_OUTCOME,
-    X_ISSUE,  # cycles of the profile
+from tilewright.simulator.fast.times import (
+    FOREVER,
+    SOLVED,
+    TOO_FINE,
+    TOO_LONG,
+    UNKNOWN,
     X_COMPLETION,
-    X_WINDOW,  # cycles after the earliest start; units that start later wait
-    X_WIDTH,
-) = range(7)
-FOREVER: Final = 1 << 50
-SOLVED, TOO_LONG, TOO_FINE = range(3)
-"""Outcomes, beside UNKNOWN: some units wait for each other."""
-
-
-class Times(NamedTuple):
-    """The times of all units, and room to work."""
-
-    segment: Ints
-    """(units, room, 3)."""
-    pieces: Ints
-    """Segments per unit; 0: not known."""
-    start: Ints
-    """Dispatch of each unit, the earliest cycle of its first element."""
-    first: Ints
-    """Time of each unit's first word, once solved."""
-    last: Ints
-    """While solving, `first` and `last` hold the start of units that wait, and these units."""
-    header: Ints
-    queue: Ints
-    """Ring of the units to evaluate; its tail is the last number."""
-    queued: Ints
-    work: Ints
-    """(4, room, 3)."""
+    X_EVALUATIONS,
+    X_ISSUE,
+    X_LIMIT,
+    X_OUTCOME,
+    X_WINDOW,
+    Times,
+)
 
 
 @inline_kernel
@@ -99,7 +76,7 @@ def find_entry(graph: Graph, port: int, index: int) -> Word:
     return low
 
 
-@kernel
+@inner_kernel
 def gather(
     graph: Graph, times: Times, out: Ints, span: tuple[int, int, int, int], strict: int
 ) -> int:
@@ -366,7 +343,7 @@ def finish(times: Times) -> None:
         times.last[u] = last_time(times, u)
 
 
-@kernel
+@inner_kernel
 def solve(graph: Graph, times: Times) -> None:
     """Evaluate until nothing changes; the outcome is in the header."""
     for u in range(graph.unit.shape[0]):

@@ -13,8 +13,15 @@ import pytest
 from tilewright.arch.compiled import Kernel
 
 HOME = """
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+
+class Row(NamedTuple):
+    values: np.ndarray
+    scale: float
+    marks: np.ndarray
 
 bare = njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -29,6 +36,14 @@ def total(rows, scale, marks):
         for j in range(rows.shape[1]):
             if marks[j]:
                 found = plus(found, int(rows[i, j] * scale))
+    return found
+
+@bare
+def row_total(row, span):
+    found = 0
+    for i in range(span[0], span[1]):
+        if row.marks[i]:
+            found = plus(found, int(row.values[i] * row.scale))
     return found
 
 @njit(cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -50,6 +65,15 @@ marks = np.array([True, False, True])
 marks.flags.writeable = False
 assert total(np.ones((0, 3)), 2.0, marks) == 0
 print(total(rows, 2.0, marks), "numba" in sys.modules)
+if "record" in sys.argv:
+    from typing import NamedTuple
+    class Row(NamedTuple):
+        values: np.ndarray
+        scale: float
+        marks: np.ndarray
+    fields = {"Row": "float64[::1], float64, bool[::1]"}
+    row_total = Kernel("home", "row_total", "int64(Row, UniTuple(int64, 2))", records=fields)
+    print(row_total(Row(np.arange(4.0), 2.0, np.ones(4, dtype=bool)), (1, 4)))
 if "made" in sys.argv:
     print(made(np.ones(5)))
 """
@@ -105,6 +129,16 @@ def test_code_that_needs_numba_runs_through_numba(folder: Path) -> None:
     assert run(folder, "made") == ["20", "False", "5"]
     (path,) = folder.rglob("*.makes_an_array-*.code")
     assert path.read_bytes().count(b"\n") == 1  # noted, with nothing after the header
+
+
+def test_named_tuples_go_field_by_field(folder: Path) -> None:
+    """2 * (1 + 2 + 3) = 12."""
+    assert run(folder, "record") == ["20", "True", "12"]
+    assert run(folder, "record") == ["20", "False", "12"]
+    for path in kept(folder):
+        path.unlink()
+    plain = run(folder, "record", NUMBA_DISABLE_JIT="1")
+    assert plain == ["20", "True", "12"]
 
 
 def test_what_only_numba_has_kept_is_compiled_anew(folder: Path) -> None:

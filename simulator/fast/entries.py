@@ -1,0 +1,46 @@
+"""The kernels that Python calls, by their machine code: numba loads only to compile them.
+
+They hold the code of those they call, in this folder and in that of the reference engine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tilewright.arch.compiled import Kernel
+from tilewright.simulator.engine.entries import CONSTANTS
+
+_FOLDER: Final = Path(__file__).parent
+_ENGINE: Final = _FOLDER.parent / "engine"
+_SOURCES: Final = (
+    *sorted(path.name for path in _FOLDER.glob("*.py")),
+    *sorted(f"../engine/{path.name}" for path in _ENGINE.glob("*.py")),
+    *(f"../{name}" for name in CONSTANTS),
+)
+_LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
+_RECORDS: Final = {
+    "Graph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE]),
+    "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK]),
+    "Fifos": f"{_TABLE}, bool[::1], {_STACK}",
+    "Pairs": f"{_LINE}, {_LINE}, {_LINE}",
+    "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64",
+}
+"""The fields of named tuples."""
+
+
+def _entry(module: str, name: str, signature: str) -> Kernel:
+    home = f"tilewright.simulator.fast.{module}"
+    return Kernel(home, name, signature, _SOURCES, _RECORDS)
+
+
+solve: Final = _entry("solve", "solve", "void(Graph, Times)")
+gather: Final = _entry(
+    "solve", "gather", f"int64(Graph, Times, {_TABLE}, UniTuple(int64, 4), int64)"
+)
+expand: Final = _entry("segments", "expand", f"void({_TABLE}, int64, {_LINE})")
+held: Final = _entry("painting", "held", f"void(Graph, Times, {_LINE}, {_LINE})")
+paint: Final = _entry("painting", "paint", f"void(Graph, Times, {_TABLE}, int64, uint8[::1])")
+units_meet: Final = _entry("meeting", "units_meet", f"void(Times, {_LINE}, {_LINE}, bool[::1])")
+links_meet: Final = _entry("meeting", "links_meet", "void(Graph, Times, Fifos, Pairs, bool[::1])")
+run_values: Final = _entry("values", "run_values", "void(Flow)")
