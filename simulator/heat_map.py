@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.color_scale import (
+    BAR,
+    SANS,
+    TOP,
+    ColorScale,
+    bar,
+    frame,
+    short,
+    side_labels,
+    tick_step,
+    top_ticks,
+)
 from tilewright.simulator.routes import PORTS
+from tilewright.simulator.time_map import time_maps
 from tilewright.simulator.trace import STATES, RunResult
 
 SIDE: Final = 720
@@ -19,14 +31,14 @@ SMALL: Final = 16
 """Cells per side up to which cells have borders and numbers."""
 LARGEST: Final = 72
 """Pixels of a cell's side at most."""
-COLD, HOT = (247, 251, 255), (8, 48, 107)
+LEFT: Final = 36
+"""Pixels left of the cells: the numbers of the rows."""
 
 
 def heat_maps(result: RunResult) -> dict[str, str]:
     """Return an SVG per state of the elements and per port of the routers that has words.
 
-    A run with looks also gives links and queues over time: a column per interval, a row per link
-    or queue that is used, element by element.
+    A run with looks also gives links and queues over time, see `time_maps`.
     """
     states = result.trace.element_cycles
     maps = {
@@ -38,63 +50,50 @@ def heat_maps(result: RunResult) -> dict[str, str]:
         if words[..., i].any():
             maps[f"words {port}"] = heat_map(words[..., i], f"words that leave by {port}")
     held = result.trace.occupancy
-    if held is not None:
-        shares, means = _rows(held.link_shares()), _rows(held.queue_words())
-        maps["links over time"] = heat_map(shares, f"links, {held.interval} cycles per column")
-        maps["queues over time"] = heat_map(means, f"queues, {held.interval} cycles per column")
-    return maps
-
-
-def _rows(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return (rows, intervals) of what is not zero all the time, at least one row."""
-    rows = values.reshape(values.shape[0], -1).T
-    used = rows[rows.any(axis=1)]
-    return used if used.size else rows[:1]
+    return maps if held is None else maps | time_maps(held, result.cycles)
 
 
 def heat_map(values: npt.NDArray[Any], title: str) -> str:
     """Return an SVG of a (H, W) array of counts, darker where there are more.
 
-    The colors start at 0, or at the least value where all are above half of the greatest; the
-    legend says so.
+    The colors start at 0, or at the least value where all are above half of the greatest; title
+    and bar say so.
     """
     cells, block = _blocks(np.asarray(values, dtype=np.float64))
     height, width = cells.shape
     size = min(LARGEST, max(1, SIDE // max(height, width)))
-    low, top = _scale(cells)
-    label = f"{title}: {low:g} to {top:g}" + (", colors from the least value" if low else "")
+    scale = ColorScale.of(cells)
+    label = f"{title}: {scale.legend()}"
     label += f", means of {block} x {block} elements" if block > 1 else ""
     small = max(height, width) <= SMALL
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width * size + 1, 420)}" '
-            f'height="{height * size + 25}" shape-rendering="crispEdges">'
-        ),
-        f'<text x="0" y="15" font-family="sans-serif" font-size="13">{escape(label)}</text>',
-    ]
+    parts = []
     for row in range(height):
         for column in range(width):
             value = float(cells[row, column])
-            share = (value - low) / (top - low) if top > low else 0.0
             told = f"({row * block}, {column * block}): {value:g}"
-            place = column * size, 24 + row * size, size
-            parts.append(_cell(place, share, told, ' stroke="#8a94a3"' if small else ""))
+            place = LEFT + column * size, TOP + row * size, size
+            parts.append(_cell(place, scale.color(value), told, small))
             if small:
-                parts.append(_number(place, value, share))
-    return "\n".join([*parts, "</svg>"]) + "\n"
+                parts.append(_number(place, value, scale.share(value)))
+    parts += _edges(cells.shape, size, block)
+    right = LEFT + width * size + BAR[0]
+    parts.append(bar(scale, right))
+    return frame((max(right + 64, 470), TOP + max(height * size, BAR[2]) + 2), label, parts)
 
 
-def _scale(cells: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Return the values of the lightest and the darkest color."""
-    low, top = float(cells.min(initial=np.inf)), float(cells.max(initial=0.0))
-    return (low if top / 2 < low < top else 0.0), top
+def _edges(shape: tuple[int, ...], size: int, block: int) -> list[str]:
+    """Return the numbers of rows and columns."""
+    step = tick_step(2 * size)
+    rows = (str(i * block) if i % step == 0 else "" for i in range(shape[0]))
+    return [top_ticks(LEFT, shape[1], size, (block, "column")), side_labels(LEFT, size, rows)]
 
 
-def _cell(place: tuple[int, int, int], share: float, told: str, border: str) -> str:
+def _cell(place: tuple[int, int, int], color: str, told: str, border: bool) -> str:
     """Return a cell at (x, y, side)."""
     x, y, size = place
+    line = ' stroke="#8a94a3"' if border else ""
     return (
-        f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{_color(share)}"{border}>'
+        f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{color}"{line}>'
         f"<title>{told}</title></rect>"
     )
 
@@ -104,19 +103,9 @@ def _number(place: tuple[int, int, int], value: float, share: float) -> str:
     x, y, size = place
     return (
         f'<text x="{x + size // 2}" y="{y + size // 2 + 4}" text-anchor="middle" '
-        f'font-family="sans-serif" font-size="11" fill="{"#fff" if share > 0.5 else "#222"}" '
-        f'pointer-events="none">{_short(value)}</text>'
+        f'{SANS} font-size="11" fill="{"#fff" if share > 0.5 else "#222"}" '
+        f'pointer-events="none">{short(value)}</text>'
     )
-
-
-def _short(value: float) -> str:
-    """Return a value in at most six letters or three digits and a unit."""
-    shown = f"{value:g}"
-    if len(shown) <= 6 and "e" not in shown:
-        return shown
-    units = ((1e9, "G"), (1e6, "M"), (1.0, ""))
-    size, unit = next((pair for pair in units if value >= pair[0]), (1.0, ""))
-    return f"{value / size:.3g}{unit}"
 
 
 def _blocks(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:
@@ -129,8 +118,3 @@ def _blocks(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], i
     padded[: values.shape[0], : values.shape[1]] = values
     shaped = padded.reshape(height // block, block, width // block, block)
     return np.asarray(np.nanmean(shaped, axis=(1, 3))), block
-
-
-def _color(share: float) -> str:
-    mixed = (round(a + (b - a) * share) for a, b in zip(COLD, HOT, strict=True))
-    return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from every_construct import everything
 
+from tilewright.simulator.color_scale import mixed, tick_step
 from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.heat_map import _color, heat_map, heat_maps
+from tilewright.simulator.heat_map import heat_map, heat_maps
 from tilewright.simulator.inspection import inspect_program
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
@@ -85,7 +86,24 @@ def test_colors_start_where_the_legend_says(
     assert text is not None
     assert text.text == legend
     colors = [cell.get("fill") for cell in picture.findall("{*}rect")]
-    assert colors == [_color(share) for share in shares]
+    assert colors == [mixed(share) for share in shares]
+
+
+def test_rows_and_columns_are_numbered_as_far_apart_as_is_readable() -> None:
+    picture = ElementTree.fromstring(heat_map(np.ones((3, 260)), "n"))
+    columns, rows, scale = (group.findall("{*}text") for group in picture.findall("{*}g"))
+    assert [text.text for text in columns] == [
+        *(str(3 * i) for i in range(0, 87, 5)), "column",
+    ]  # fmt: skip
+    assert [text.text for text in rows] == ["0"]
+    assert [text.text for text in scale] == ["1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "step"), [(72, 1), (34, 1), (17, 2), (16, 5), (4, 10), (1, 50), (0.5, 100)]
+)
+def test_ticks_step_by_one_two_or_five(pixels: float, step: int) -> None:
+    assert tick_step(pixels) == step
 
 
 def test_large_grids_are_shown_by_means_of_blocks() -> None:

@@ -1,0 +1,130 @@
+"""Colors, ticks and frames that the heat maps of a run share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+COLD, HOT = (247, 251, 255), (8, 48, 107)
+TITLE: Final = 15
+"""Baseline of a map's title in pixels."""
+TOP: Final = 40
+"""Pixels above a map's cells: the title and the ticks of the columns."""
+BAR: Final = (34, 12, 96)
+"""The bar of colors in pixels: its distance from the cells, its width, its height."""
+STEPS: Final = 24
+"""Colors in the bar."""
+BETWEEN: Final = 34
+"""Pixels between two ticks at least."""
+SANS: Final = 'font-family="sans-serif"'
+
+
+@dataclass(frozen=True, slots=True)
+class ColorScale:
+    """Which value has which color: from light at `low` to dark at `top`."""
+
+    low: float
+    top: float
+
+    @classmethod
+    def of(cls, cells: npt.NDArray[np.float64]) -> ColorScale:
+        """Return the scale of some values: from 0, or from the least if all are above half."""
+        low, top = float(cells.min(initial=np.inf)), float(cells.max(initial=0.0))
+        return cls(low if top / 2 < low < top else 0.0, top)
+
+    def share(self, value: float) -> float:
+        """Return how far a value is from the lightest color, 0 to 1."""
+        return (value - self.low) / (self.top - self.low) if self.top > self.low else 0.0
+
+    def color(self, value: float) -> str:
+        """Return the color of a value as #rrggbb."""
+        return mixed(self.share(value))
+
+    def legend(self) -> str:
+        """Return the range in words."""
+        told = f"{self.low:g} to {self.top:g}"
+        return told + (", colors from the least value" if self.low else "")
+
+
+def mixed(share: float) -> str:
+    """Return the color at a share of the way from light to dark, as #rrggbb."""
+    parts = (round(a + (b - a) * share) for a, b in zip(COLD, HOT, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def frame(size: tuple[int, int], title: str, parts: Iterable[str]) -> str:
+    """Return an SVG of (width, height) pixels with a title above its parts."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
+        f'shape-rendering="crispEdges">'
+    )
+    named = f'<text x="0" y="{TITLE}" {SANS} font-size="13">{escape(title)}</text>'
+    return "\n".join([head, named, *parts, "</svg>"]) + "\n"
+
+
+def bar(scale: ColorScale, x: int) -> str:
+    """Return the bar of colors at x, the greatest value at its upper end; none for one value."""
+    if scale.top <= scale.low:
+        return ""
+    _, width, height = BAR
+    step = height // STEPS
+    colors = "".join(
+        f'<rect x="{x}" y="{TOP + i * step}" width="{width}" height="{step}" '
+        f'fill="{mixed(1 - i / (STEPS - 1))}"/>'
+        for i in range(STEPS)
+    )
+    ends = _label(x + width + 5, TOP + 9, short(scale.top), "start")
+    ends += _label(x + width + 5, TOP + height, short(scale.low), "start")
+    return f'<g class="scale">{colors}{ends}</g>'
+
+
+def tick_step(pixels: float) -> int:
+    """Return the least 1, 2 or 5 times a power of ten whose ticks stand far enough apart."""
+    step = 1
+    while step * pixels < BETWEEN:
+        step = step * 5 // 2 if str(step)[0] == "2" else step * 2
+    return step
+
+
+def top_ticks(left: int, count: int, pixels: float, unit: tuple[int, str]) -> str:
+    """Return ticks above columns: their number times a unit's value, its name at the end."""
+    each, name = unit
+    step = tick_step(pixels)
+    shown = "".join(
+        _label(left + int((i + 0.5) * pixels), TOP - 5, str(i * each), "middle")
+        for i in range(0, count, step)
+    )
+    shown += _label(left + int(count * pixels) + 4, TOP - 5, name, "start")
+    return f'<g class="columns">{shown}</g>'
+
+
+def side_labels(left: int, pixels: int, labels: Iterable[str]) -> str:
+    """Return labels left of rows; an empty one is left out."""
+    shown = "".join(
+        _label(left - 4, TOP + int((i + 0.5) * pixels) + 4, label, "end")
+        for i, label in enumerate(labels)
+        if label
+    )
+    return f'<g class="rows">{shown}</g>'
+
+
+def _label(x: int, y: int, text: str, anchor: str) -> str:
+    return (
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" {SANS} font-size="10" fill="#555">'
+        f"{escape(text)}</text>"
+    )
+
+
+def short(value: float) -> str:
+    """Return a value in at most six letters or three digits and a unit."""
+    shown = f"{value:g}"
+    if len(shown) <= 6 and "e" not in shown:
+        return shown
+    units = ((1e9, "G"), (1e6, "M"), (1.0, ""))
+    size, unit = next((pair for pair in units if value >= pair[0]), (1.0, ""))
+    return f"{value / size:.3g}{unit}"
