@@ -17,6 +17,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -71,6 +72,7 @@ class Peer:
         self._process = subprocess.Popen(
             [self._python, str(HERE / "accelforge_peer.py")], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            cwd=tempfile.gettempdir(),  # AccelForge writes a picture where it stands
         )  # fmt: skip
 
 

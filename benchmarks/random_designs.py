@@ -7,6 +7,7 @@ of no other file: the same kind and seed give the same case on every machine.
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +29,11 @@ CHAINS = (
     ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, n] = Y[m, n] * C[n]"),
     ("Y[m, n] = A[m, n] * B[n]", "X[m, n] = Y[m, n] * C[m]", "Z[m, p] = X[m, n] * D[n, p]"),
     ("Y[m] = A[m, k] * B[k]", "Z[m, n] = Y[m] * C[n]"),
+)
+SLIDING = (
     ("Y[c, p] = A[c, W: p + r] * B[c, r]", "Z[m, p] = Y[c, p] * C[c, m]"),
+    ("Y[c, p] = A[c] * B[p]", "Z[m, q] = Y[c, P: q + r] * C[c, m, r]"),
+    ("Y[p] = A[W: p + r] * B[r]", "Z[q] = Y[P: q + s] * C[s]"),
 )
 DAGS = (
     ("V[m, n] = A[m, k] * B[k, n]", "W[m, n] = A[m, k] * C[k, n]", "Z[m, n] = V[m, n] * W[m, n]"),
@@ -78,6 +83,7 @@ KINDS = {
     "tolls": Kind((*SINGLE, *CHAINS[:3]), tolls=(1, 2)),
     "dags": Kind((*DAGS, *CHAINS), rules=ANY_RULE, extras=("widths", "instances")),
     "lanes": Kind((*DAGS, *CHAINS), fanouts=(1,), lane_rules=ANY_LANES),
+    "sliding": Kind(SLIDING, fanouts=(0, 0, 1)),
     "all": Kind(
         (*SINGLE, *CHAINS, *DAGS, *COPIES), ANY_RULE, ANY_LANES, (0, 1, 2), (1, 1, 2), (0, 0, 1),
         ("widths", "instances", "parallel", "persistent", "values_per_action"),
@@ -132,6 +138,8 @@ def written(value: object) -> str:
 def _workload(rng: random.Random, about: Kind, texts: tuple[str, ...], names: list[str]) -> str:
     few = (2, 4, 6) if len(texts) > 1 or len(names) > 3 else (2, 3, 4, 6, 8)
     ranks = {name.upper(): rng.choice(few if name not in "rcb" else (2, 3)) for name in names}
+    for rank, one, two in re.findall(r"(P): (\w) \+ (\w)", " ".join(texts)):
+        ranks[rank] = ranks[one.upper()] + ranks[two.upper()] - 1
     einsums = [_einsum(rng, about, text) for text in texts]
     widths: Fields = {"All": rng.choice((4, 8, 8, 16))}
     if "widths" in about.extras and rng.random() < 0.5:

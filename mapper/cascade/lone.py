@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import cast
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.cascade.table import Rows
+from tilewright.mapper.cascade.table import Rows, width_of
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
@@ -23,6 +24,8 @@ from tilewright.mapper.searches.copies import Copies
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.solver import Solver
+
+Change = Callable[[LoopNest], LoopNest | None]
 
 
 @dataclass(frozen=True)
@@ -92,24 +95,28 @@ class LoneSolver:
         ways = [(kept, way) for kept, way in enumerate(found) if way is not None]
         if not ways:
             raise self._solver.no_mapping(einsum, proven=True)
+        (_, space), *_ = self._solver.spaces(einsum)
+        widths = {t: width_of(space, t) for t in boundary}
         rows: list[Rows] = []
         bodies: list[Body] = []
         for kept, way in ways:
-            sizes = [self._size(einsum, t) * kept for t in boundary]
+            sizes = [
+                float(einsum.access(t).tile_size(einsum.bounds)) * widths[t] * kept
+                for t in boundary
+            ]
             points = [(*one.row[:2], one.row[2] - sum(sizes)) for one in way.found]
             origins = [(0, len(bodies) + i) for i in range(len(points))]
             rows.append(_one_row((kept - 1,) * len(boundary), sizes, (points, origins)))
             for one in way.found:
-                body = _body(one.mapping.nodes, self._room.outer)
+                body = _body(one.mapping.nodes, self._room.outer, self._shared)
                 bodies.append(_without(body, boundary[0]) if kept else body)
         slack = max(way.slack[0] for _, way in ways), max(way.slack[1] for _, way in ways)
-        widths = {t: self._width(einsum, t) for t in boundary}
         ideal = all(way.ideal for _, way in ways)
         return LoneTable(einsum, boundary, widths, tuple(rows), tuple(bodies), slack, ideal)
 
     def _outside(self, einsum: Einsum) -> _Way | None:
         """Return the best with all tensors in the outermost memory, None if there is none."""
-        return self._way([space for _, space in self._solver.spaces(einsum)], lambda _: True)
+        return self._way([space for _, space in self._solver.spaces(einsum)], lambda one: one)
 
     def _on_chip(self, einsum: Einsum, tensor: str) -> _Way | None:
         """Return the best with `tensor` in the second memory, None if there is none."""
@@ -118,15 +125,28 @@ class LoneSolver:
         conventions = self._request.options.conventions
         spaces = [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in flats]
 
-        def kept(mapping: LoopNest) -> bool:
-            first = next(n for n in mapping.nodes if isinstance(n, Storage) and tensor in n.tensors)
-            return first.component == room.inner
+        def kept(mapping: LoopNest) -> LoopNest | None:
+            place = next(
+                i
+                for i, n in enumerate(mapping.nodes)
+                if isinstance(n, Storage) and tensor in n.tensors
+            )
+            if cast(Storage, mapping.nodes[place]).component != room.inner:
+                return None
+            return _tolls_below(mapping, place, self._shared)
 
         return self._way(spaces, kept)
 
-    def _way(self, spaces: Sequence[Mapspace], kept: Callable[[LoopNest], bool]) -> _Way | None:
-        """Return the mappings that nothing beats in energy, latency and bits, and their bounds."""
-        ways = [way for space in spaces if (way := self._way_in(space, kept)) is not None]
+    @property
+    def _shared(self) -> frozenset[str]:
+        return frozenset(t for t, users in self._boundaries.users.items() if len(users) > 1)
+
+    def _way(self, spaces: Sequence[Mapspace], change: Change) -> _Way | None:
+        """Return the mappings that nothing beats in energy, latency and bits, and their bounds.
+
+        `change`: a mapping as it would be in the tree, None if it has no place there.
+        """
+        ways = [way for space in spaces if (way := self._way_in(space, change)) is not None]
         if not ways:
             return None
         found = [one for way in ways for one in way.found]
@@ -135,14 +155,14 @@ class LoneSolver:
         floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
         return _Way(tuple(found[i] for i in best), floor)
 
-    def _way_in(self, space: Mapspace, kept: Callable[[LoopNest], bool]) -> _Way | None:
+    def _way_in(self, space: Mapspace, change: Change) -> _Way | None:
         copies = Copies(space)
-        few = tuple(self._points(space, filter(kept, copies.few)))
+        few = tuple(self._points(space, filter(None, map(change, copies.few))))
         if few:
             way = _Way(few, copies.floor(*_least(few)))
             if copies.every is None or (way.ideal and self._room.capacity == inf):
                 return way
-        every = tuple(self._points(space, filter(kept, copies.every or ())))
+        every = tuple(self._points(space, filter(None, map(change, copies.every or ()))))
         return _Way(every, _least(every)) if every else None
 
     def _points(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_Point]:
@@ -155,13 +175,6 @@ class LoneSolver:
                 continue
             bits = float(score.capacity.get(self._room.inner or "", 0))
             yield _Point(mapping, (score.energy, score.latency, bits))
-
-    def _size(self, einsum: Einsum, tensor: str) -> float:
-        values = float(einsum.access(tensor).tile_size(einsum.bounds))
-        return values * self._width(einsum, tensor)
-
-    def _width(self, einsum: Einsum, tensor: str) -> float:
-        return self._room.widths.get(tensor, float(einsum.access(tensor).bits_per_value))
 
 
 def _least(points: Sequence[_Point]) -> tuple[float, float]:
@@ -185,12 +198,26 @@ def _one_row(
     )  # fmt: skip
 
 
-def _body(nodes: tuple[Node, ...], outer: str) -> Body:
-    """Split a mapping into the outermost memory, with the Tolls right below, and the rest."""
+def _tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> LoopNest:
+    """Write the Tolls of shared tensors below the storage at `place`, which others use too.
+
+    Above it they would charge what other Einsums move.
+    """
+    above, held, rest = mapping.nodes[:place], mapping.nodes[place], mapping.nodes[place + 1 :]
+    tolls = tuple(n for n in above if isinstance(n, Toll) and shared.intersection(n.tensors))
+    return LoopNest((*(n for n in above if n not in tolls), held, *tolls, *rest))
+
+
+def _body(nodes: tuple[Node, ...], outer: str, shared: frozenset[str]) -> Body:
+    """Split a mapping into the outermost memory, with the Tolls right below, and the rest.
+
+    Tolls of tensors that other Einsums use stay with this one.
+    """
     top: list[Storage] = []
     place = 0
     while isinstance(node := nodes[place], Storage) and (
-        node.component == outer or isinstance(node, Toll)
+        node.component == outer
+        or (isinstance(node, Toll) and not shared.intersection(node.tensors))
     ):
         top += [replace(node, tensors=(t,)) for t in node.tensors]
         place += 1

@@ -12,6 +12,7 @@ from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Value
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.ties import break_ties
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.judge import TOLERANCE
@@ -107,7 +108,12 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
     assert found.label is not None
     assert found.graph is not None
     mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries)
-    score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+    try:
+        score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+    except InfeasibleMapping as error:  # it would pass for a workload without any mapping
+        raise InternalError(
+            f"the fused search's mapping is refused by the model: {error}"
+        ) from error
     pairs = [("energy", found.label.energy, score.energy)]
     for name, mine, its in [*pairs, ("latency", found.label.latency, score.latency)][: 1 + timed]:
         if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):

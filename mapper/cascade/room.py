@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 from tilewright.arch.components import Memory
@@ -16,13 +16,12 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 @dataclass(frozen=True, slots=True)
 class Room:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
-    there is none); `capacity`: its bits, inf when all tensors fit into it together; `widths`: its
-    own bits per value of tensors."""
+    there is none); `capacity`: its bits, inf when all tensors fit into it together.
+    """
 
     outer: str
     inner: str | None
     capacity: float
-    widths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def crowded(self) -> frozenset[str]:
@@ -48,8 +47,7 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
     inner = _one([pair[1] for pair in found if pair[1]], "second memory")
     needed = sum(_whole_bits(einsum, inner) for einsum, _ in runs)
     capacity = inf if needed <= inner.size else inner.size
-    widths = {tensor: float(bits) for tensor, bits in inner.bits_per_value.items()}
-    return Room(outer.name, inner.name, capacity, widths)
+    return Room(outer.name, inner.name, capacity)
 
 
 def _one(memories: Sequence[Memory], what: str) -> Memory:

@@ -106,7 +106,7 @@ def named(
     `names`: those of the loops over its rank variables.
     """
     tensors = dict(zip(solution.space.einsum.tensors, space.einsum.tensors, strict=True))
-    widths = {t: _width(space, t) for t in space.einsum.tensors}
+    widths = {t: width_of(space, t) for t in space.einsum.tensors}
     bits = {old: widths[new] for old, new in tensors.items() if new in boundary}
     variables = tuple(names[v] for v in space.einsum.bounds)
     rows: list[Rows] = []
@@ -148,7 +148,8 @@ def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[str, fl
     return found
 
 
-def _width(space: Mapspace, tensor: str) -> float:
+def width_of(space: Mapspace, tensor: str) -> float:
+    """Return the bits per value of a tensor in the second memory, as this Einsum sees it."""
     inner = memories_of(space.flat)[1]
     access = space.einsum.access(tensor)
     if inner is None:

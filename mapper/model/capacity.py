@@ -73,14 +73,14 @@ def peak_bits(bodies: list[Body], shared: SharedLoops, copy: Copy) -> dict[str, 
     spans = _spans(bodies)
     for number in range(len(bodies)):
         live: dict[str, dict[object, Count]] = {}
-        widths = {_key(held): held.width for held in bodies[number].held}
+        widths = _widths(bodies, number)
         for owner, body in enumerate(bodies):
             common = shared(bodies, owner, number) if owner != number else 0
             for held in body.held:
                 span = spans.get(_key(held))
                 if owner == number or held.persistent or _is_live(held, span, number, common):
                     tiles = live.setdefault(held.component, {})
-                    bits = _in_width(held, widths.get(_key(held), held.width))
+                    bits = _in_width(held, widths[_key(held)])
                     key = copy(held, owner)
                     tiles[key] = max(tiles.get(key, 0), bits)
         for name, tiles in live.items():
@@ -88,8 +88,17 @@ def peak_bits(bodies: list[Body], shared: SharedLoops, copy: Copy) -> dict[str, 
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
 
 
+def _widths(bodies: list[Body], number: int) -> dict[Key, Count]:
+    """Return the bits per value of every tile while an Einsum runs: as it sees them.
+
+    What it does not touch has the width that the last Einsum before it gave it.
+    """
+    later, earlier = reversed(bodies[number + 1 :]), bodies[: number + 1]
+    return {_key(held): held.width for body in (*later, *earlier) for held in body.held}
+
+
 def _in_width(held: Occupancy, width: Count) -> Count:
-    """Return the bits of a tile in the width that the running Einsum gives its values."""
+    """Return the bits of a tile in another width of its values."""
     if width == held.width or not held.width:
         return held.bits
     return Fraction(held.bits) * width / held.width

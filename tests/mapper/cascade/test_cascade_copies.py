@@ -45,3 +45,42 @@ def test_other_objectives_take_copies_along(objective: str) -> None:
     result = search(arch, WORK, objective=objective)
     alone = search(arch, WORK, objective=objective, fusion=False)
     assert result.certificate.lower_bound <= result.certificate.value <= alone.certificate.value
+
+
+NARROW = load_workload("""
+workload:
+  rank_sizes: {M: 4}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m] = A[m] * B[m]", renames: {input: A, weight: B, output: Y}}
+  - einsum: "X[m] = D[m]"
+    is_copy_operation: true
+    renames: {input: D, weight: Nothing, output: X}
+  - {einsum: "Z[m] = Y[m] * X[m]", renames: {input: Y, weight: X, output: Z}}
+  - {einsum: "V[m] = C[m] * X[m]", renames: {input: C, weight: X, output: V}}
+""")
+
+
+def test_a_copy_takes_room_in_its_own_widths() -> None:
+    """X has 2 bits per value in the buffer, as output and as weight: 8 of its 16 bits."""
+    narrow = two_memories(16).with_values({"BUF.bits_per_value": {"output | weight": 2}})
+    plain, result = search(two_memories(16), NARROW), search(narrow, NARROW)
+    assert (plain.on_chip, result.on_chip) == ((), ("X",))
+    assert result.certificate.kind == "optimal"
+
+
+def test_what_a_copy_does_not_touch_keeps_the_width_of_its_writer() -> None:
+    """Y waits in 4 x 2 bits while D, 4 x 8 bits, is copied: 40, as in AccelForge 1.0.467.
+
+    Read by Z, it has 4 x 8 bits beside the 4 x 2 of X: 40, too.
+    """
+    values = {}
+    for size in (39, 40):
+        arch = two_memories(size).with_values({"BUF.bits_per_value": {"output | weight": 2}})
+        result = search(arch, NARROW, conventions="accelforge")
+        assert result.notes == ()
+        values[size] = result.certificate.value
+        if size == 40:
+            assert result.on_chip == ("Y", "X")
+            assert result.best.score.capacity["BUF"] == 40
+    assert values[40] < values[39]
