@@ -42,6 +42,10 @@ class Extent:
         """Return the extent that has the views of both."""
         return Extent(tuple(dict.fromkeys((*self.views, *other.views))))
 
+    def of_width(self, bits: float) -> Extent:
+        """Return the same extent in other bits per value."""
+        return Extent(tuple((bits, ranks) for _, ranks in self.views))
+
 
 def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float) -> Extent:
     """Return the extent of `tensor` as `einsum` sees it; `names` of the loops over its variables,

@@ -83,7 +83,8 @@ def steps_of(
     """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors."""
     steps: list[Step] = []
     before: tuple[str, ...] = ()
-    extents = _exchanged(boundaries, [several[0] for several in tables])
+    values = _exchanged(boundaries, [several[0] for several in tables])
+    extents: dict[str, Extent] = {}
     for number, several in enumerate(tables):
         table, names = several[0], boundaries.names[number]
         after = boundaries.live_after(number)
@@ -97,6 +98,7 @@ def steps_of(
         touched = {t: extent_of(table.einsum, names, t, width[t]) for t in contested}
         later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
         sizes = tuple(extents[t] for t in before)
+        extents |= {t: values[t].of_width(table.widths[t]) for t in table.boundary}
         resized = tuple(_resized(one, extents) for one in several)
         steps.append(Step(resized, after, sizes, shared, kept, new, touched, later))
         before = after
@@ -104,11 +106,11 @@ def steps_of(
 
 
 def _exchanged(boundaries: Boundaries, tables: Sequence[Table | LoneTable]) -> Mapping[str, Extent]:
-    """Return the extents of the exchanged tensors, as all their users together see them."""
+    """Return the extents of the exchanged tensors in values, as all users together see them."""
     found: dict[str, Extent] = {}
     for table, names in zip(tables, boundaries.names, strict=True):
         for tensor in table.boundary:
-            mine = extent_of(table.einsum, names, tensor, table.widths[tensor])
+            mine = extent_of(table.einsum, names, tensor, 1.0)
             found[tensor] = found[tensor].joined(mine) if tensor in found else mine
     return found
 
