@@ -35,7 +35,9 @@ from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.graph import build_graph
-from tilewright.simulator.fast.run import FastMachine, _scripts
+from tilewright.simulator.fast.parts import Division
+from tilewright.simulator.fast.run import FastMachine
+from tilewright.simulator.fast.settle import scripts_of
 from tilewright.simulator.fast.times import X_EVALUATIONS
 from tilewright.simulator.gemv_example import gemv_like
 from tilewright.simulator.lowering.lower import lower
@@ -67,9 +69,10 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
         port.name: np.ones((port.positions, port.count), dtype=np.float32)
         for port in machine.program.edge_inputs
     }
-    scripting, scripts = best(runs, lambda: _scripts(machine, every=False))
+    division = Division(machine._network)
+    scripting, scripts = best(runs, lambda: scripts_of(machine, division))
     graphing, (graph, layout) = best(
-        runs, lambda: build_graph(machine.program, machine._network, scripts)
+        runs, lambda: build_graph(machine.program, machine._network, scripts, division)
     )
     code = machine._compiled.code
     cycles = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
@@ -78,7 +81,7 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
 
     def checked() -> None:
         check_threads(layout, times, scripts)
-        check_links(machine._network, graph, layout, times)
+        check_links(machine._network, graph, layout, times, division)
 
     checking, _ = best(runs, checked)
     fast = FastMachine(machine.program, profile)

@@ -24,6 +24,8 @@ class CodeLayout:
     """
 
     code: ElementCode
+    number: int
+    """Another one for every block that was ever compiled."""
     operations: tuple[tuple[str, ResolvedOperation], ...]
     """(task, operation) per row of the operation table."""
     variables: tuple[str, ...]

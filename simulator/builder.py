@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from tilewright.simulator.dsd import (
     mem4d_access,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.program import (
     ElementCode,
     LoadRegister,
@@ -48,6 +49,10 @@ from tilewright.simulator.tensor_access import parse_access
 from tilewright.simulator.validate import check_program
 
 __all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
+
+
+_CODES: Final = ValueMemo(256)
+"""Equal codes are one object: it is checked and compiled once, whatever the programs around it."""
 
 
 class CodeBuilder:
@@ -308,9 +313,10 @@ class ProgramBuilder:
 
         Raises ProgramError.
         """
+        codes = [code.build() for code in self._codes]
         program = Program(
             self.name,
-            tuple(code.build() for code in self._codes),
+            tuple(_CODES.first(code) for code in codes),
             self._placement.copy(),
             tuple(self._colors),
             tuple(self._routes),

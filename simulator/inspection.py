@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.instructions import instructions, operations
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Program, Reconfigure
 from tilewright.simulator.register_count import RegisterNeed, register_needs
 from tilewright.simulator.routes import PORTS, Area, Route
 from tilewright.simulator.steering import all_directions
-from tilewright.simulator.validate import instructions, operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def inspect_program(program: Program, profile: Profile) -> Inspection:
                 rows, columns = _slices(route.area)
                 links[rows, columns, port] |= 1 << numbers[route.color]
     for number, code in enumerate(program.codes):
-        for change in (i for task in code.tasks for i in instructions(task.body)):
+        for _, change in instructions(code):
             if isinstance(change, Reconfigure):
                 _, tx = all_directions(change.route(Route(change.color, Area(0, 0), (), ())))
                 for port in (port for port in range(5) if tx >> port & 1):
@@ -117,7 +117,7 @@ def _code(code: ElementCode, elements: int, profile: Profile) -> CodeResources:
         tuple((q.id, q.color, depths[1][q.id]) for q in code.output_queues),
         tuple((task.name, _starts(task.queue, task.control, task.entry)) for task in code.tasks),
         register_needs(code),
-        sum(1 for task in code.tasks for _ in operations(task.body)),
+        len(operations(code)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright.simulator.dsd import Dsd, Register
+from tilewright.simulator.instructions import instructions
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.program import ElementCode, LoadRegister
 
@@ -31,9 +32,5 @@ def all_loads(code: ElementCode) -> tuple[LoadRegister, ...]:
 
 
 def _all_loads(code: ElementCode) -> tuple[LoadRegister, ...]:
-    from tilewright.simulator.validate import instructions
-
-    found = list(code.loads)
-    for task in code.tasks:
-        found += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
-    return tuple(found)
+    later = (i for _, i in instructions(code) if isinstance(i, LoadRegister))
+    return *code.loads, *later

@@ -43,11 +43,15 @@ class ValueMemo:
         self._most = most
         self._kept: dict[Hashable, Any] = {}
 
+    def first(self, value: A) -> A:
+        """Return the first of all values that are equal to this one."""
+        return self.of(value, lambda: value)
+
     def of(self, value: Hashable, make: Callable[[], A]) -> A:
         """Return the answer about a value; what `make` raises is not kept."""
         try:
             found = self._kept.get(value, _NOTHING)
-        except TypeError:  # a part of a value made by hand is a list
+        except (TypeError, RecursionError):  # made by hand: with a list in it, or too deep
             return make()
         if found is _NOTHING:
             found = make()

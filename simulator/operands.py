@@ -30,7 +30,7 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.dsd_changes import changed
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.memo import Memo
+from tilewright.simulator.memo import Memo, ValueMemo
 from tilewright.simulator.operations import (
     ADD_CARRY,
     DROP,
@@ -42,9 +42,10 @@ from tilewright.simulator.operations import (
 from tilewright.simulator.program import DsdOperation, ElementCode, Map
 
 _RESOLVED = Memo(64)
+_EQUAL = ValueMemo(1024)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Resolved:
     """One operand with what it refers to. `letter` is its place in a form: D, v or p."""
 
@@ -125,7 +126,7 @@ class Resolved:
         return self.dsd.offset if isinstance(self.dsd, Mem1d | Mem4d) else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ResolvedOperation:
     """An operation with its row of the operation table and its resolved operands."""
 
@@ -170,12 +171,31 @@ def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation
     """Look everything up that an operation names, and check form, dtypes and extents.
 
     Raises ProgramError. Checks and compilers ask for the same operations of the same code one
-    after the other, so the last codes' answers are kept.
+    after the other, so the last codes' answers are kept. Equal operations on equal descriptors
+    and buffers are one object, whatever their code.
     """
     known: tuple[DsdOperation, ResolvedOperation] = _RESOLVED.of(
-        code, (task, id(op)), lambda: (op, _resolve(code, task, op))
+        code, (task, id(op)), lambda: (op, _interned(code, task, op))
     )
-    return known[1] if known[0] is op else _resolve(code, task, op)
+    return known[1] if known[0] is op else _interned(code, task, op)
+
+
+def _interned(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
+    return _EQUAL.of((op, _named(code, op)), lambda: _resolve(code, task, op))
+
+
+def _named(code: ElementCode, op: DsdOperation) -> tuple[Dsd | Buffer | None, ...]:
+    """Return everything of a code that an operation names."""
+    found: list[Dsd | Buffer | None] = []
+    for operand in (op.dest, *op.sources):
+        if isinstance(operand, Ref):
+            dsd = code.dsd(operand.dsd)
+            found.append(dsd)
+            if dsd is not None and not isinstance(dsd, Fabin | Fabout):
+                found.append(code.buffer(dsd.buffer))
+        elif isinstance(operand, Element):
+            found.append(code.buffer(operand.buffer))
+    return tuple(found)
 
 
 def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from tilewright.simulator.dsd import MAIN_PRIORITIES, PRIORITIES, Fabin, Fabout, Fifo
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.instructions import operations
 from tilewright.simulator.operands import ResolvedOperation
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode
-from tilewright.simulator.validate import operations
 
 
 def main_level(code: ElementCode) -> int:
@@ -59,15 +59,16 @@ def _given(code: ElementCode) -> Iterator[tuple[str, str, bool]]:
     for queue in filter(lambda queue: queue.priority, code.output_queues):
         where = f"code {code.name}, queue {queue.id}"
         raise ProgramError(f"{where}: an output queue has no priority", value=queue.priority)
-    for task in code.tasks:
-        for op in filter(lambda op: op.priority, operations(task.body)):
-            where = f"code {code.name}, task {task.name}, @{op.operation}"
-            if not op.asynchronous:
-                raise ProgramError(
-                    f"{where}: a synchronous operation has the main thread's priority",
-                    value=op.priority,
-                )
-            yield where, op.priority, False
+    for task, op in operations(code):
+        if not op.priority:
+            continue
+        where = f"code {code.name}, task {task.name}, @{op.operation}"
+        if not op.asynchronous:
+            raise ProgramError(
+                f"{where}: a synchronous operation has the main thread's priority",
+                value=op.priority,
+            )
+        yield where, op.priority, False
 
 
 def _unknown(where: str, given: str, known: tuple[str, ...]) -> ProgramError:

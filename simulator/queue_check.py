@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.instructions import instructions
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import BindQueue, BlockMicrothread, ElementCode, Flush, Task
 
@@ -47,11 +48,8 @@ def check_queue_resources(code: ElementCode, profile: Profile) -> None:
 
 
 def _changes(code: ElementCode) -> list[tuple[Task, BindQueue | Flush | BlockMicrothread]]:
-    from tilewright.simulator.validate import instructions
-
     kinds = BindQueue | Flush | BlockMicrothread
-    found = ((task, one) for task in code.tasks for one in instructions(task.body))
-    return [(task, one) for task, one in found if isinstance(one, kinds)]
+    return [(task, one) for task, one in instructions(code) if isinstance(one, kinds)]
 
 
 def _handled(code: ElementCode) -> list[tuple[int, bool]]:

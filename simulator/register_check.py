@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tilewright.simulator.dsd import Fifo, Register
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.instructions import instructions
+from tilewright.simulator.loads import all_loads
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
-from tilewright.simulator.validate import instructions
 
 
 def used_registers(code: ElementCode) -> list[Register]:
@@ -15,16 +16,15 @@ def used_registers(code: ElementCode) -> list[Register]:
     for dsd in code.dsds:
         if isinstance(dsd, Fifo) and dsd.dest is not None and dsd.src is not None:
             found += [Register("dest", dsd.dest), Register("src1", dsd.src)]
-    for task in code.tasks:
-        for instruction in instructions(task.body):
-            if isinstance(instruction, LoadRegister):
-                found.append(instruction.register)
-            elif isinstance(instruction, DsdOperation):
-                operands = (instruction.dest, *instruction.sources)
-                found += [operand for operand in operands if isinstance(operand, Register)]
-            elif isinstance(instruction, Map):
-                pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
-                found += [operand for _, operand in pairs if isinstance(operand, Register)]
+    for _, instruction in instructions(code):
+        if isinstance(instruction, LoadRegister):
+            found.append(instruction.register)
+        elif isinstance(instruction, DsdOperation):
+            operands = (instruction.dest, *instruction.sources)
+            found += [operand for operand in operands if isinstance(operand, Register)]
+        elif isinstance(instruction, Map):
+            pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
+            found += [operand for _, operand in pairs if isinstance(operand, Register)]
     return found
 
 
@@ -38,10 +38,7 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
                 value=register.id,
                 instead=f"0 to {profile.dsr_registers - 1}",
             )
-    loads = [*code.loads]
-    for task in code.tasks:
-        loads += [i for i in instructions(task.body) if isinstance(i, LoadRegister)]
-    for load in loads:
+    for load in all_loads(code):
         _check_numbers(load, profile, f"{where}, load of {load.register}")
     _check_fifos(code, profile, where)
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from tilewright.simulator.dsd import Circbuf, Fabin, Fabout, Fifo, Mem4d
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.instructions import instructions
+from tilewright.simulator.loads import all_loads
+from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, resolve, resolve_map
 from tilewright.simulator.operations import MAP
 from tilewright.simulator.profile import Profile
-from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
+from tilewright.simulator.program import DsdOperation, ElementCode, Map
 from tilewright.simulator.register_check import used_registers
-from tilewright.simulator.validate import instructions
 from tilewright.simulator.validate_special import registers_needed
 
 FILES: Final = ("dest", "src0", "src1")
+_NEEDED: Final = ValueMemo(1024)
 KINDS: Final = (*FILES, "extended", "stride")
 
 
@@ -45,7 +49,8 @@ def register_needs(code: ElementCode) -> tuple[RegisterNeed, ...]:
     fifos = sum(isinstance(d, Fifo) and d.dest is None for d in code.dsds)
     most: dict[tuple[int, str], int] = {}
     for resolved in _operations(code):
-        for kind, count in _operation(resolved).items():
+        needed: dict[str, int] = _NEEDED.of(resolved, partial(_operation, resolved))
+        for kind, count in needed.items():
             key = (_thread(resolved), kind)
             most[key] = max(most.get(key, 0), count)
     return tuple(
@@ -82,22 +87,19 @@ def _named(code: ElementCode) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {kind: set() for kind in KINDS}
     for register in used_registers(code):
         found[register.file].add(register.id)
-    loads = [i for task in code.tasks for i in instructions(task.body)]
-    for load in (*code.loads, *loads):
-        if isinstance(load, LoadRegister):
-            found["extended"] |= set() if load.xdsr is None else {load.xdsr}
-            found["stride"] |= set(load.strides)
+    for load in all_loads(code):
+        found["extended"] |= set() if load.xdsr is None else {load.xdsr}
+        found["stride"] |= set(load.strides)
     found["extended"] |= {d.xdsr for d in code.dsds if isinstance(d, Fifo) and d.xdsr is not None}
     return found
 
 
 def _operations(code: ElementCode) -> Iterator[ResolvedOperation]:
-    for task in code.tasks:
-        for instruction in instructions(task.body):
-            if isinstance(instruction, DsdOperation):
-                yield resolve(code, task.name, instruction)
-            elif isinstance(instruction, Map):
-                yield resolve_map(code, task.name, instruction)
+    for task, instruction in instructions(code):
+        if isinstance(instruction, DsdOperation):
+            yield resolve(code, task.name, instruction)
+        elif isinstance(instruction, Map):
+            yield resolve_map(code, task.name, instruction)
 
 
 def _thread(resolved: ResolvedOperation) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from tilewright.simulator.dsd import Fabin, Mem4d
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.memo import ValueMemo
-from tilewright.simulator.operands import describe, resolve
+from tilewright.simulator.instructions import instructions, operations
+from tilewright.simulator.memo import Memo, ValueMemo
+from tilewright.simulator.operands import ResolvedOperation, describe, resolve
 from tilewright.simulator.priorities import check_priorities
 from tilewright.simulator.profile import Profile, profile_number
 from tilewright.simulator.program import ElementCode, Program, Reconfigure
@@ -17,10 +19,11 @@ from tilewright.simulator.register_check import check_registers
 from tilewright.simulator.register_count import check_register_count
 from tilewright.simulator.routes import Area, Route
 from tilewright.simulator.simd import check_simd
-from tilewright.simulator.validate import instructions, operations
 
-_CODES: Final = ValueMemo(256)
+_CODES: Final = Memo(256)
 """Codes that have passed, by profile."""
+_OPERATIONS: Final = ValueMemo(1024)
+"""The same of operations, which codes have in common."""
 
 
 def check_resources(program: Program, profile: Profile) -> None:
@@ -35,7 +38,7 @@ def check_resources(program: Program, profile: Profile) -> None:
     _check_routes(program, profile)
     number = profile_number(profile)
     for code in program.codes:
-        _CODES.of((code, number), partial(_check_code, code, profile))
+        _CODES.of(code, number, partial(_check_code, code, profile))
 
 
 def _check_code(code: ElementCode, profile: Profile) -> None:
@@ -51,18 +54,25 @@ def _check_code(code: ElementCode, profile: Profile) -> None:
             value=len(code.tasks),
             instead=f"at most {profile.local_tasks}",
         )
-    for task in code.tasks:
-        for op in operations(task.body):
-            resolved = resolve(code, task.name, op)
-            inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
-            if inputs > profile.fabric_inputs_per_operation:
-                raise ProgramError(
-                    f"{describe(code, task.name, op)}: too many fabric inputs for {profile.name}",
-                    value=inputs,
-                    instead=f"at most {profile.fabric_inputs_per_operation}",
-                )
-            _check_registers(resolved.operands, profile, describe(code, task.name, op))
+    number = profile_number(profile)
+    for task, op in operations(code):
+        resolved = resolve(code, task.name, op)
+        where = partial(describe, code, task.name, op)
+        _OPERATIONS.of((resolved, number), partial(_check_operation, resolved, profile, where))
     check_register_count(code, profile)
+
+
+def _check_operation(
+    resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
+) -> None:
+    inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
+    if inputs > profile.fabric_inputs_per_operation:
+        raise ProgramError(
+            f"{where()}: too many fabric inputs for {profile.name}",
+            value=inputs,
+            instead=f"at most {profile.fabric_inputs_per_operation}",
+        )
+    _check_registers(resolved, profile, where)
 
 
 def _check_routes(program: Program, profile: Profile) -> None:
@@ -74,8 +84,7 @@ def _check_routes(program: Program, profile: Profile) -> None:
                 f"route of color {route.color} in {route.area}: {profile.name} has no color swap",
                 value=route.swap,
             )
-    tasks = (task for code in program.codes for task in code.tasks)
-    for change in (instruction for task in tasks for instruction in instructions(task.body)):
+    for change in (instruction for code in program.codes for _, instruction in instructions(code)):
         if isinstance(change, Reconfigure):
             route = Route(change.color, Area(0, 0), change.rx, change.tx)
             _check_switch(program, change.route(route), profile)
@@ -129,18 +138,20 @@ def _check_queues(code: ElementCode, profile: Profile) -> None:
                 )
 
 
-def _check_registers(operands: tuple[object, ...], profile: Profile, where: str) -> None:
+def _check_registers(
+    resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
+) -> None:
     """Count stride registers of multi-dimensional operands (wse.md §2.2: the count rule)."""
     needed = 0
     extended = 0
-    for operand in operands:
-        dsd = getattr(operand, "dsd", None)
+    for operand in resolved.operands:
+        dsd = operand.dsd
         if isinstance(dsd, Mem4d):
             extended += 1
             needed += max(0, len(dsd.extents) - (1 if dsd.strides[0] != 1 else 2))
     if needed > profile.stride_registers or extended > profile.xdsr_registers:
         raise ProgramError(
-            f"{where}: needs {needed} stride registers and {extended} extended registers",
+            f"{where()}: needs {needed} stride registers and {extended} extended registers",
             value=(needed, extended),
             instead=f"at most {profile.stride_registers} and {profile.xdsr_registers}",
         )

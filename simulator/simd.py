@@ -12,11 +12,11 @@ from typing import Final
 from tilewright.simulator.dsd import DTYPES, ENDLESS, Fabin, Fabout, Fifo
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.instructions import operations
 from tilewright.simulator.operands import ResolvedOperation, describe, resolve
 from tilewright.simulator.operations import ADD_CARRY, DROP
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode
-from tilewright.simulator.validate import operations
 
 MODES: Final = {"simd_32": at.SIMD_32, "simd_64": at.SIMD_64, "simd_32_or_64": at.SIMD_EITHER}
 WIDEST: Final = {at.SIMD_NONE: 1, at.SIMD_MIXED: 1, at.SIMD_32: 2, at.SIMD_64: 4, at.SIMD_EITHER: 4}
@@ -49,9 +49,8 @@ def check_simd(code: ElementCode, profile: Profile) -> None:
     for dsd in code.dsds:
         if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.simd:
             _check_dsd(code, dsd, profile)
-    for task in code.tasks:
-        for op in operations(task.body):
-            _check_operation(resolve(code, task.name, op), describe(code, task.name, op))
+    for task, op in operations(code):
+        _check_operation(resolve(code, task.name, op), describe(code, task.name, op))
 
 
 def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) -> None:

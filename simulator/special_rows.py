@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+import numpy as np
+
 from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
@@ -31,6 +33,7 @@ from tilewright.simulator.operands import (
     resolve_map,
     resolve_operand,
 )
+from tilewright.simulator.operation_rows import Row
 from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import (
@@ -46,6 +49,7 @@ from tilewright.simulator.program import (
 )
 from tilewright.simulator.row_values import bits_of
 from tilewright.simulator.scalars import SCALARS, source_dtypes
+from tilewright.simulator.validate_special import has_register
 
 ON_CONTROL: Final = {
     "terminate": at.CONTROL_ENDS,
@@ -65,7 +69,7 @@ class Compiler(Protocol):
     def thread(self, microthread: int) -> int: ...
     def variable(self, name: str) -> int: ...
     def operand(self, operand: Resolved) -> int: ...
-    def terms(self, row: list[int], operand: Resolved, wide: int) -> None: ...
+    def terms(self, row: Row, operand: Resolved, wide: int) -> None: ...
     def append_scalar(self, row: list[int]) -> int: ...
     def append_load(self, row: list[int]) -> int: ...
 
@@ -153,9 +157,8 @@ class SpecialRows:
         """Return the names of the registers by number."""
         return tuple(str(register) for register in self._registers)
 
-    def operand(self, row: list[int], operand: Resolved) -> None:
-        """Complete an operand's row."""
-        dsd = operand.dsd
+    def operand(self, row: Row, operand: Resolved) -> None:
+        """Complete an operand's row with numbers of registers, FIFOs and counters."""
         if operand.register is not None:
             row[at.D_KIND] = at.REGISTER
             row[at.D_BASE] = self._register(operand.register)
@@ -164,35 +167,15 @@ class SpecialRows:
             row[at.D_KIND], row[at.D_BASE] = at.VARIABLE, operand.offset.constant
             row[at.D_WIDE] = 2
             self.compiler.terms(row, operand, 1)
-        elif isinstance(dsd, Fifo):
-            row[at.D_KIND], row[at.D_BASE] = at.POOL, self._fifos.index(dsd)
-        elif isinstance(dsd, Circbuf):
-            row[at.D_WRAP] = operand.wraparound * row[at.D_WIDE]
-        if dsd is not None:
-            row[at.D_LENGTH] = dsd.extent
-            row[at.D_FLAGS] = flags(operand)
-        self._changes(row, operand)
-        if isinstance(dsd, Mem4d):
-            row[at.D_SAVE] = dsd.coefficients()[0] * dsd.extents[0] * row[at.D_WIDE]
-
-    def _changes(self, row: list[int], operand: Resolved) -> None:
-        """Note where length and stride come from that are known at run time only."""
-        row[at.D_LENGTH_ROW] = row[at.D_STRIDE_ROW] = -1
+        elif isinstance(operand.dsd, Fifo):
+            row[at.D_KIND], row[at.D_BASE] = at.POOL, self._fifos.index(operand.dsd)
         for column, index in ((at.D_LENGTH_ROW, operand.length), (at.D_STRIDE_ROW, operand.stride)):
             if index is not None:
                 row[column] = self.compiler.operand(Resolved("v", offset=index, is_counter=True))
-        if operand.is_changed and row[at.D_WRAP] == 0:
-            row[at.D_LOW] = row[at.D_HIGH] = 0
 
-    def operation(self, row: list[int], resolved: ResolvedOperation) -> None:
-        """Complete an operation's row."""
+    def operation(self, row: Row, resolved: ResolvedOperation) -> None:
+        """Complete an operation's row with counters and tasks."""
         op = resolved.source
-        row[at.O_SPECIAL] = int(resolved.is_special)
-        row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
-        row[at.O_POINTER] = int(resolved.dest.letter == "p")
-        zero = resolved.dest.dsd.zero if isinstance(resolved.dest.dsd, Fabout) else ""
-        if zero:
-            row[at.O_ZERO] = 2 if zero == "second" and len(resolved.sources) > 1 else 1
         if op.index is not None:
             row[at.O_INDEX] = self.compiler.operand(Resolved("v", offset=op.index, is_counter=True))
         if op.result is not None:
@@ -214,11 +197,11 @@ class SpecialRows:
 
     def map_rows(
         self, task: str, instruction: Map, number: int
-    ) -> list[tuple[list[int], ResolvedOperation]]:
+    ) -> list[tuple[Row, ResolvedOperation]]:
         """Return the rows of a map, each with its operands: the output and at most two inputs."""
         whole = resolve_map(self.code, task, instruction)
         inputs = list(zip(instruction.inputs, whole.sources, strict=True))
-        found: list[tuple[list[int], ResolvedOperation]] = []
+        found: list[tuple[Row, ResolvedOperation]] = []
         for first in range(0, max(1, len(inputs)), 2):
             pairs = [(name, operand) for (name, _), operand in inputs[first : first + 2]]
             output = instruction.output[0] if instruction.output and first == 0 else None
@@ -232,9 +215,9 @@ class SpecialRows:
             found.append((row, part))
         return found
 
-    def _map_row(self, pairs: Sequence[tuple[str | None, Resolved]], number: int) -> list[int]:
-        row = [0] * at.O_WIDTH
-        row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
+    def _map_row(self, pairs: Sequence[tuple[str | None, Resolved]], number: int) -> Row:
+        row = np.zeros(at.O_WIDTH, dtype=np.int64)
+        row[at.O_OPERANDS : at.O_OPERANDS + 4] = -1
         row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
         row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
         for which, (name, operand) in enumerate(pairs):
@@ -256,11 +239,6 @@ class SpecialRows:
         size = 16 * DTYPES[found.dtype]
         return -size if found.dtype in {"i16", "i32"} else size
 
-    def sends_control(self, resolved: ResolvedOperation) -> bool:
-        """Return whether an operation sends control wavelets."""
-        dsd = resolved.dest.dsd
-        return isinstance(dsd, Fabout) and dsd.control
-
     def first_fabric(self, resolved: ResolvedOperation, where: str) -> Fabin | Fabout:
         """Return the first fabric descriptor."""
         for operand in resolved.operands:
@@ -273,6 +251,8 @@ class SpecialRows:
 
         Rates and microthreads follow from it.
         """
+        if not has_register(resolved):
+            return resolved
 
         def shown(operand: Resolved) -> Resolved:
             found = loaded(self.code, operand.register)
@@ -301,7 +281,7 @@ class SpecialRows:
     def loads_async(self, resolved: ResolvedOperation) -> bool:
         """Return whether a register of the operation is loaded as asynchronous."""
         used = {(o.register.file, o.register.id) for o in resolved.operands if o.register}
-        return any(
+        return bool(used) and any(
             load.asynchronous and (load.register.file, load.register.id) in used
             for load in all_loads(self.code)
         )
@@ -379,19 +359,3 @@ def scalar_only(resolved: ResolvedOperation) -> Compute:
             values.append(source)
     name = SCALAR_ONLY[op.operation]
     return Compute(op.dest, name, tuple(values), operation.mixed[1][0])
-
-
-def flags(operand: Resolved) -> int:
-    """Return the flags of a descriptor."""
-    dsd = operand.dsd
-    found = 0
-    if isinstance(dsd, Mem1d | Mem4d | Fabout) and dsd.wavelet_index_offset:
-        found |= at.INDEXED
-    if isinstance(dsd, Fabin | Fabout) and dsd.control_transform:
-        found |= at.TRANSFORMS
-    if isinstance(dsd, Fabin | Fabout) and dsd.simd:
-        found |= at.PAIRS
-    if isinstance(dsd, Fabout):
-        found |= at.SENDS_CONTROL if dsd.control else 0
-        found |= at.ADVANCES if dsd.advance_switch else 0
-    return found

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.dsd import Fabout
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.instructions import instructions
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import BindQueue, Program
 from tilewright.simulator.routes import (
@@ -22,7 +23,6 @@ from tilewright.simulator.routes import (
     RangeFilter,
     Route,
 )
-from tilewright.simulator.validate import instructions
 
 Ids = npt.NDArray[np.int64]
 SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
@@ -35,8 +35,7 @@ def control_colors(program: Program) -> set[str]:
     for code in program.codes:
         commands = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
         found |= {queue.color for queue in code.output_queues if queue.id in commands}
-        bodies = (task.body for task in code.tasks if commands)
-        for change in (instruction for body in bodies for instruction in instructions(body)):
+        for _, change in instructions(code) if commands else ():
             if isinstance(change, BindQueue) and change.output and change.queue in commands:
                 found.add(change.color)
     return found | _partners(program, found)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import lcm
+from itertools import count
 from typing import Final
 
 import numpy as np
 
-from tilewright.simulator.banks import bank_cycles
 from tilewright.simulator.blocks import (
     TABLES,
     CodeBlock,
@@ -19,12 +18,13 @@ from tilewright.simulator.blocks import (
     ProgramTables,
     joined,
 )
-from tilewright.simulator.dsd import DTYPES, Fabin, Fabout
+from tilewright.simulator.dsd import DTYPES
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.header import header
-from tilewright.simulator.memo import ValueMemo
+from tilewright.simulator.memo import Memo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
+from tilewright.simulator.operation_rows import Row, operand_row, operation_row
 from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.priorities import level
 from tilewright.simulator.profile import Profile, profile_number
@@ -41,28 +41,18 @@ from tilewright.simulator.program import (
     Set,
     Unblock,
 )
-from tilewright.simulator.row_values import bits_of, load_cycles, pace, queue_slots
-from tilewright.simulator.simd import mode_of
+from tilewright.simulator.row_values import load_cycles, queue_slots
 from tilewright.simulator.special_rows import SpecialRows, scalar_only
 
-TYPES = {
-    "f32": at.TYPE_F32,
-    "f16": at.TYPE_F16,
-    "i16": at.TYPE_INT16,
-    "u16": at.TYPE_INT16,
-    "i32": at.TYPE_INT32,
-    "u32": at.TYPE_INT32,
-}
-
-
-_BLOCKS: Final = ValueMemo(256)
+_BLOCKS: Final = Memo(256)
+_NUMBERS: Final = count()
 """Codes that have been compiled, by profile and numbers of colors."""
 
 
 @dataclass(slots=True)
 class _Rows:
-    operation: list[list[int]] = field(default_factory=list)
-    operand: list[list[int]] = field(default_factory=list)
+    operation: list[Row] = field(default_factory=list)
+    operand: list[Row] = field(default_factory=list)
     instruction: list[list[int]] = field(default_factory=list)
     task: list[list[int]] = field(default_factory=list)
     scalar: list[list[int]] = field(default_factory=list)
@@ -73,25 +63,35 @@ def compile_codes(
     codes: tuple[ElementCode, ...], profile: Profile, colors: Mapping[str, int]
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
     """Return the engine's tables and the layout of each code. Raises ProgramError."""
-    key = profile_number(profile), tuple(colors.items())
-    blocks = [_BLOCKS.of((code, *key), partial(_compiled, code, profile, colors)) for code in codes]
+    machine = profile, profile_number(profile)
+    key = machine[1], tuple(colors.items())
+    blocks = [_BLOCKS.of(code, key, partial(_compiled, code, machine, colors)) for code in codes]
     return joined(blocks, header(profile))
 
 
-def _compiled(code: ElementCode, profile: Profile, colors: Mapping[str, int]) -> CodeBlock:
-    return _CodeCompiler(code, profile, colors).compile()
+def _compiled(
+    code: ElementCode, machine: tuple[Profile, int], colors: Mapping[str, int]
+) -> CodeBlock:
+    return _CodeCompiler(code, machine, colors).compile()
 
 
 def _table(rows: list[list[int]], width: int) -> at.Table:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
 
+def _joined(rows: list[Row], width: int) -> at.Table:
+    return np.concatenate(rows).reshape(len(rows), width) if rows else _table([], width)
+
+
 class _CodeCompiler:
     """Collects the rows of one code."""
 
-    def __init__(self, code: ElementCode, profile: Profile, colors: Mapping[str, int]) -> None:
+    def __init__(
+        self, code: ElementCode, machine: tuple[Profile, int], colors: Mapping[str, int]
+    ) -> None:
         self.code = code
-        self.profile = profile
+        self.machine = machine
+        self.profile = machine[0]
         self.rows = _Rows()
         self.variables: dict[str, int] = {}
         self.threads: dict[int, int] = {}
@@ -99,7 +99,7 @@ class _CodeCompiler:
         self.operations: list[tuple[str, ResolvedOperation]] = []
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
         self.colors = dict(colors)
-        self.special = SpecialRows(code, profile, self)
+        self.special = SpecialRows(code, self.profile, self)
 
     def compile(self) -> CodeBlock:
         """Return the code's block of the tables. Raises ProgramError."""
@@ -118,6 +118,7 @@ class _CodeCompiler:
     def _layout(self, registers: tuple[tuple[int, ...], ...]) -> CodeLayout:
         return CodeLayout(
             self.code,
+            next(_NUMBERS),
             tuple(self.operations),
             tuple(self.variables),
             tuple(self.threads),
@@ -136,8 +137,8 @@ class _CodeCompiler:
 
     def _tables(self) -> CodeTables:
         return CodeTables(
-            _table(self.rows.operation, at.O_WIDTH),
-            _table(self.rows.operand, at.D_WIDTH),
+            _joined(self.rows.operation, at.O_WIDTH),
+            _joined(self.rows.operand, at.D_WIDTH),
             _table(self.rows.instruction, at.I_WIDTH),
             _table(self.rows.task, 1),
             _table([self.special.bindings()], at.BIND_WIDTH),
@@ -148,7 +149,7 @@ class _CodeCompiler:
     def _levels(self) -> int:
         rows = self.rows.operation
         return sum(
-            {1 << row[at.O_PRIORITY] for row in rows if row[at.O_FABRIC] or row[at.O_SPECIAL]}
+            {1 << int(row[at.O_PRIORITY]) for row in rows if row[at.O_FABRIC] or row[at.O_SPECIAL]}
         )
 
     def append_scalar(self, row: list[int]) -> int:
@@ -241,64 +242,45 @@ class _CodeCompiler:
 
     def _operation(self, task: str, op: DsdOperation) -> int:
         resolved = resolve(self.code, task, op)
-        where = describe(self.code, task, op)
-        row = [0] * at.O_WIDTH
-        row[at.O_ARITHMETIC] = resolved.operation.arithmetic
-        row[at.O_TYPE] = TYPES[self._dtype(resolved)]
-        row[at.O_EXTENT] = resolved.extent
-        row[at.O_OPERANDS : at.O_OPERANDS + 3] = self._operands(resolved)
-        row[at.O_SCALAR_ROW], row[at.O_SCALAR] = self._scalar(resolved, where)
-        row[at.O_FABRIC] = int(resolved.is_fabric)
+        where = partial(describe, self.code, task, op)
         timed = self.special.as_loaded(resolved)
+        row = operation_row(resolved, timed, self.machine, where)
+        row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = self._operands(resolved)
+        row[at.O_NUMBER] = len(self.operations)
         asynchronous = op.asynchronous or self.special.loads_async(resolved)
-        row[at.O_ASYNC] = int(asynchronous)
-        row[at.O_THREAD] = self._thread(timed, where) if asynchronous else 0
+        if asynchronous:
+            row[at.O_ASYNC], row[at.O_THREAD] = 1, self._thread(timed, where())
         if op.activate or op.unblock:
             row[at.O_ACTION] = at.ACTIVATE if op.activate else at.UNBLOCK
             row[at.O_ACTION_TASK] = self.tasks[op.activate or op.unblock or ""]
-        row[at.O_LOAD] = load_cycles(resolved, self.profile)
-        row[at.O_GROUP], rate = pace(timed, self.profile)
-        rate, more = bank_cycles(timed, self.profile, (row[at.O_GROUP], rate))
-        row[at.O_DENOMINATOR] = lcm(rate.denominator, more.denominator)
-        row[at.O_CYCLES] = int(rate * row[at.O_DENOMINATOR])
-        row[at.O_BANKS] = int(more * row[at.O_DENOMINATOR])
-        row[at.O_REDUCTION] = int(resolved.is_reduction)
-        row[at.O_NUMBER] = len(self.operations)
-        row[at.O_SIMD] = mode_of(timed)
         row[at.O_PRIORITY] = level(self.code, timed, asynchronous)
         self.special.operation(row, resolved)
-        for slot in queue_slots(resolved):
-            row[at.O_QUEUES] |= 1 << slot
         self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
         self.rows.operation.append(row)
         self.operations.append((task, resolved))
         return len(self.rows.operation) - 1
 
-    def _dtype(self, resolved: ResolvedOperation) -> str:
-        found = (o.buffer.dtype for o in resolved.operands if o.buffer is not None)
-        return next(found, resolved.operation.dtype)
-
     def _operands(self, resolved: ResolvedOperation) -> list[int]:
-        """Emit operand rows of destination and sources; -1 stands for a scalar or nothing."""
-        dest = -1 if resolved.dest.letter == "v" else self.operand(resolved.dest)
-        if dest < 0:
-            return [-1, self.operand(resolved.sources[0]), -1]
+        """Emit operand rows of destination, sources and scalar; -1 stands for nothing."""
+        if resolved.dest.letter == "v":
+            return [-1, self.operand(resolved.sources[0]), -1, -1]
+        dest = self.operand(resolved.dest)
         if resolved.is_reduction:
-            return [dest, dest, self.operand(resolved.sources[1])]
-        found = [-1 if s.letter == "v" else self.operand(s) for s in resolved.sources[:2]]
-        return [dest, *found, *[-1] * (2 - len(found))]
+            found = [dest, dest, self.operand(resolved.sources[1])]
+        else:
+            sources = resolved.sources[:2]
+            found = [dest, *(-1 if s.letter == "v" else self.operand(s) for s in sources)]
+        scalar = next((s for s in resolved.sources if s.letter == "v"), None)
+        row = -1
+        if scalar is not None and (scalar.is_memory or scalar.is_counter):
+            row = self.operand(scalar)
+        return [*found, *[-1] * (3 - len(found)), row]
 
     def operand(self, operand: Resolved) -> int:
         """Append an operand's row; return its number."""
-        row = [0] * at.D_WIDTH
-        row[at.D_DIMENSIONS] = len(operand.extents())
-        if isinstance(operand.dsd, Fabin):
-            row[at.D_KIND], row[at.D_BASE] = at.FABRIC_IN, operand.dsd.queue
-        elif isinstance(operand.dsd, Fabout):
-            row[at.D_KIND] = at.FABRIC_OUT
-            row[at.D_BASE] = at.OUTPUT_SLOT + operand.dsd.queue
-        elif operand.buffer is not None:
-            self._memory_operand(row, operand)
+        row = operand_row(operand)
+        if operand.buffer is not None and operand.offset.terms:
+            self.terms(row, operand, DTYPES[operand.buffer.dtype])
         self.special.operand(row, operand)
         self.rows.operand.append(row)
         number = len(self.rows.operand) - 1
@@ -306,22 +288,7 @@ class _CodeCompiler:
             self.special.buffers[number] = operand.buffer.name
         return number
 
-    def _memory_operand(self, row: list[int], operand: Resolved) -> None:
-        buffer = operand.buffer
-        assert buffer is not None
-        wide = DTYPES[buffer.dtype]
-        first = buffer.address
-        row[at.D_KIND], row[at.D_WIDE] = at.MEMORY, wide
-        row[at.D_BASE] = first + (operand.base + operand.offset.constant) * wide
-        for d, extent in enumerate(reversed(operand.extents())):
-            row[at.D_EXTENT + d] = extent
-            row[at.D_STRIDE + d] = operand.strides()[d] * wide
-        self.terms(row, operand, wide)
-        low, high = operand.span()
-        row[at.D_LOW], row[at.D_HIGH] = (low - operand.base) * wide, (high - operand.base) * wide
-        row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
-
-    def terms(self, row: list[int], operand: Resolved, wide: int) -> None:
+    def terms(self, row: Row, operand: Resolved, wide: int) -> None:
         """Set the counters that an operand's offset (or value) adds up."""
         if len(operand.offset.terms) > 4:
             raise ProgramError(
@@ -332,19 +299,6 @@ class _CodeCompiler:
         for i, (name, factor) in enumerate(operand.offset.terms):
             row[at.D_VARIABLE + i] = self.variable(name)
             row[at.D_FACTOR + i] = factor * wide
-
-    def _scalar(self, resolved: ResolvedOperation, where: str) -> tuple[int, int]:
-        scalar = next((s for s in resolved.sources if s.letter == "v"), None)
-        if scalar is None:
-            return -1, 0
-        if scalar.is_memory or scalar.is_counter:
-            return self.operand(scalar), 0
-        if self.special.sends_control(resolved):
-            return -1, int(scalar.value)
-        dtype = self._dtype(resolved)
-        if resolved.operation.mixed:
-            dtype = resolved.operation.mixed[1 + resolved.sources.index(scalar)][0]
-        return -1, bits_of(scalar.value, dtype, where)
 
     def _thread(self, resolved: ResolvedOperation, where: str) -> int:
         fabric = self.special.first_fabric(resolved, where)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.instructions import instructions
 from tilewright.simulator.program import (
     ElementCode,
     EndTeardown,
-    If,
-    Instruction,
-    Loop,
     Program,
     Reconfigure,
 )
@@ -38,11 +35,13 @@ def check_teardowns(program: Program, code: ElementCode) -> None:
                 f"{where}: only a local task can follow a teardown, of a routed color",
                 value=task.teardown,
             )
-        for instruction in _instructions(task.body):
-            if isinstance(instruction, EndTeardown):
-                _check_end_teardown(program, code, instruction, where)
-            elif isinstance(instruction, Reconfigure):
-                _check_reconfigure(program, code, instruction, where)
+    for task, instruction in instructions(code):
+        if isinstance(instruction, EndTeardown):
+            where = f"code {code.name}, task {task.name}"
+            _check_end_teardown(program, code, instruction, where)
+        elif isinstance(instruction, Reconfigure):
+            where = f"code {code.name}, task {task.name}"
+            _check_reconfigure(program, code, instruction, where)
 
 
 def _check_end_teardown(
@@ -52,8 +51,8 @@ def _check_end_teardown(
     if not routes:
         raise ProgramError(f"{where}: teardown of an unrouted color", value=instruction.color)
     position = instruction.position
-    later = (i for task in code.tasks for i in _instructions(task.body))
-    changes = [i.route(routes[0]) for i in later if isinstance(i, Reconfigure)]
+    later = (i for _, i in instructions(code) if isinstance(i, Reconfigure))
+    changes = [i.route(routes[0]) for i in later]
     most = max(len(route.directions()) for route in (*routes, *changes))
     if position is not None and not 0 <= position < most:
         raise ProgramError(f"{where}: no such switch position of the color", value=position)
@@ -79,12 +78,3 @@ def _check_reconfigure(
             f"{where} element {tuple(lost[0].tolist())} has no route of the color to change",
             instead="a route there, which may start torn down",
         )
-
-
-def _instructions(body: tuple[Instruction, ...]) -> Iterator[Instruction]:
-    for instruction in body:
-        yield instruction
-        if isinstance(instruction, Loop):
-            yield from _instructions(instruction.body)
-        elif isinstance(instruction, If):
-            yield from _instructions((*instruction.then, *instruction.otherwise))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.memo import Memo, ValueMemo
-from tilewright.simulator.operands import check_bounds, describe, resolve
+from tilewright.simulator.operands import ResolvedOperation, check_bounds, describe, resolve
 from tilewright.simulator.program import (
     Activate,
     Add,
@@ -61,7 +62,9 @@ MAX_STREAM = 1 << 26
 STRIDE_1D = (-128, 127)
 STRIDE_4D = (-32768, 32767)
 _CHECKED = Memo(4)
-_CODES = ValueMemo(256)
+_CODES = Memo(256)
+_OPERATIONS = ValueMemo(1024)
+"""What has passed; codes have operations in common."""
 
 
 def check_program(program: Program) -> None:
@@ -89,11 +92,9 @@ def _check_program(program: Program) -> None:
 def check_code(code: ElementCode, colors: frozenset[str]) -> None:
     """Refuse a code that names what it does not have. Raises ProgramError.
 
-    Candidates have codes in common: one that has passed is not checked again.
+    Candidates have codes in common (`builder`): one that has passed is not checked again.
     """
-    for task in code.tasks:
-        _check_depth(task.body, f"code {code.name}, task {task.name}")
-    _CODES.of((code, colors), lambda: _check_code(code, colors))
+    _CODES.of(code, colors, partial(_check_code, code, colors))
 
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
@@ -117,23 +118,9 @@ def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
     for load in code.loads:
         check_load(code, load, f"code {code.name}, load of {load.register}")
     for task in code.tasks:
+        _check_depth(task.body, f"code {code.name}, task {task.name}")
         _check_body(code, task, task.body, {})
     check_queue_changes(code, colors)
-
-
-def instructions(body: Iterable[Instruction]) -> Iterator[Instruction]:
-    """Yield every instruction of a body and of the bodies inside, in text order."""
-    for instruction in body:
-        yield instruction
-        if isinstance(instruction, Loop | Map):
-            yield from instructions(instruction.body)
-        elif isinstance(instruction, If):
-            yield from instructions((*instruction.then, *instruction.otherwise))
-
-
-def operations(body: Iterable[Instruction]) -> Iterator[DsdOperation]:
-    """Yield every DSD operation of a body, in text order."""
-    return (found for found in instructions(body) if isinstance(found, DsdOperation))
 
 
 def _unique(what: str, names: Iterable[str]) -> None:
@@ -266,8 +253,18 @@ def _check_loop(code: ElementCode, task: Task, loop: Loop, counts: Mapping[str, 
 def _check_operation(
     code: ElementCode, task: Task, op: DsdOperation, counts: Mapping[str, int]
 ) -> None:
-    where = describe(code, task.name, op)
     resolved = resolve(code, task.name, op)
+    names = tuple(known.name for known in code.tasks)
+    passes = partial(_check_resolved, (code, task), resolved, counts)
+    _OPERATIONS.of((resolved, names, tuple(counts.items())), passes)
+
+
+def _check_resolved(
+    of: tuple[ElementCode, Task], resolved: ResolvedOperation, counts: Mapping[str, int]
+) -> None:
+    """Check an operation; of its code only the names of the tasks matter. Raises ProgramError."""
+    code, op = of[0], resolved.source
+    where = describe(code, of[1].name, op)
     for operand in resolved.operands:
         numbers = [operand.offset.constant, *(factor for _, factor in operand.offset.terms)]
         for number in numbers:

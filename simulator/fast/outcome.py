@@ -150,14 +150,14 @@ class _CodeEvents:
                 )
                 self.now = after
             elif event == FABRIC:
-                found.append(self._fabric(value, completion))
+                found.append(self._fabric(value, cycles, completion))
         return found
 
-    def _fabric(self, k: int, completion: int) -> Ints:
+    def _fabric(self, k: int, row: int, completion: int) -> Ints:
         times, op, units = self.solution.times, self.script.ops[k], self._units(k)
         start, last = times.start[units], self.last[units]
         self.now = start + times.header[X_ISSUE] if op.asynchronous else last + op.gap
-        return self._row(op.row, start, last + max(1, completion))
+        return self._row(row, start, last + max(1, completion))
 
     def _units(self, k: int) -> Ints:
         return units_of(self.solution.layout, self.number, self.script, k)[self.which]

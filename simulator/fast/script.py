@@ -15,6 +15,7 @@ from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.store import Parts
 
 MAX_STEPS: Final = 200_000
@@ -23,10 +24,13 @@ THREAD_KEY: Final = 16
 """Behind the queue slots: microthreads."""
 ADVANCE, WAIT, FABRIC, WORK, BEGIN, END = range(6)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
-(FABRIC, fabric operation, 0), (WORK, operation row, cycles), (BEGIN or END, task, 0)."""
+(FABRIC, fabric operation, operation row), (WORK, operation row, cycles),
+(BEGIN or END, task, 0); rows are addresses in a program's store, 0 unless asked for."""
 ORIGIN, AFTER, COMPLETE = range(3)
 """What a start refers to: cycle 0, the main thread after an operation, an operation's end."""
 
+_SCRIPTS: Final = ValueMemo(32)
+"""Scripts, or why there is none, by the number of the compiled code."""
 Event = tuple[int, int, int]
 Term = tuple[int, int, int]
 """(ORIGIN, AFTER or COMPLETE; fabric operation; cycles after it)."""
@@ -37,8 +41,6 @@ Span = tuple[int, int]
 class FabricOp:
     """One run of an operation with a queue; `terms`: it is dispatched at their maximum."""
 
-    row: int
-    """Address of the operation in the store."""
     extent: int
     gap: int
     asynchronous: bool
@@ -81,6 +83,21 @@ class _State:
     touched: dict[int, tuple[list[Span], list[Span]]] = field(default_factory=dict)
     """Words that these read and write."""
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
+
+
+def script_of(code: Code, parts: Parts, layout: CodeLayout) -> Script:
+    """Return the script of a code, without events of work on memory. Raises NotCovered."""
+
+    def walked() -> Script | str:
+        try:
+            return ScriptWalker(code, parts, layout, every=False).walk()
+        except NotCovered as missing:
+            return missing.reason
+
+    found = _SCRIPTS.of(layout.number, walked)
+    if isinstance(found, str):
+        raise NotCovered(found)
+    return found
 
 
 class ScriptWalker:
@@ -334,7 +351,6 @@ class ScriptWalker:
                 self.words[slot] += row[at.O_EXTENT]
         self.ops.append(
             FabricOp(
-                op,
                 row[at.O_EXTENT],
                 row[at.O_CYCLES],
                 asynchronous,
@@ -345,7 +361,7 @@ class ScriptWalker:
                 self._exclusive(row),
             )
         )
-        self.events.append((FABRIC, number, 0))
+        self.events.append((FABRIC, number, op if self.every else 0))
         state.terms = [(AFTER, number, 0)]
         if asynchronous:
             state.pending[number] = (row[at.O_ACTION], row[at.O_ACTION_TASK])

@@ -16,7 +16,7 @@ from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.outcome import Solution
 from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.script import Script, ScriptWalker
+from tilewright.simulator.fast.script import Script, script_of
 from tilewright.simulator.machine import Machine
 
 NOTHING = Script((), (), (), (), (0,) * 16)
@@ -28,7 +28,7 @@ def settle(machine: Machine) -> tuple[Solution | None, Division]:
     division = Division(machine._network)
     for missing in subset.unknown_parts(machine.program, machine._network):
         division.refuse(missing)
-    scripts = scripts_of(machine, division, every=False)
+    scripts = scripts_of(machine, division)
     while division.elements.any():
         try:
             return _solve(machine, scripts, division), division
@@ -37,7 +37,7 @@ def settle(machine: Machine) -> tuple[Solution | None, Division]:
     return None, division
 
 
-def scripts_of(machine: Machine, division: Division, *, every: bool) -> tuple[Script, ...]:
+def scripts_of(machine: Machine, division: Division) -> tuple[Script, ...]:
     """Return the script of each code; refuse the elements of a code that has none."""
     code = Code(machine._compiled.code, machine._parts)
     codes = machine.program.placement.ravel()
@@ -48,7 +48,7 @@ def scripts_of(machine: Machine, division: Division, *, every: bool) -> tuple[Sc
         if not division.elements[elements].any():
             continue
         try:
-            found[-1] = ScriptWalker(code, machine._parts, layout, every=every).walk()
+            found[-1] = script_of(code, machine._parts, layout)
         except NotCovered as missing:
             division.refuse(NotCovered(missing.reason, elements=elements))
     return tuple(found)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, fields
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy as np
 from tilewright.simulator.dsd import Buffer, Element, Fabin, Fabout, Immediate, Mem1d, Mem4d, Ref
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import Ints, NotCovered
+from tilewright.simulator.instructions import instructions
+from tilewright.simulator.memo import Memo
 from tilewright.simulator.network import ROUTER, Network
 from tilewright.simulator.program import (
     Activate,
@@ -65,13 +68,16 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
         (EdgeOutput, "name side first positions color dtype count"),
     )
 }
-KNOWN_OPERATIONS: Final = (
+_NAMES: Final = (
     "fmovs fmovh mov16 mov32 fadds faddh fsubs fsubh fmuls fmulh fmaxs fmaxh add16 sub16 "
     "fnegs fnegh fabss fabsh fmacs fmach and16 or16 xor16 sll16 slr16 sar16 clz ctz popcnt "
     "fh2s fs2h fh2xp16 fs2xp16 xp162fh xp162fs fmachs faddhs"
 )
+KNOWN_OPERATIONS: Final = frozenset(_NAMES.split())
 """Operations whose elements do not depend on each other, on descriptors."""
 CODE: Final = frozenset({"name", "buffers", "dsds", "input_queues", "output_queues", "tasks"})
+
+_CODES: Final = Memo(256)
 
 
 def unknown_parts(program: Program, network: Network) -> Iterator[NotCovered]:
@@ -80,7 +86,7 @@ def unknown_parts(program: Program, network: Network) -> Iterator[NotCovered]:
     for color in program.colors:
         yield from _missing(_check_known, color)
     for number, code in enumerate(program.codes):
-        for missing in _missing(_check_code, code):
+        for missing in _CODES.of(code, "missing", partial(_missing, _check_code, code)):
             elements = np.flatnonzero(program.placement.ravel() == number)
             yield NotCovered(missing.reason, elements=elements)
     for route in program.routes:
@@ -120,9 +126,8 @@ def _check_code(code: ElementCode) -> None:
     _check(code, CODE)
     for named in (*code.buffers, *code.dsds, *code.tasks):
         _check_known(named)
-    for task in code.tasks:
-        for instruction in _instructions(task.body):
-            _check_instruction(instruction)
+    for _, instruction in instructions(code):
+        _check_instruction(instruction)
     for queue in (*code.input_queues, *code.output_queues):
         _check_known(queue)
 
@@ -131,19 +136,10 @@ def _check_instruction(instruction: Instruction) -> None:
     _check_known(instruction)
     if not isinstance(instruction, DsdOperation):
         return
-    if instruction.operation not in KNOWN_OPERATIONS.split():
+    if instruction.operation not in KNOWN_OPERATIONS:
         raise NotCovered(f"the operation @{instruction.operation}")
     for operand in (instruction.dest, *instruction.sources):
         _check_known(operand)
-
-
-def _instructions(body: tuple[Instruction, ...]) -> Iterator[Instruction]:
-    for instruction in body:
-        yield instruction
-        if isinstance(instruction, Loop):
-            yield from _instructions(instruction.body)
-        elif isinstance(instruction, If):
-            yield from _instructions((*instruction.then, *instruction.otherwise))
 
 
 def _check_known(part: object) -> None:
@@ -155,15 +151,23 @@ def _check_known(part: object) -> None:
 
 def _check(part: Any, names: frozenset[str]) -> None:
     kind: Any = type(part)
-    for name, default in _others(kind, names):
-        if getattr(part, name) != default:
-            raise NotCovered(f"{type(part).__name__}.{name} is set")
+    read, defaults = _others(kind, names)
+    if read(part) == defaults:
+        return
+    for field in fields(kind):
+        if field.name not in names and getattr(part, field.name) != _default(field):
+            raise NotCovered(f"{kind.__name__}.{field.name} is set")
 
 
 @cache
-def _others(kind: Any, names: frozenset[str]) -> tuple[tuple[str, object], ...]:
-    """Return the fields that must have their defaults, with these."""
-    return tuple((field.name, _default(field)) for field in fields(kind) if field.name not in names)
+def _others(kind: Any, names: frozenset[str]) -> tuple[Callable[[Any], object], object]:
+    """Return what reads the fields that must have their defaults, with these, and the defaults."""
+    others = [field for field in fields(kind) if field.name not in names]
+    if not others:
+        return lambda _: (), ()
+    defaults = tuple(map(_default, others))
+    read = attrgetter(*(field.name for field in others))
+    return read, defaults if len(others) > 1 else defaults[0]
 
 
 def _default(field: Field[Any]) -> object:

@@ -28,7 +28,7 @@ PROGRAMS = {
 def graph_of(name):
     machine = Machine(PROGRAMS[name](), load_profile("wse2-sdk-sim"))
     division = Division(machine._network)
-    scripts = scripts_of(machine, division, every=False)
+    scripts = scripts_of(machine, division)
     graph, _ = build_graph(machine.program, machine._network, scripts, division)
     code = machine._compiled.code
     return graph, (int(code[at.K_ISSUE]), int(code[at.K_COMPLETION]))
