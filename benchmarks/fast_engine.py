@@ -33,8 +33,8 @@ from tilewright.simulator.cost_model import (
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.fast.attempts import settled
+from tilewright.simulator.fast.build import build_graph
 from tilewright.simulator.fast.checks import check_links, check_threads
-from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.run import FastMachine
 from tilewright.simulator.fast.settle import scripts_of

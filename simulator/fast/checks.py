@@ -27,7 +27,7 @@ from tilewright.simulator.fast.graph import (
     Pairs,
 )
 from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.script import FabricOp, Script
+from tilewright.simulator.fast.script import Script
 from tilewright.simulator.fast.times import X_COMPLETION, Times
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
 
@@ -41,52 +41,42 @@ def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
 
 def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> None:
     """Check queues, microthreads and datapaths of the elements. Raises NotCovered."""
-    held = [np.zeros(0, dtype=np.int64)]
-    shared = [np.zeros(0, dtype=np.int64)]
-    for number, script in enumerate(scripts):
-        mine = layout.elements[number]
-        bad = np.zeros(mine.size, dtype=bool)
-        for k, op in enumerate(script.ops):
-            bad |= _in_use(layout, times, (number, script), (k, op))
-        held.append(mine[bad])
-        bad = np.zeros(mine.size, dtype=bool)
-        for k, op in enumerate(script.ops):
-            bad |= _contended(layout, times, (number, script), (k, op))
-        shared.append(mine[bad])
-    busy, both = np.concatenate(held), np.concatenate(shared)
-    if busy.size:
-        raise NotCovered("a queue or microthread may still be in use", elements=busy)
-    if both.size:
-        raise NotCovered("two threads of an element want the datapath at once", elements=both)
+    for found, reason in (
+        (_in_use, "a queue or microthread may still be in use"),
+        (_contended, "two threads of an element want the datapath at once"),
+    ):
+        bad = [
+            layout.elements[number][found(layout, times, (number, script))]
+            for number, script in enumerate(scripts)
+            if script.overlaps
+        ]
+        if any(elements.size for elements in bad):
+            raise NotCovered(reason, elements=np.concatenate(bad))
 
 
-def _in_use(
-    layout: Layout, times: Times, which: tuple[int, Script], this: tuple[int, FabricOp]
-) -> Bools:
+def _pairs(layout: Layout, which: tuple[int, Script], pairs: Ints) -> tuple[Ints, Ints]:
+    """Return the units of pairs of operations: (elements, pairs) each."""
+    number, script = which
+    first = layout.first[number] + len(script.ops) * np.arange(layout.elements[number].size)
+    return first[:, None] + pairs[:, 0], first[:, None] + pairs[:, 1]
+
+
+def _in_use(layout: Layout, times: Times, which: tuple[int, Script]) -> Bools:
     """Return of which elements an operation finds its queue or microthread in use."""
-    mine = units_of(layout, *which, this[0])
-    found = np.zeros(mine.size, dtype=bool)
-    for j in this[1].exclusive:
-        other = units_of(layout, *which, j)
-        found |= times.last[other] + times.header[X_COMPLETION] >= times.start[mine]
-    return found
+    mine, other = _pairs(layout, which, which[1].tables.exclusive)
+    busy = times.last[other] + times.header[X_COMPLETION] >= times.start[mine]
+    return np.asarray(busy.any(axis=1))
 
 
-def _contended(
-    layout: Layout, times: Times, which: tuple[int, Script], this: tuple[int, FabricOp]
-) -> Bools:
+def _contended(layout: Layout, times: Times, which: tuple[int, Script]) -> Bools:
     """Return in which elements an operation and one beside it want the datapath at once."""
     first, last = times.first, times.last
-    mine = units_of(layout, *which, this[0])
-    found = np.zeros(mine.size, dtype=bool)
-    for j in this[1].together:
-        other = units_of(layout, *which, j)
-        near = (first[mine] <= last[other]) & (first[other] <= last[mine]) & ~found
-        if near.any():
-            meeting = np.zeros(int(near.sum()), dtype=bool)
-            units_meet(times, mine[near], other[near], meeting)
-            found[near] = meeting
-    return found
+    mine, other = _pairs(layout, which, which[1].tables.together)
+    near = (first[mine] <= last[other]) & (first[other] <= last[mine])
+    meeting = np.zeros(int(near.sum()), dtype=bool)
+    units_meet(times, mine[near], other[near], meeting)
+    near[near] = meeting
+    return np.asarray(near.any(axis=1))
 
 
 def check_links(
@@ -96,9 +86,8 @@ def check_links(
     some, others = _sharing(network, graph)
     if some.size == 0:
         return
-    first, last = times.first, times.last
-    low, high = _intervals(network, graph, layout, (first, last))
-    near = (low[some] <= high[others]) & (low[others] <= high[some])
+    low, high = _intervals(network, graph, layout, times, np.stack([some, others]))
+    near = (low[0] <= high[1]) & (low[1] <= high[0])
     if not near.any():
         return
     node = np.isin(network.kind, [ROUTER, EDGE_IN]) & (graph.port[:, at.P_COUNT] > 0)
@@ -106,21 +95,30 @@ def check_links(
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
     work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
-    pairs = Pairs(some[near], others[near], division.part)
-    bad = np.zeros(int(division.part.max()) + 1, dtype=bool)
-    links_meet(graph, times, Fifos(layout.line, node, work), pairs, bad)
-    if bad.any():
-        fifos = np.flatnonzero(bad[division.part[: network.kind.size]])
-        raise NotCovered("two colors want a link at once", fifos=fifos)
+    fifos = Fifos(layout.line, node, work)
+    some, others = some[near], others[near]
+    one = np.zeros(network.kind.size, dtype=np.int64)
+    if not _parts_meeting(graph, times, fifos, Pairs(some, others, one)).size:
+        return  # the usual end, without looking for parts
+    bad = _parts_meeting(graph, times, fifos, Pairs(some, others, division.part))
+    meeting = np.flatnonzero(np.isin(division.part[: network.kind.size], bad))
+    raise NotCovered("two colors want a link at once", fifos=meeting)
+
+
+def _parts_meeting(graph: Graph, times: Times, fifos: Fifos, pairs: Pairs) -> Ints:
+    """Return the parts in which a pair of FIFOs moves a word in the same cycle, or may."""
+    bad = np.zeros(int(pairs.part.max()) + 1, dtype=bool)
+    links_meet(graph, times, fifos, pairs, bad)
+    return np.flatnonzero(bad)
 
 
 def _sharing(network: Network, graph: Graph) -> tuple[Ints, Ints]:
     """Return the pairs of FIFOs with words on one link."""
     fifo = network.fifo
-    used = np.arange(5) < fifo[:, engine.F_SUCCESSORS, None]
-    used &= ((graph.port[:, at.P_WORDS] > 0) & (fifo[:, engine.F_SHARED] != 0))[:, None]
-    links = fifo[:, engine.F_LINK : engine.F_LINK + 5][used]
-    users = np.broadcast_to(np.arange(fifo.shape[0])[:, None], used.shape)[used]
+    sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & (graph.port[:, at.P_WORDS] > 0))
+    used = np.arange(5) < fifo[sharing, engine.F_SUCCESSORS, None]
+    links = fifo[sharing, engine.F_LINK : engine.F_LINK + 5][used]
+    users = np.broadcast_to(sharing[:, None], used.shape)[used]
     order = np.argsort(links, kind="stable")
     links, users = links[order], users[order]
     some, others = [], []
@@ -135,20 +133,21 @@ def _sharing(network: Network, graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _intervals(
-    network: Network, graph: Graph, layout: Layout, ends: tuple[Ints, Ints]
+    network: Network, graph: Graph, layout: Layout, times: Times, fifos: Ints
 ) -> tuple[Ints, Ints]:
-    """Return cycles between which each FIFO's words leave it, at most."""
-    first, last = ends
-    port = graph.port
-    source, down = layout.line[:, LINE_SOURCE], layout.line[:, LINE_DOWN]
-    passed = port[:, at.P_COUNT] > 0
-    begin = np.zeros(passed.size, dtype=np.int64)
-    end = begin.copy()
-    begin[passed] = first[graph.entry[port[passed, at.P_AT], 0]]
-    end[passed] = last[graph.entry[port[passed, at.P_AT] + port[passed, at.P_COUNT] - 1, 0]]
-    node = np.isin(network.kind, [EDGE_IN]) | ((network.kind == ROUTER) & passed)
+    """Return cycles between which the words of FIFOs leave them, at most."""
+    line = layout.line[fifos]
+    source, down, latency = line[..., LINE_SOURCE], line[..., LINE_DOWN], line[..., LINE_LATENCY]
+    kind, passed = network.kind[fifos], graph.port[fifos, at.P_COUNT] > 0
+    node = (kind == EDGE_IN) | ((kind == ROUTER) & passed)
     sink = network.kind[down] == EDGE_OUT
-    latency = layout.line[:, LINE_LATENCY]
-    low = np.where(node, begin, begin[source] + latency)
-    high = np.where(node, end, np.where(sink, end[source] + latency, end[down]))
+    low = np.where(node, 0, latency) + times.first[_ends(graph, np.where(node, fifos, source))[0]]
+    after = np.where(node, fifos, np.where(sink, source, down))
+    high = np.where(sink & ~node, latency, 0) + times.last[_ends(graph, after)[1]]
     return low, high
+
+
+def _ends(graph: Graph, ports: Ints) -> tuple[Ints, Ints]:
+    """Return the first and the last unit that pass words through ports."""
+    first = graph.port[ports, at.P_AT]
+    return graph.entry[first, 0], graph.entry[first + graph.port[ports, at.P_COUNT] - 1, 0]

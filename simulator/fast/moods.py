@@ -27,7 +27,7 @@ def main_ends(layout: Layout, times: Times, number: int, script: Script) -> Ints
     """Return the cycle at which the main thread of each of a code's elements has ended."""
     last = times.last
     now = np.zeros(layout.elements[number].size, dtype=np.int64)
-    for event, value, _ in script.events:
+    for event, value, _ in script.ending:
         if event == ADVANCE:
             now += value
         elif event == WAIT:

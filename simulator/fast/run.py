@@ -24,9 +24,9 @@ from tilewright.simulator.fast.outcome import (
     fill_store,
 )
 from tilewright.simulator.fast.parts import Division, PartCertificate
-from tilewright.simulator.fast.script import ScriptWalker
 from tilewright.simulator.fast.settle import settle
 from tilewright.simulator.fast.times import X_EVALUATIONS
+from tilewright.simulator.fast.walker import ScriptWalker
 from tilewright.simulator.fusing import fused, unfuse
 from tilewright.simulator.machine import (
     MAX_CYCLES,

@@ -10,13 +10,14 @@ import numpy as np
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast import subset
 from tilewright.simulator.fast.attempts import settled
+from tilewright.simulator.fast.build import build_graph
 from tilewright.simulator.fast.checks import check_links, check_threads
 from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.outcome import Solution
 from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.script import Script, script_of
+from tilewright.simulator.fast.script import Script
+from tilewright.simulator.fast.walker import script_of
 from tilewright.simulator.machine import Machine
 
 NOTHING = Script((), (), (), (), (0,) * 16)

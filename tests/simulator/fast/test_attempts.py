@@ -8,9 +8,9 @@ import pytest
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.examples import chain_reduce, two_phase_reduce
 from tilewright.simulator.fast.attempts import Attempt, new_times, settled
+from tilewright.simulator.fast.build import build_graph
 from tilewright.simulator.fast.entries import solve
 from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.graph import build_graph
 from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.settle import scripts_of
 from tilewright.simulator.fast.times import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
