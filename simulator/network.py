@@ -301,8 +301,8 @@ class _NetworkCompiler:
         """Return the link by which edge inputs enter at a place; all colors share it."""
         if (place, port.side, port.color) in self.entered:
             raise ProgramError(
-                f"{self._at(place)}: two edge inputs bring color {port.color} from {port.side}",
-                value=port.name,
+                f"edge port {port.name}: two edge inputs bring color {port.color} from "
+                f"{port.side} to {self._at(place)}"
             )
         self.entered.add((place, port.side, port.color))
         key = (place, port.side)
@@ -328,8 +328,8 @@ class _NetworkCompiler:
             for slot in layout.queues:
                 if places.size and (self.queue[places, slot] < 0).any():
                     raise ProgramError(
-                        f"{self._at(places[0])}: queue {slot % 8} of code {layout.code.name} has "
-                        "no route"
+                        f"code {layout.code.name}: queue {slot % 8} has no route at "
+                        f"{self._at(places[0])}"
                     )
 
         for bound, layout in zip(self.bound, self.layouts, strict=True):

@@ -131,7 +131,7 @@ def _operand_row(operand: Resolved) -> Row:
     if dsd is not None:
         row[at.D_LENGTH], row[at.D_FLAGS] = dsd.extent, _flags(operand)
     if isinstance(dsd, Mem4d):
-        row[at.D_SAVE] = dsd.coefficients()[0] * dsd.extents[0] * row[at.D_WIDE]
+        row[at.D_SAVE] = dsd.coefficients()[0] * row[at.D_WIDE]
     if operand.is_changed and row[at.D_WRAP] == 0:
         row[at.D_LOW] = row[at.D_HIGH] = 0
     return row

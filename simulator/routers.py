@@ -102,8 +102,8 @@ class RouterMap:
             if tx[inside].any():
                 place = divmod(int(inside[tx[inside] > 0][0]), self.program.width)
                 raise ProgramError(
-                    f"element {place} has two routes for color {color.name}",
-                    value=str(configurations[0].area),
+                    f"route of color {color.name} in {configurations[0].area}: element {place} "
+                    "has two routes for it"
                 )
             rx[inside], tx[inside] = all_directions(*configurations)
             swap[inside] = SWAPPED[configurations[0].swap]

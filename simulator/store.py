@@ -158,7 +158,6 @@ class ProgramStore:
         layouts, tables, network = self._given
         store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
         store[at.S_ELEMENTS] = parts.element.start
-        store[[at.S_STATES, at.S_STATES_END]] = parts.state.start, parts.state.end
         store[[at.S_LISTS, at.S_LISTS + 1]] = parts.even.start, parts.odd.start
         store[at.S_EVENT] = parts.end
         store[at.S_MARGIN] = parts.most_events
@@ -305,6 +304,19 @@ def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     state[:, at.X_ELEMENT] = parts.element.address(state[:, at.X_ELEMENT])
     state[:, at.X_CHANGES] = parts.change.address(state[:, at.X_CHANGES])
     parts.change.view(store)[:] = network.steered.change
+    _chain_states(store, parts)
+
+
+def _chain_states(store: at.Table, parts: Parts) -> None:
+    """Let every element lead to the states of its router."""
+    state = parts.state.view(store)
+    order = np.argsort(state[:, at.X_ELEMENT], kind="stable")
+    element = state[order, at.X_ELEMENT]
+    begins = np.ones(order.size, dtype=bool)
+    begins[1:] = element[1:] != element[:-1]
+    address = parts.state.address(order)
+    store[element[begins] + at.E_ROUTER] = address[begins]
+    state[order[:-1][~begins[1:]], at.X_NEXT] = address[1:][~begins[1:]]
 
 
 def _place_bindings(

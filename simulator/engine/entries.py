@@ -33,10 +33,15 @@ schedule_all: Final = _entry("fabric", "schedule_all", f"void({_STORE}, int64[::
 follow: Final = _entry("lines", "follow", "bool(int64[::1], int64[:, ::1], int64[::1], int64[::1])")
 
 
+def feature_kernel(module: str, name: str) -> Kernel:
+    """Return the entry kernel of a rare feature (see indirect.py)."""
+    return _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
+
+
 @cache
 def feature_address(module: str, name: str) -> int:
-    """Return the address of the entry kernel of a rare feature (see indirect.py)."""
-    kernel = _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
+    """Return the address of the entry kernel of a rare feature."""
+    kernel = feature_kernel(module, name)
     address = kernel.address()
     if address is None:  # un-jitted, or it needs numba's own functions
         from tilewright.simulator.engine.indirect import address_of

@@ -13,11 +13,11 @@ from tilewright.simulator.engine.task import fail
 @inner_kernel
 def torn_state(store: Table, e: int, pc: int) -> Word:
     """Return the state of the torn-down color that an instruction names, or -1 and an error."""
-    for state in range(store[at.S_STATES], store[at.S_STATES_END], at.X_WIDTH):
-        if store[state + at.X_ELEMENT] == e and store[state + at.X_COLOR] == store[pc + 1]:
-            if store[state + at.X_TORN] == 1:
-                return state
-            break
+    state = store[e + at.E_ROUTER]
+    while state > 0 and store[state + at.X_COLOR] != store[pc + 1]:
+        state = store[state + at.X_NEXT]
+    if state > 0 and store[state + at.X_TORN] == 1:
+        return state
     fail(store, at.ERROR_NO_TEARDOWN, e, pc, store[pc + 1])
     return -1
 

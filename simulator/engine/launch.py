@@ -258,8 +258,27 @@ def streams(store: Table, thread: int) -> Word:
 
 
 @inner_kernel
-def save_positions(store: Table, e: int, thread: int) -> None:
-    """Let registers that save their address point behind what the operation covered."""
+def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
+    """Return how many steps of its outermost dimension a walk has begun.
+
+    At the end of the walk all counters are 0 again; before it, that is its start.
+    """
+    last = store[row + at.D_DIMENSIONS] - 1
+    begun = 0
+    for d in range(last):
+        if store[column + at.COUNTERS + at.OPERANDS * d] > 0:
+            begun = 1
+    steps = store[column + at.COUNTERS + at.OPERANDS * last] + begun
+    return store[row + at.D_EXTENT + last] if at_end and steps == 0 else steps
+
+
+@inner_kernel
+def save_positions(store: Table, e: int, thread: int, at_end: int) -> None:
+    """Let registers that save their address point behind what the operation covered.
+
+    Of several dimensions it is the outermost that moves; a step of it that has begun is covered.
+    `at_end` is 0 for an operation that ended before its last element.
+    """
     op = store[thread + at.T_OP]
     for which in range(3):
         row = store[op + at.O_OPERANDS + which]
@@ -270,11 +289,10 @@ def save_positions(store: Table, e: int, thread: int) -> None:
         if store[register + at.R_SAVES] == 0 or store[held + at.D_KIND] != at.MEMORY:
             continue
         column = thread + at.T_POSITIONS + which
-        last = store[held + at.D_DIMENSIONS] - 1
         position = store[column]
-        if last > 0:
-            # the walk came back to the start of the outermost dimension: one step beyond it
-            position = store[thread + at.T_ORIGIN + which] + store[held + at.D_SAVE]
+        if store[held + at.D_DIMENSIONS] > 1:
+            steps = steps_covered(store, column, held, at_end)
+            position = store[thread + at.T_ORIGIN + which] + steps * store[held + at.D_SAVE]
         store[register + at.R_POSITION] = position
         if store[held + at.D_WRAP] > 0:
             store[register + at.R_GONE] = store[column + at.COUNTERS]
@@ -289,7 +307,7 @@ def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now
     busy = memory_cycles(store, memory, (thread, thread + at.T_ROWS), extent)
     for _ in range(extent):
         do_special(store, memory, (e, thread), now)
-    save_positions(store, e, thread)
+    save_positions(store, e, thread, 1)
     store[e + at.E_STATE] = at.M_READY
     store[e + at.E_UNTIL] = now + busy
     record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
@@ -331,6 +349,7 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
     op = store[thread + at.T_OP]
     if meets_control(store, thread, now):
         store[thread + at.T_NEXT] = now + 1
+        save_positions(store, e, thread, 0)
         end_by_control(store, e, thread)
         finish(store, e, thread, now)
         return BUSY
@@ -341,6 +360,7 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
         mood = special_ready(store, e, thread, now)
     if mood < 0:
         store[thread + at.T_NEXT] = now + 1
+        save_positions(store, e, thread, 0)
         end_early(store, memory, where, mood == -1 - at.TERMINATE)
         finish(store, e, thread, now)
         return BUSY
@@ -358,7 +378,7 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
         pace //= per
     store[thread + at.T_NEXT] = now + max(1, pace)
     if store[thread + at.T_LEFT] == 0:
-        save_positions(store, e, thread)
+        save_positions(store, e, thread, 1)
         clear_source(store, memory, thread)
         finish(store, e, thread, now)
     return BUSY

@@ -85,7 +85,8 @@ X_ELEMENT: Final = 23
 X_COLOR: Final = 24
 X_HANDLER: Final = 25  # task of the element that a teardown activates, or -1
 X_CHANGES: Final = 26  # first of the configurations that it can be changed to
-X_WIDTH: Final = 27
+X_NEXT: Final = 27  # state of another color at the same router, or 0
+X_WIDTH: Final = 28
 # A change: the first columns of a state, then four masks for each of its (at most five) ways.
 C_MASKS: Final = X_TORN
 C_WIDTH: Final = C_MASKS + 20
@@ -135,6 +136,7 @@ E_ARGUMENT: Final = 51  # wavelet that started the running task
 E_POOLS: Final = 52  # first row of the element's FIFOs in memory
 E_REGISTERS: Final = 53  # first row of the element's data-structure registers
 E_BOUND: Final = 54  # first of the FIFOs that its queues may be bound to
+E_ROUTER: Final = 55  # first state of its router, see X_NEXT, or 0
 E_WIDTH: Final = 56
 FLUSHED: Final = 16
 """From this bit on E_LISTEN has a bit per queue slot whose emptying a task waits for."""
@@ -254,7 +256,7 @@ D_LAST: Final = 24  # last word of the buffer
 D_FLAGS: Final = 25
 D_WRAP: Final = 26  # words after which a circular buffer starts again, or 0
 D_LENGTH: Final = 27  # extent of the descriptor, 0 for none of its own
-D_SAVE: Final = 28  # words from the start to one step beyond the outermost dimension
+D_SAVE: Final = 28  # words of a step of the outermost dimension of several
 D_READS: Final = 29  # elements that special operations read and wrote by this row
 D_WRITES: Final = 30
 D_LENGTH_ROW: Final = 31  # operand row of a length known at run time only, or -1
@@ -360,10 +362,8 @@ I_WIDTH: Final = 4
     K_SCALAR,
     K_DESCRIPTOR,
     K_MAP,
-    S_STATES,  # address of the states of routers
-    S_STATES_END,
     S_WIDTH,
-) = range(35)
+) = range(33)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""

@@ -117,7 +117,7 @@ def map_write(store: Table, memory: Memory, e: int, now: int) -> Word:
 def map_end(store: Table, e: int, op: int, now: int) -> None:
     """Free what a map used."""
     thread = thread_of(store, e, op)
-    save_positions(store, e, thread)
+    save_positions(store, e, thread, 1)
     store[thread + at.T_STATE] = at.FREE
     store[e + at.E_RUNNING] -= 1
     store[e + at.E_QUEUES_BUSY] &= ~store[thread + at.T_QUEUES]

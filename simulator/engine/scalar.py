@@ -5,7 +5,7 @@ A counter holds an integer, or the bits of a float; results are rounded to the d
 
 from __future__ import annotations
 
-import math
+from typing import Final
 
 import numpy as np
 
@@ -42,6 +42,11 @@ from tilewright.simulator.scalars import (
     TO_INT,
     XOR,
 )
+
+MANTISSA_BITS: Final = 52
+EXPONENT: Final = 0x7FF << MANTISSA_BITS
+EXPONENT_OF_ONE: Final = 0x3FF << MANTISSA_BITS
+"""Of the bits of an f64. (The functions frexp and ldexp would need numba to run.)"""
 
 
 @inner_kernel
@@ -101,11 +106,14 @@ def float_quotient(x: Word, y: Word) -> Word:
 @inner_kernel
 def scaled(code: int, x: Word, by: int) -> Word:
     """Return x times a power of two, exactly; to norm, the one that brings it to 1 <= |x| < 2."""
-    wide = np.float64(x)
+    wide = np.float64(x)  # every f32 is zero, a normal f64, infinite or NaN
     if code == NORM:
-        return 2.0 * math.frexp(wide)[0] if math.isfinite(wide) else wide
+        if not 0.0 < abs(wide) < np.inf:
+            return wide
+        return np.int64((wide.view(np.int64) & ~EXPONENT) | EXPONENT_OF_ONE).view(np.float64)
     # beyond 400 every f32 is zero or infinite
-    return math.ldexp(wide, min(max(((by & 0xFFFF) ^ 0x8000) - 0x8000, -400), 400))
+    power = min(max(((by & 0xFFFF) ^ 0x8000) - 0x8000, -400), 400)
+    return wide * np.int64(EXPONENT_OF_ONE + (power << MANTISSA_BITS)).view(np.float64)
 
 
 @inner_kernel

@@ -7,6 +7,8 @@ from special_programs import special_case
 from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.engine import features
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.engine.entries import feature_kernel
+from tilewright.simulator.engine.indirect import UNJITTED
 from tilewright.simulator.errors import MachineError
 from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.machine import Machine
@@ -65,3 +67,10 @@ def test_a_missing_kernel_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MachineError, match="a kernel that the program needs is not loaded"):
         machine.run(memory={"v": v})
     assert at.FEATURES <= at.WHEEL_AT - at.S_FEATURES
+
+
+@pytest.mark.skipif(UNJITTED, reason="numba is switched off")
+@pytest.mark.parametrize("feature", features.FEATURES, ids=lambda feature: feature.module)
+def test_kernels_run_without_numba(feature: features.Feature) -> None:
+    for name in feature.entries.values():
+        assert feature_kernel(feature.module, name).address() is not None

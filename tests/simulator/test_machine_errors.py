@@ -180,7 +180,10 @@ BREAKAGES: list[tuple[Breakage, str]] = [
             "reserved); the largest buffer is big with 80000 bytes"
         ),
     ),
-    (two_routes, "element (0, 0) has two routes for color x"),
+    (
+        two_routes,
+        "route of color x in [0:1, 0:1]: element (0, 0) has two routes for it",
+    ),
     (
         no_edge_output,
         (

@@ -178,6 +178,16 @@ COMPILED = {
         "route of color x in [0:1, 0:1]: it leaves the",
         7,
     ),
+    "  task t\nroute x [0:1, 0:1] rx W tx E\nroute x [0:1, 0:1] rx N tx S\n": (
+        "route of color x in [0:1, 0:1]: element (0, 0) has two routes for it",
+        7,
+    ),
+    "  task t\n"
+    "edge_input p side N [0:1] color x f32 count 4\nedge_input q side N [0:1] color x f32 count 4\n"
+    "route x [0:1, 0:1] rx N tx S\nedge_output o side S [0:1] color x f32 count 8\n": (
+        "edge port q: two edge inputs bring color x from N",
+        8,
+    ),
     "  task t\nedge_input p side N [0:1] color x f32 count 4\n": ("edge port p: brings color x", 7),
     "  buffer big f32 [40000]\n": ("code c needs 160016 bytes of SRAM", 3),
 }

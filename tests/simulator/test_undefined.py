@@ -271,7 +271,7 @@ REFUSED: dict[str, tuple[str, Breakage, Profile]] = {
         WSE3,
     ),
     "two configurations of a color": (
-        "element (0, 0) has two routes for color x",
+        "route of color x in [0:1, 0:1]: element (0, 0) has two routes for it",
         lambda b, c, t: b.route("x", Area(0, 0), rx="E", tx="R"),
         WSE3,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 
 from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, TYPE_INT16
+from tilewright.simulator.engine.scalar import scaled
 from tilewright.simulator.engine.values import combine, f16_to_f32, f32_to_f16, fma_f32
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.operations import ADD, FMA, MUL, OPERATIONS, SUB
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.routes import Area
+from tilewright.simulator.scalars import NORM, SCALE
 
 F32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 F16 = st.floats(width=16, allow_nan=False, allow_infinity=False)
@@ -299,3 +302,23 @@ def test_illegal_forms_are_named(name: str) -> None:
             b.build()
         assert f"@{name}: illegal operands" in str(caught.value)
         assert caught.value.value == form
+
+
+def test_norm_and_scale_of_any_bits() -> None:
+    """Beside the functions frexp and ldexp of the standard library."""
+    plain: Any = getattr(scaled, "py_func", scaled)
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 1 << 32, 3000, dtype=np.uint64).astype(np.uint32)
+    bits[:40] = [1, 0x80000001, 0x7FFFFF, 0x800000, 0x7F7FFFFF] * 8  # subnormal, least, greatest
+    for value, by in zip(
+        bits.view(np.float32), rng.integers(-450, 450, 3000).tolist(), strict=True
+    ):
+        if not math.isfinite(value):
+            continue
+        assert plain(NORM, value, 0) == 2 * math.frexp(value)[0]
+        assert plain(SCALE, value, by) == math.ldexp(value, min(max(by, -400), 400))
+    assert plain(NORM, np.float32(-np.inf), 0) == -np.inf
+    assert np.isnan(plain(NORM, np.float32(np.nan), 0))
+    for value in (2.0**-149, 3 * 2.0**-140, np.inf):
+        expected = 2 * math.frexp(value)[0] if value < np.inf else value
+        assert scalars("fnorms", "f32", value) == expected
