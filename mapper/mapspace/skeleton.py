@@ -186,9 +186,18 @@ def _of(access: TensorAccess, variables: Sequence[str], relevance: str) -> tuple
 
 
 def _useful_above(frame: Frame, template: Template, index: int, variable: str) -> bool:
-    """Tell whether a loop directly above holder `index` cannot be lowered under it for free."""
+    """Tell whether a loop directly above holder `index` cannot be lowered under it for free.
+
+    Holders of a run stay together: it would have to go under all of them.
+    """
     if index >= len(template.holders):
         return True
+    run = next((run for run in template.runs if run.first == index), None)
+    together = range(index, run.last + 1 if run is not None else index + 1)
+    return any(_stays_above(frame, template, i, variable) for i in together)
+
+
+def _stays_above(frame: Frame, template: Template, index: int, variable: str) -> bool:
     holder = template.holders[index]
     rules = template.placement.rules_of(holder.component)
     if holder.tensor in rules.no_resend_to_below or _held_still(frame, template, index):

@@ -21,6 +21,8 @@ SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
 TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)
 """Seeds below 45 and 70 whose mapspaces are small enough for brute force, and of the tight ones,
 have runs; to find that out for the others takes longer than to check these."""
+LOOP_ABOVE_A_RUN = 1508
+"""A tight one whose best mapping has a loop above a run that only its lower holder depends on."""
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
 
@@ -64,7 +66,7 @@ def test_search_equals_brute_force_on_many(block: int) -> None:
 
 def test_runs_of_holders_equal_brute_force() -> None:
     """By default tiles stream past holders of deeper memories, and windows slide together."""
-    for seed in TIGHT:
+    for seed in (*TIGHT, LOOP_ABOVE_A_RUN):
         assert any(template.runs for template in tight_space_of(seed).templates)
         assert check(seed, 1500, tight_space_of)
 
