@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
@@ -23,9 +23,9 @@ from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
 from tilewright.mapper.cascade.room import room_of
+from tilewright.mapper.cascade.usage import usage_of
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.score import Score
-from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.options import Request, SearchOptions, request_of
 from tilewright.mapper.searches.result import Certificate, SearchResult
@@ -47,7 +47,7 @@ def solve_fused(request: Request) -> SearchResult:
     """Do what `request` asks for; see fused_search."""
     began = time.monotonic()
     objective = request.options.objective
-    plan = plan_of(request, objective, _value(request))
+    plan = _plan(request)
     scope = scope_of(plan.cascade, plan.room)
     search = Optimizer(request, plan, budget_of(request))
     with no_collection():
@@ -108,8 +108,11 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def plan_of(request: Request, objective: str, value: Value) -> Plan:
-    """Prepare a search for the least `value`; `objective`: its name."""
+def plan_of(request: Request, objective: str, value: Value, memories: Sequence[str] = ()) -> Plan:
+    """Prepare a search for the least `value` of energy, latency and the usage of `memories`.
+
+    `objective`: its name. UnsupportedFeature for what cannot be modelled.
+    """
     workload, conventions = request.workload, request.options.conventions
     runs = [(e, tuple(flatten(request.arch, workload.scope(e)))) for e in workload.einsums]
     for einsum, flats in runs:
@@ -118,42 +121,46 @@ def plan_of(request: Request, objective: str, value: Value) -> Plan:
                 f"no Compute of the architecture is enabled for {einsum.name}",
                 instead="look at the `enabled` of its Computes",
             )
-    room = room_of([(einsum, flat) for einsum, flats in runs for flat in flats])
-    own = conventions != "accelforge"
+    ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
+    room, own = room_of(ways), conventions != "accelforge"
     boundaries = boundaries_of(workload, own, own)
-    lone = LoneSolver(request, room, boundaries)
+    usage = usage_of(ways, memories, room, boundaries)
+    crowded = room.crowded | frozenset(usage.names)
+    lone = LoneSolver(request, room, boundaries, usage)
     einsums: list[Solo] = [
         lone.table(einsum)
         if einsum.is_copy
         else tuple(
-            run_of(boundaries, conventions, flat, (einsum, number), room.crowded)
+            run_of(boundaries, conventions, flat, (einsum, number), crowded)
             for number, flat in enumerate(flats)
         )
         for einsum, flats in runs
     ]
     repeats = request.options.max_fused_loops_per_rank_variable
-    cascade = Cascade(boundaries, tuple(einsums), room.capacity, objective, value, repeats=repeats)
+    cascade = Cascade(
+        boundaries, tuple(einsums), room.capacity, objective, value, repeats=repeats, usage=usage
+    )
     return Plan(cascade, room)
 
 
-def _value(request: Request) -> Value:
-    """Return what is minimized; UnsupportedFeature for the usage of a memory."""
+def _plan(request: Request) -> Plan:
+    """Prepare a search for what the request asks to be minimized."""
     for name, value in VALUES.items():
         if name == request.options.objective:
-            return value
+            return plan_of(request, name, value)
     from tilewright.mapper.fronts.api import formula_for
 
     formula = formula_for(request, request.workload.einsums)
-    if formula.memories:
-        raise UnsupportedFeature(
-            "the usage of a memory is not minimized over fused mappings",
-            instead="search without fusion, or a formula of energy and latency",
-        )
-    return formula.of_pairs
+    if not formula.memories:
+        return plan_of(request, formula.text, formula.of_pairs)
+    plan = plan_of(request, formula.text, formula.of_pairs, formula.memories)
+    value = formula.of_usage(plan.cascade.usage.names)
+    seed = plan_of(request, "energy", VALUES["energy"])
+    return replace(plan, cascade=replace(plan.cascade, value=value), seed=seed)
 
 
 def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> Certificate:
-    value = cascade.value(score.energy, score.latency)
+    value = float(cascade.value(score.energy, score.latency, *cascade.usage.of(score)))
     lower = _lower_bound(cascade, found)
     optimal = value <= lower * (1 + TOLERANCE)
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
@@ -170,5 +177,5 @@ def _lower_bound(cascade: Cascade, found: Found) -> float:
         return found.lower - latency
     if all(solo.ideal for solo in cascade.einsums if isinstance(solo, LoneTable)):
         return found.lower
-    least = cascade.value(found.least[0] - energy, found.least[1] - latency)
+    least = cascade.bound(found.least[0] - energy, found.least[1] - latency)
     return min(found.lower, float(least))

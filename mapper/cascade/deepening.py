@@ -14,7 +14,7 @@ chip costs no more than the same loop above it, it only needs more room. Then no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -27,7 +27,7 @@ from tilewright.mapper.cascade.maker import Choice, Scope, TableMaker
 from tilewright.mapper.cascade.problem import Cascade, Pair, Solo
 from tilewright.mapper.cascade.steps import steps_of
 from tilewright.mapper.cascade.table import Table
-from tilewright.mapper.cascade.walk import Label
+from tilewright.mapper.cascade.walk import Counted, Label
 from tilewright.mapper.searches.result import Report, Statistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
@@ -68,7 +68,7 @@ class Deepening:
         self._labels = 0
         self._keys = 0
         timed = cascade.objective != "energy" or cascade.tie is not None
-        scope = Scope(cascade.capacity < inf, cascade.capacity, timed, cascade.repeats)
+        scope = Scope(cascade.counts_room, cascade.capacity, timed, cascade.repeats, cascade.usage)
         self._maker = TableMaker(cascade.boundaries, scope, budget)
 
     @property
@@ -93,8 +93,22 @@ class Deepening:
         most = energy, latency
         floors = self._floors()
         floors.settle(lambda _: True, lambda _: most)
-        fused = self._cascade.capacity < inf
+        fused = self._cascade.counts_room
         return self._graph(floors.allowances(most), floors.limits(most), fused)
+
+    def slices(self, shares: Sequence[float]) -> Iterator[tuple[float, Graph | None]]:
+        """Yield limits of energy, such shares above the least, with the graphs of all mappings
+        within them (None: there is none).
+
+        OutOfBudget.
+        """
+        floors = self._floors()
+        floors.settle(lambda _: True, lambda _: NEVER)
+        least = floors.least[0]
+        for share in shares:
+            most = (least * (1 + share) if share < inf else inf), inf
+            fused = self._cascade.counts_room
+            yield most[0], self._graph(floors.allowances(most), floors.limits(most), fused)
 
     def ceilings(self, limit: float) -> Pair:
         """Return the most energy and the most latency that a value of `limit` leaves room for."""
@@ -111,7 +125,7 @@ class Deepening:
 
     def _search(self) -> None:
         self._least = _work(self._cascade.einsums)
-        self._lower = float(self._cascade.value(*self._least))
+        self._lower = float(self._cascade.bound(*self._least))
         if self._lower >= self._value:
             return
         floors = self._known = self._floors()
@@ -119,7 +133,7 @@ class Deepening:
             self._bound(floors)
         finally:
             self._least = floors.least
-            self._lower = min(float(self._cascade.value(*self._least)), self._value)
+            self._lower = min(float(self._cascade.bound(*self._least)), self._value)
         least = self._lower
         for slack in STEPS if self._cascade.tie is None else STEPS[-1:]:
             limit = least * (1 + slack) if least > 0 else inf
@@ -133,7 +147,7 @@ class Deepening:
         """Raise the bounds; on the way, find a mapping that keeps nothing on chip."""
         if self._value < inf:
             floors.open()
-            least = float(self._cascade.value(*floors.least))
+            least = float(self._cascade.bound(*floors.least))
             if self._cascade.tie is not None or least * (1 + TIE) >= self._value:
                 return  # rows that tie are few
         if self._best is None:
@@ -154,7 +168,7 @@ class Deepening:
 
     def _below(self, limit: float, floors: Floors) -> None:
         """Look for a mapping of value `limit` or less, better than the incumbent."""
-        for fused in (False, True)[: 1 + (self._cascade.capacity < inf)]:
+        for fused in (False, True)[: 1 + self._cascade.counts_room]:
             most = min(limit, self._value)
             room = self.ceilings(most)
             graph = self._graph(floors.allowances(room), floors.limits(room), fused)
@@ -167,7 +181,7 @@ class Deepening:
         """The value of the incumbent."""
         if self._best is None:
             return inf if self._cascade.tie is None else self._cascade.tie.value
-        return float(self._cascade.value(self._best[0].energy, self._best[0].latency))
+        return float(self._cascade.value(*self._best[0].row))
 
     def _graph(
         self, allowed: Sequence[Mapping[Choice, Allowance]], limits: Limits, fused: bool
@@ -191,7 +205,8 @@ class Deepening:
         if graph is None:
             return
         cascade = self._cascade
-        folded = LabelPass(graph, cascade.capacity, cascade.value, self._budget).solve(most)
+        room = Counted(cascade.capacity, cascade.usage)
+        folded = LabelPass(graph, room, cascade.value, self._budget).solve(most)
         self._labels += folded.labels
         if folded.exhausted:
             raise OutOfBudget
@@ -201,7 +216,7 @@ class Deepening:
 
     def _ceilings(self, limit: float, energy: float, latency: float) -> tuple[float, float]:
         """Return the same when all Einsums cost at least `energy` and `latency`."""
-        objective, value = self._cascade.objective, self._cascade.value
+        objective, value = self._cascade.objective, self._cascade.bound
         most = NEVER if self._cascade.tie is None else self._cascade.tie.most
         if objective == "energy":
             return limit, most[1]

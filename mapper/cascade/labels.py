@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.problem import Value
-from tilewright.mapper.cascade.walk import NOISE, Label, Walk
+from tilewright.mapper.cascade.walk import NOISE, Counted, Label, Walk
 from tilewright.mapper.searches.kernels import Floats
 
 DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, inf)
@@ -31,11 +31,11 @@ class Folded:
 
 
 class LabelPass:
-    """Searches a graph for the least `value` of (energy, latency)."""
+    """Searches a graph for the least `value` of energy, latency and usages."""
 
-    def __init__(self, graph: Graph, capacity: float, value: Value, budget: Budget) -> None:
-        self._least = graph.least
-        self._walk = Walk(graph, capacity, budget)
+    def __init__(self, graph: Graph, room: Counted, value: Value, budget: Budget) -> None:
+        self._least = (*graph.least, *room.usage.none)
+        self._walk = Walk(graph, room, budget)
         self._value = value
         self._limit = inf
 
@@ -52,7 +52,7 @@ class LabelPass:
             except OutOfBudget:
                 return Folded(None, lower, True, self._walk.labels)
             if best is not None:
-                value = float(self._value(best.energy, best.latency))
+                value = float(self._value(*best.row))
                 return Folded(best, value, False, self._walk.labels)
             lower = max(lower, self._limit)
             if self._limit >= most:
@@ -64,9 +64,9 @@ class LabelPass:
         found = self._walk.run(self._hopeless)
         if not len(found):
             return None
-        energy, latency = found[:, 0], found[:, 1]
-        best = int(np.lexsort((latency, energy, self._value(energy, latency)))[0])
+        values = self._value(*found.T)
+        best = int(np.lexsort((*found.T[::-1], values))[0])
         return self._walk.label(best, found[best])
 
-    def _hopeless(self, energy: Floats, latency: Floats) -> NDArray[np.bool_]:
-        return ~np.asarray(self._value(energy, latency) <= self._limit)
+    def _hopeless(self, *row: Floats) -> NDArray[np.bool_]:
+        return ~np.asarray(self._value(*row) <= self._limit)

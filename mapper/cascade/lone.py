@@ -15,6 +15,7 @@ from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.table import Rows, width_of
 from tilewright.mapper.cascade.tree import Body
+from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping as LoopNest
@@ -35,7 +36,7 @@ class LoneTable:
 
     `bodies`: one for each point; the second number of its origin tells which. `slack`: how much the
     least energy and latency could exceed the best of their own spaces. `ideal`: one point of each
-    row is best in both.
+    row is best in both; where the usage of memories counts, no point is missing.
     """
 
     einsum: Einsum
@@ -55,18 +56,19 @@ class LoneTable:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A mapping with its joule, second and bits in the second memory."""
+    """A mapping with its joule, second, bits in use (Usage.of_points) and in the second memory."""
 
     mapping: LoopNest
-    row: tuple[float, float, float]
+    row: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The mappings of one row, and bounds of energy and latency."""
+    """The mappings of one row, and bounds of energy and latency; `whole`: none is missing."""
 
     found: tuple[_Point, ...]
     floor: tuple[float, float]
+    whole: bool
 
     @property
     def slack(self) -> tuple[float, float]:
@@ -82,11 +84,14 @@ class _Way:
 class LoneSolver:
     """Solves copies of one workload, one by one, with what they read in the outermost memory."""
 
-    def __init__(self, request: Request, room: Room, boundaries: Boundaries) -> None:
+    def __init__(
+        self, request: Request, room: Room, boundaries: Boundaries, usage: Usage = NO_USAGE
+    ) -> None:
         self._request = replace(request, options=replace(request.options, method=None))
         self._solver = Solver(self._request)
         self._room = room
         self._boundaries = boundaries
+        self._usage = usage
 
     def table(self, einsum: Einsum) -> LoneTable:
         """Return the table of `einsum`; InfeasibleMapping if it fits nowhere."""
@@ -104,14 +109,14 @@ class LoneSolver:
                 float(einsum.access(t).tile_size(einsum.bounds)) * widths[t] * kept
                 for t in boundary
             ]
-            points = [(*one.row[:2], one.row[2] - sum(sizes)) for one in way.found]
+            points = [(*one.row[:-1], one.row[-1] - sum(sizes)) for one in way.found]
             origins = [(0, len(bodies) + i) for i in range(len(points))]
             rows.append(_one_row((kept - 1,) * len(boundary), sizes, (points, origins)))
             for one in way.found:
                 body = _body(one.mapping.nodes, self._room.outer, self._shared)
                 bodies.append(_without(body, boundary[0]) if kept else body)
         slack = max(way.slack[0] for _, way in ways), max(way.slack[1] for _, way in ways)
-        ideal = all(way.ideal for _, way in ways)
+        ideal = all(way.whole if self._usage.names else way.ideal for _, way in ways)
         return LoneTable(einsum, boundary, widths, tuple(rows), tuple(bodies), slack, ideal)
 
     def _outside(self, einsum: Einsum) -> _Way | None:
@@ -153,28 +158,30 @@ class LoneSolver:
         rows = np.array([one.row for one in found])
         best = pareto(np.zeros(len(rows), np.int64), rows).tolist()
         floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
-        return _Way(tuple(found[i] for i in best), floor)
+        return _Way(tuple(found[i] for i in best), floor, all(way.whole for way in ways))
 
     def _way_in(self, space: Mapspace, change: Change) -> _Way | None:
         copies = Copies(space)
+        roomy = self._room.capacity == inf and not self._usage.names
         few = tuple(self._points(space, filter(None, map(change, copies.few))))
         if few:
-            way = _Way(few, copies.floor(*_least(few)))
-            if copies.every is None or (way.ideal and self._room.capacity == inf):
+            way = _Way(few, copies.floor(*_least(few)), whole=False)
+            if copies.every is None or (way.ideal and roomy):
                 return way
         every = tuple(self._points(space, filter(None, map(change, copies.every or ()))))
-        return _Way(every, _least(every)) if every else None
+        return _Way(every, _least(every), whole=True) if every else None
 
     def _points(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_Point]:
-        """Score mappings: joule, second and the bits in the second memory."""
+        """Score mappings: joule, second, bits in use and those in the second memory."""
         judge = Judge(space)
+        names = (*self._usage.of_points, self._room.inner or "")
         for mapping in mappings:
             try:
                 score = judge.score(mapping)
             except (InfeasibleMapping, MappingError):
                 continue
-            bits = float(score.capacity.get(self._room.inner or "", 0))
-            yield _Point(mapping, (score.energy, score.latency, bits))
+            bits = (float(score.capacity.get(name, 0)) for name in names)
+            yield _Point(mapping, (score.energy, score.latency, *bits))
 
 
 def _least(points: Sequence[_Point]) -> tuple[float, float]:

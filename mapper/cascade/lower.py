@@ -147,11 +147,12 @@ def _operations(
 def _occupy(
     frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Reserve
 ) -> Iterator[Operation]:
-    """Room in the second memory stays in the label; deeper memories are free again above."""
+    """Room in the second memory stays in the label, and in those whose usage counts; deeper
+    memories are free again above."""
     if slot.component not in fields.room:
         return
     memories = [c for c in frame.components if isinstance(c, Memory)]
-    if slot.component == memories[1].name:
+    if slot.component == memories[1].name or slot.component in fields.summed:
         yield Occupy(slot, True, False)
         return
     memory = frame.holder(slot.component)
@@ -165,7 +166,8 @@ def _occupy(
 class Rules:
     """What decides about loops above tensors on chip (see Boundaries), and the room there is.
 
-    `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most.
+    `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most;
+    `used`: memories whose usage counts (Usage.of_points).
     """
 
     carried: Mapping[str, frozenset[str]]
@@ -177,6 +179,7 @@ class Rules:
     timed: bool
     fused: bool
     repeats: int = 1
+    used: tuple[str, ...] = ()
 
 
 _NONE = np.zeros((0, 0))

@@ -15,6 +15,7 @@ from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memo
 from tilewright.mapper.cascade.lower import LowerSearch, Part, Rules, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.table import Solution, Table, named
+from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.fields import Leak, fields
@@ -101,13 +102,15 @@ class Scope:
     """Which mappings a maker looks at.
 
     `fused`: Einsums may share loops; `capacity`: bits of the second memory; `timed`: latency
-    counts; `repeats`: how many shared loops a variable may have.
+    counts; `repeats`: how many shared loops a variable may have; `usage`: of which memories it
+    counts.
     """
 
     fused: bool
     capacity: float
     timed: bool
     repeats: int = 1
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -253,12 +256,15 @@ class TableMaker:
             self._scope.timed or bool(leaks),
             self._scope.fused,
             self._scope.repeats,
+            self._scope.usage.of_points,
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
         owed = most_owed(space.frame, fields(space.frame, leaks), templates)
-        kept = fields(space.frame, leaks, owed=owed)
-        if capacity == inf and inner is not None:
+        deep = frozenset(self._scope.usage.deep)
+        summed = deep | ({inner.name} if inner and self._scope.fused else set())
+        kept = fields(space.frame, leaks, summed, owed)
+        if capacity == inf and inner is not None and inner.name not in summed:
             room = {m: f for m, f in kept.room.items() if m != inner.name}
             kept = replace(kept, room=room)
         return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)

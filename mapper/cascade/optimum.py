@@ -24,10 +24,12 @@ SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start f
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is searched, and the memories that all Einsums see."""
+    """What is searched, and the memories that all Einsums see. `seed`: the same without the usage
+    of memories, if that counts: what a search starts from."""
 
     cascade: Cascade
     room: Room
+    seed: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,19 @@ class Optimizer:
         seed = self._least_energy(self._hurried(), no_report)
         if seed.scored is None and not seed.found.exhausted:
             return seed
-        cascade = replace(self._plan.cascade, objective=objective, value=value)
-        return self._solved(cascade, (self._budget, watch), seed.found)
+        plan = self._plan
+        found = seed.found
+        if found.label is not None and seed.scored is not None:
+            usage = plan.cascade.usage.of(seed.scored.score)
+            found = replace(found, label=replace(found.label, usage=usage))
+        cascade = replace(plan.cascade, objective=objective, value=value)
+        return self._solved(replace(plan, cascade=cascade), (self._budget, watch), found)
 
     def _least_energy(self, budget: Budget, watch: Report) -> Optimum:
         if self._seed is None or self._seed.found.exhausted:
-            cascade = replace(self._plan.cascade, objective="energy", value=VALUES["energy"])
-            self._seed = self._solved(cascade, (budget, watch), None)
+            plan = self._plan.seed or self._plan
+            cascade = replace(plan.cascade, objective="energy", value=VALUES["energy"])
+            self._seed = self._solved(replace(plan, cascade=cascade), (budget, watch), None)
         return self._seed
 
     def _hurried(self) -> Budget:
@@ -74,14 +82,14 @@ class Optimizer:
         left = max(0.0, self._budget.deadline - time.monotonic())
         return replace(self._budget, deadline=self._budget.deadline - (1 - SEED_SHARE) * left)
 
-    def _solved(self, cascade: Cascade, how: tuple[Budget, Report], seed: Found | None) -> Optimum:
-        budget, watch = how
+    def _solved(self, plan: Plan, how: tuple[Budget, Report], seed: Found | None) -> Optimum:
+        cascade, (budget, watch) = plan.cascade, how
         search = Deepening(cascade, budget, watch, seed)
         found = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
         if found.label is None:
             return Optimum(found, None)
-        optimum = self._scored(found, timed=cascade.objective != "energy")
+        optimum = self._scored(plan, found, timed=cascade.objective != "energy")
         if found.exhausted or optimum.scored is None:
             return optimum
         broken = break_ties(cascade, search, (optimum.found, optimum.scored.score), self._budget)
@@ -89,11 +97,11 @@ class Optimizer:
         if broken.found.label is None:
             return optimum
         better = replace(found, label=broken.found.label, graph=broken.found.graph)
-        return self._scored(better, timed=True)
+        return self._scored(plan, better, timed=True)
 
-    def _scored(self, found: Found, timed: bool) -> Optimum:
+    def _scored(self, plan: Plan, found: Found, timed: bool) -> Optimum:
         """Score what was found; `timed`: its label has a latency, else it is given the model's."""
-        scored = scored_of(self._request, self._plan, found, timed)
+        scored = scored_of(self._request, plan, found, timed)
         if found.label is None or timed:
             return Optimum(found, scored)
         label = replace(found.label, latency=scored.score.latency)
@@ -114,8 +122,11 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
         raise InternalError(
             f"the fused search's mapping is refused by the model: {error}"
         ) from error
-    pairs = [("energy", found.label.energy, score.energy)]
-    for name, mine, its in [*pairs, ("latency", found.label.latency, score.latency)][: 1 + timed]:
+    label, usage = found.label, plan.cascade.usage
+    pairs = [("energy", label.energy, score.energy)]
+    pairs += [("latency", label.latency, score.latency)] if timed else []
+    pairs += zip((f"usage.{n}" for n in usage.names), label.usage, usage.of(score), strict=True)
+    for name, mine, its in pairs:
         if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
             raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
     return ScoredMapping(mapping, score)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.maker import Run
+from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.searches.metrics import Objective
 
 Pair = tuple[float, float]  # energy, latency
-Value = Callable[[Any, Any], Any]  # objective of energy and latency: two numbers, or two arrays
+# objective of energy, latency and the usage of memories: numbers, or arrays
+Value = Callable[..., Any]
 VALUES: dict[Objective, Value] = {
     "energy": lambda energy, latency: energy,  # noqa: ARG005
     "latency": lambda energy, latency: latency,  # noqa: ARG005
@@ -36,7 +39,8 @@ class Cascade:
     """The workload to search: its Einsums in order, and the `capacity` of the second memory.
 
     `objective`: the name of what `value` computes; `tie`: only ties are left to be broken;
-    `repeats`: how many shared loops a rank variable may have.
+    `repeats`: how many shared loops a rank variable may have; `usage`: the memories whose usage
+    `value` depends on, behind energy and latency.
     """
 
     boundaries: Boundaries
@@ -46,3 +50,13 @@ class Cascade:
     value: Value
     tie: Tie | None = None
     repeats: int = 1
+    usage: Usage = NO_USAGE
+
+    @property
+    def counts_room(self) -> bool:
+        """Whether it matters how much of the second memory is used."""
+        return self.capacity < inf or bool(self.usage.inner)
+
+    def bound(self, energy: Any, latency: Any) -> Any:
+        """Return the value that costs nothing less than these can come below."""
+        return self.value(energy, latency, *self.usage.none)

@@ -1,7 +1,8 @@
 """Rows of one Einsum: choices of fused loops, with what they cost and reserve.
 
 A row is (fused loops outermost first, depth of every tensor on chip); its labels are the Pareto
-points of (energy, latency, bits above each loop). Everything above the lowest tensor on chip is in
+points of (energy, latency, bits above each loop), and of the bits in deeper memories whose usage
+counts. Everything above the lowest tensor on chip is in
 closed form, because a tile there is the whole of each variable except those of the loops above
 (lattice-dp.md §8.2).
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,8 @@ class Shape:
 class Block:
     """Labels of one shape. `states`: the tile below the fused loops.
 
-    `values`: energy, latency, bits reserved above loop 1, …, n, and in all; shape (labels, n + 3).
+    `values`: energy, latency, bits in use (Rules.used), bits reserved above loop 1, …,
+    n, and in all; one row per label.
     `origin`: number of the source, label there.
     """
 
@@ -186,9 +187,12 @@ class RowMaker:
             pairs = zip(labels, latency.tolist(), strict=True)
             energy = np.array([self._metrics.energy(label, late) for label, late in pairs])
         times = float(self._engine.frame.einsum.n_instances)
-        if self._rules.capacity == inf:
+        room = self._engine.fields.room
+        if self._rules.memory not in room:
             reserved = np.zeros_like(reserved)
-        return np.column_stack([energy * times, latency * times, reserved])
+        none = np.zeros(len(labels))
+        used = [labels[:, room[name]] if name in room else none for name in self._rules.used]
+        return np.column_stack([energy * times, latency * times, *used, reserved])
 
     def _bits(self, tensor: str) -> Floats:
         if tensor not in self._sizes:

@@ -26,9 +26,9 @@ class Rows:
     `depths[i]`: loops above boundary tensor i, -1 if not on chip; `held`: (contested tensor, loops
     above its holder, above its tile) where it is held above the innermost loop; `tiles`: shape
     (rows, loops); `sizes`: bits of the boundary tensors, (rows, boundary); row i has the points
-    `start[i]` to `start[i + 1]`; `points`: energy, latency, bits above loop 1 … n, bits in all;
-    `origins`: (number of the source, label) of each point; `table`: number of the table among those
-    of the Einsum.
+    `start[i]` to `start[i + 1]`; `points`: energy, latency, bits in use of memories
+    (Usage.of_points), bits above loop 1 … n, bits in all; `origins`: (number of the source, label)
+    of each point; `table`: number of the table among those of the Einsum.
     """
 
     loops: tuple[str, ...]

@@ -42,13 +42,13 @@ def break_ties(
     if found.label is None:
         return Broken(found, Statistics())
     second: Objective = "latency" if cascade.objective == "energy" else "energy"
-    best = float(cascade.value(found.label.energy, found.label.latency)) * (1 + NOISE)
+    best = float(cascade.value(*found.label.row)) * (1 + NOISE)
     most = search.ceilings(best)
     other = (score.latency if second == "latency" else score.energy) * (1 - TOLERANCE)
 
-    def value(energy: Any, latency: Any) -> Any:
+    def value(energy: Any, latency: Any, *usage: Any) -> Any:
         minimized = latency if second == "latency" else energy
-        return np.where(cascade.value(energy, latency) <= best, minimized, inf)
+        return np.where(cascade.value(energy, latency, *usage) <= best, minimized, inf)
 
     again = Deepening(
         replace(

@@ -1,9 +1,9 @@
 """Pass labels along the graph of keys: what is reserved across Einsums (lattice-dp.md §8.4).
 
-A label is a choice of rows so far: its energy and latency, `kept[k - 1]`: bits above loop k that
-stay, and `peak[s - 1]`: the most bits at a time in a finished Einsum that shares s loops or more
-with the next one. Nothing that follows can make a label the better one if another is nowhere above
-it in any of these.
+A label is a choice of rows so far: its energy and latency, the most bits used so far of memories
+whose usage counts (usage.py), `kept[k - 1]`: bits above loop k that stay, and `peak[s - 1]`: the
+most bits at a time in a finished Einsum that shares s loops or more with the next one. Nothing that
+follows can make a label the better one if another is nowhere above it in any of these.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tilewright.mapper.cascade.fold import Edges, Graph
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.steps import START, Form
 from tilewright.mapper.cascade.table import Chosen
+from tilewright.mapper.cascade.usage import Usage
 from tilewright.mapper.searches.kernels import Floats, Ints
 
 METRICS = 2  # energy, latency
@@ -26,15 +27,15 @@ NOISE = 1e-12  # relative: sums of the same terms in another order
 MAX_PAIRS = 1 << 18  # labels made at a time
 BYTES = 256 * MAX_PAIRS  # of memory that they take
 
-# Which of some labels, by the least energy and latency that they can come to, lead nowhere.
-Hopeless = Callable[[Floats, Floats], NDArray[np.bool_]]
+# Which of some labels, by the least energy, latency and usages that they can come to, lead nowhere.
+Hopeless = Callable[..., NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Labels:
-    """Labels of one form, sorted by key. `values`: energy, latency, kept …, peak …; `origin`: the
-    label before (counted over all forms), the number of the rows among those of the step, the
-    row and the point."""
+    """Labels of one form, sorted by key. `values`: energy, latency, usages, bits now in the
+    outermost memory if its usage counts, kept …, peak …; `origin`: the label before (counted over
+    all forms), the number of the rows among those of the step, the row and the point."""
 
     keys: Ints
     values: Floats
@@ -52,25 +53,61 @@ class Label:
     energy: float
     latency: float
     chosen: tuple[Chosen, ...]
+    usage: tuple[float, ...] = ()
+
+    @property
+    def row(self) -> tuple[float, ...]:
+        """Energy, latency, usages."""
+        return (self.energy, self.latency, *self.usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The room in the second memory, and the memories whose usage counts."""
+
+    capacity: float
+    usage: Usage
+
+    @property
+    def own(self) -> int:
+        """Numbers of a point before its bits: energy, latency, usages of its own."""
+        return METRICS + len(self.usage.of_points)
+
+    @property
+    def measured(self) -> int:
+        """Numbers of a label that a mapping is judged by."""
+        return METRICS + len(self.usage.names)
+
+    @property
+    def head(self) -> int:
+        """Numbers of a label before what is kept."""
+        return self.measured + bool(self.usage.outer)
+
+    def outside(self, number: int, edges: Edges) -> tuple[float, float]:
+        """Return the bits in the outermost memory of tensors that are new at a step, and of those
+        that stay there from before."""
+        if not self.usage.outer:
+            return 0.0, 0.0
+        return self.usage.tenants[number].bits(edges.rows.depths, edges.source.depths)
 
 
 class Walk:
     """One pass over a graph."""
 
-    def __init__(self, graph: Graph, capacity: float, budget: Budget) -> None:
+    def __init__(self, graph: Graph, room: Counted, budget: Budget) -> None:
         self._graph = graph
-        self._capacity = capacity
+        self._room = room
         self._budget = budget
         self._origins: list[tuple[Ints, Ints]] = []  # per step: origins, loops shared afterwards
         self.labels = 0
 
     def run(self, hopeless: Hopeless) -> Floats:
-        """Return energy and latency of all mappings that are left, shape (mappings, 2).
+        """Return energy, latency and usages of all mappings that are left; one row per mapping.
 
         OutOfBudget.
         """
         none = np.zeros((1, 4), np.int64)
-        front = {START: Labels(none[:, 0], np.zeros((1, METRICS)), none)}
+        front = {START: Labels(none[:, 0], np.zeros((1, self._room.head)), none)}
         self._origins = []
         for number in range(len(self._graph.steps)):
             front = self._step(number, front, hopeless)
@@ -78,8 +115,9 @@ class Walk:
             self.labels += kept
             self._budget.check(kept)
             self._remember(front)
-        ends = [labels.values[:, :METRICS] for labels in front.values()]
-        return np.concatenate([np.zeros((0, METRICS)), *ends])
+        width = self._room.measured
+        ends = [labels.values[:, :width] for labels in front.values()]
+        return np.concatenate([np.zeros((0, width)), *ends])
 
     def label(self, number: int, metrics: Floats) -> Label:
         """Return one of the mappings of the last run."""
@@ -90,7 +128,8 @@ class Walk:
             before, rows, row, point = origins[number].tolist()
             chosen.append(Chosen(step.rows[rows], row, point, int(shared[number])))
             number = before
-        return Label(float(metrics[0]), float(metrics[1]), tuple(reversed(chosen)))
+        energy, latency, *usage = metrics.tolist()
+        return Label(energy, latency, tuple(reversed(chosen)), tuple(usage))
 
     def _remember(self, front: dict[Form, Labels]) -> None:
         origins = [labels.origin for labels in front.values()]
@@ -115,9 +154,11 @@ class Walk:
             if labels is None:
                 continue
             self._budget.check(more=BYTES)
-            join = _Join(self._graph, number, edges, self._capacity)
+            join = _Join(self._graph, number, edges, self._room)
             for some in join.pairs(labels, rest[edges.target], hopeless):
                 made = join.joined(labels, some)
+                if self._room.usage.names:
+                    made = join.hopeful(made, rest[edges.target], hopeless)
                 made.origin[:, 0] += first[edges.source]
                 made.origin[:, 1] = places[id(edges.rows)]
                 several = found.setdefault(edges.target, [])
@@ -158,12 +199,13 @@ class Pairs:
 class _Join:
     """What the edges between two forms do to labels."""
 
-    def __init__(self, graph: Graph, number: int, edges: Edges, capacity: float) -> None:
+    def __init__(self, graph: Graph, number: int, edges: Edges, room: Counted) -> None:
         self._tiling = graph.tiling
         self._step = graph.steps[number]
         self._codes = graph.codes[number][edges.source]
         self._edges = edges
-        self._capacity = capacity
+        self._room = room
+        self._fresh, self._stays = room.outside(number, edges)
         self._before = len(edges.source.loops)
         self._after = len(edges.target.loops)
 
@@ -176,9 +218,10 @@ class _Join:
         alive = np.flatnonzero(end > begin)
         if not len(alive):
             return
-        paid = _least_of(labels, begin[alive])
-        cost = paid + rows.least[edges.numbers[alive]] + more[alive]
-        alive = alive[~hopeless(cost[:, 0], cost[:, 1])]
+        measured = self._room.measured
+        paid = _least_of(labels, begin[alive], measured)
+        cost = paid[:, :METRICS] + rows.least[edges.numbers[alive]] + more[alive]
+        alive = alive[~hopeless(*cost.T, *paid[:, METRICS:].T)]
         numbers = edges.numbers[alive]
         points = rows.start[numbers + 1] - rows.start[numbers]
         counts = (end[alive] - begin[alive]) * points
@@ -187,35 +230,56 @@ class _Join:
             width = np.repeat(points[part], counts[part])
             pairs = Pairs(begin[edge] + place // width, edge,
                           rows.start[edges.numbers[edge]] + place % width)  # fmt: skip
+            used = labels.values[pairs.labels, METRICS:measured]
             cost = labels.values[pairs.labels, :METRICS] + rows.points[pairs.points, :METRICS]
             cost += more[edge]
-            if len(left := np.flatnonzero(~hopeless(cost[:, 0], cost[:, 1]))):
+            if len(left := np.flatnonzero(~hopeless(*cost.T, *used.T))):
                 yield pairs.some(left)
+
+    def hopeful(self, made: Labels, rest: Floats, hopeless: Hopeless) -> Labels:
+        """Return the labels that may lead somewhere, now that their usages are known."""
+        cost = made.values[:, :METRICS] + rest[made.keys]
+        used = made.values[:, METRICS : self._room.measured]
+        return made.some(np.flatnonzero(~hopeless(*cost.T, *used.T)))
 
     def joined(self, labels: Labels, pairs: Pairs) -> Labels:
         """Return the labels that fit; their origin is counted within the form."""
         edges, before, after = self._edges, self._before, self._after
+        head, own = self._room.head, self._room.own
         old = labels.values[pairs.labels]
         point = edges.rows.points[pairs.points]
         row, live, added, new = self._sizes(pairs)
-        bits = point[:, METRICS:] - self._twice(row)
-        kept, peak = old[:, METRICS : METRICS + before], old[:, METRICS + before :]
+        bits = point[:, own:] - self._twice(row)
+        kept, peak = old[:, head : head + before], old[:, head + before :]
         held = kept[:, -1] if before else np.zeros(len(old))
         total = held + live + bits[:, -1] + new
         peaks = behind(peak + bits[:, :before] + added[:, :before])
-        fits = total <= self._capacity
-        if before:
-            fits &= peaks[:, 0] <= self._capacity
-        made = np.empty((len(old), METRICS + 2 * after))
+        most = np.maximum(total, peaks[:, 0]) if before else total
+        made = np.empty((len(old), head + 2 * after))
         made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
+        self._use(made, old, (point, most))
         for k in range(after):
             below = kept[:, min(k, before - 1)] if before else 0.0
-            made[:, METRICS + k] = below + bits[:, k] + added[:, k] + (live if k >= before else 0.0)
+            made[:, head + k] = below + bits[:, k] + added[:, k] + (live if k >= before else 0.0)
             other = np.maximum(total, peaks[:, k]) if k < before else total
-            made[:, METRICS + after + k] = other
+            made[:, head + after + k] = other
         origin = np.column_stack([pairs.labels, pairs.labels, row, pairs.points])
-        chosen = np.flatnonzero(fits)
+        chosen = np.flatnonzero(most <= self._room.capacity)
         return Labels(edges.ends[pairs.edges], made, origin).some(chosen)
+
+    def _use(self, made: Floats, old: Floats, now: tuple[Floats, Floats]) -> None:
+        """Put the usages into the labels; `now`: the points, and the bits in the second memory."""
+        usage, (point, inside) = self._room.usage, now
+        last = METRICS + len(usage.deep)
+        deep = slice(METRICS, last)
+        np.maximum(old[:, deep], point[:, deep], out=made[:, deep])
+        if usage.inner:
+            np.maximum(old[:, last], inside, out=made[:, last])
+        if usage.outer:
+            end = self._room.measured
+            made[:, end] = self._fresh + point[:, last]
+            made[:, end] += old[:, end] if self._before else self._stays
+            np.maximum(old[:, end - 1], made[:, end], out=made[:, end - 1])
 
     def _sizes(self, pairs: Pairs) -> tuple[Ints, Floats, Floats, Floats]:
         """Return, per pair, the row, bits of live tensors below all shared loops, of new ones above
@@ -240,10 +304,10 @@ class _Join:
         return total
 
 
-def _least_of(labels: Labels, begin: Ints) -> Floats:
-    """Return the least energy and latency of the keys whose first labels are given."""
+def _least_of(labels: Labels, begin: Ints, width: int) -> Floats:
+    """Return the least of the first numbers of the keys whose first labels are given."""
     first = np.unique(labels.keys, return_index=True)[1]
-    least = np.minimum.reduceat(labels.values[:, :METRICS], first, axis=0)
+    least = np.minimum.reduceat(labels.values[:, :width], first, axis=0)
     return least[np.searchsorted(first, begin)]
 
 

@@ -9,7 +9,7 @@ dominance and bounds rest on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
@@ -62,8 +62,22 @@ class Formula:
 
     def of_pairs(self, energy: Any, latency: Any) -> Any:
         """Return the value of a formula without usage, of two numbers or of two arrays, fast."""
+        return self._of(energy, latency, {})
+
+    def of_usage(self, memories: Sequence[str]) -> Callable[..., Any]:
+        """Return the same as a function of energy, latency, and the bits used of `memories`."""
+        names = [_usage(memory) for memory in memories]
+
+        def value(energy: Any, latency: Any, *bits: Any) -> Any:
+            return self._of(energy, latency, dict(zip(names, bits, strict=True)))
+
+        return value
+
+    def _of(self, energy: Any, latency: Any, usage: Columns) -> Any:
         with np.errstate(all="ignore"):
-            found = np.asarray(self.code({"energy": energy, "latency": latency}), np.float64)
+            found = np.asarray(
+                self.code({"energy": energy, "latency": latency, **usage}), np.float64
+            )
         whole = np.where(np.isnan(found), math.inf, found)
         return np.broadcast_to(whole, np.shape(energy)) if np.ndim(energy) else float(whole)
 

@@ -22,10 +22,11 @@ from tilewright.mapper.cascade.labels import LabelPass
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.optimum import Optimizer, scored_of
 from tilewright.mapper.cascade.problem import VALUES, Value
-from tilewright.mapper.cascade.walk import Label, Walk
+from tilewright.mapper.cascade.usage import NO_USAGE
+from tilewright.mapper.cascade.walk import Counted, Label, Walk
 from tilewright.mapper.fronts.api import Front, best_of, measures_for
 from tilewright.mapper.fronts.points import NOISE, undominated
-from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.kernels import Floats
 from tilewright.mapper.searches.metrics import Objective
@@ -38,14 +39,13 @@ Least = Callable[[Value], Label | None]  # the label with the least value
 def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> Front:
     """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
 
-    UnsupportedFeature for the usage of a memory.
+    UnsupportedFeature for what cannot be modelled.
     """
     measures = measures_for(request, request.workload.einsums)
     if measures.memories:
-        raise UnsupportedFeature(
-            "a front over the usage of a memory is not searched over fused mappings",
-            instead="search without fusion, or a front over energy and latency",
-        )
+        from tilewright.mapper.fronts.fused_usage import front_with_usage
+
+        return front_with_usage(request, known, measures)
     search = _Search(request)
     with no_collection():
         whole = search.run()
@@ -60,6 +60,7 @@ class _Search:
         self._request = request
         self._budget = budget_of(request)
         self._plan = plan_of(request, "front", VALUES["edp"])
+        self._room = Counted(self._plan.cascade.capacity, NO_USAGE)
         self._optimizer = Optimizer(request, self._plan, self._budget)
         self.found: list[ScoredMapping] = []
         self.statistics = Statistics()
@@ -91,7 +92,7 @@ class _Search:
         corners: list[Label] = []
         try:
             hull(lambda value: self._least(graph, value), corners)
-            front = FrontPass(graph, self._plan.cascade.capacity, corners, self._budget)
+            front = FrontPass(graph, self._room, corners, self._budget)
             labels = front.solve()
         except OutOfBudget:
             return pareto_labels(corners), False
@@ -106,7 +107,7 @@ class _Search:
         return None if optimum.found.exhausted else optimum.scored
 
     def _least(self, graph: Graph, value: Value) -> Label | None:
-        search = LabelPass(graph, self._plan.cascade.capacity, value, self._budget)
+        search = LabelPass(graph, self._room, value, self._budget)
         folded = search.solve()
         self.statistics = self.statistics.plus(Statistics(labels=folded.labels))
         if folded.exhausted:
@@ -159,10 +160,8 @@ def _between(least: Least, ends: tuple[Label, Label], found: list[Label]) -> Non
 class FrontPass:
     """Finds all labels of a graph that no label of `known` covers."""
 
-    def __init__(
-        self, graph: Graph, capacity: float, known: Sequence[Label], budget: Budget
-    ) -> None:
-        self._walk = Walk(graph, capacity, budget)
+    def __init__(self, graph: Graph, room: Counted, known: Sequence[Label], budget: Budget) -> None:
+        self._walk = Walk(graph, room, budget)
         self._known = pareto_labels(known)
         self._energies = np.array([label.energy for label in self._known])
         self._latencies = np.array([label.latency for label in self._known])

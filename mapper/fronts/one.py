@@ -62,8 +62,9 @@ def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
     frame = space.frame
     if space.uneven:
         raise UnsupportedFeature(
-            f"fronts and formulas over uneven tiles of {space.einsum.name}, too many to list",
-            instead="an objective energy, latency or edp without front, or even tiles",
+            f"no front, and no least value of a formula, is searched over the uneven tiles of"
+            f" {space.einsum.name}: they are too many to list",
+            instead="leave out `uneven`, or ask for the least energy, latency or edp and no front",
         )
     spread = {c.name for c in frame.components if c.physical_fanout > 1}
     refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))

@@ -34,7 +34,7 @@ class Fields:
     (level, action) -> calls of one instance, of the actions that a latency rule depends on;
     `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
     level -> the longest way. `owed`, `owed_calls`: energy and calls that are paid later
-    (deferrals.py).
+    (deferrals.py). `summed`: memories whose bits in use matter to the end.
     """
 
     room: Mapping[str, int]
@@ -45,6 +45,7 @@ class Fields:
     ways: Mapping[int, int] = field(default_factory=dict)
     owed: range = range(0)
     owed_calls: range = range(0)
+    summed: frozenset[str] = frozenset()
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
     """What one value adds to each field, kept by routes.py from template to template."""
 
@@ -93,7 +94,7 @@ def fields(
     links, ways = _of_networks(frame, first + len(calls))
     last = first + len(calls) + len(links) + len(ways)
     later = range(lanes - owed[0], lanes), range(last, last + owed[1])
-    return Fields(room, lanes, gates, calls, links, ways, *later)
+    return Fields(room, lanes, gates, calls, links, ways, *later, summed=tracked)
 
 
 def _of_networks(

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-
 import pytest
-from fused_cases import random_case, random_deep_case
+from fused_cases import Case, opposed, random_case, random_deep_case
 from fused_mappings import front_fused
 
-from tilewright.arch.tree import Arch
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.fronts.formula import formula_of
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import Workload
 
-Case = Callable[[int], tuple[Arch, Workload, str]]
 FORMULAS = ("energy * latency**2", "energy + 30 * latency", "max(energy, 9 * latency)")
-
-
-def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
-    """Return a case in which the buffer is fast but dear, and DRAM cheap but slow."""
-    arch, workload, conventions = case(seed)
-    rng = random.Random(seed)
-    values: dict[str, object] = {}
-    for name, energies, rates in (("DRAM", (1, 2), (0.2, 0.5)), ("BUF", (3, 7), (1, 2))):
-        for action in ("read", "write"):
-            values[f"{name}.actions.{action}.energy"] = rng.choice(energies)
-            values[f"{name}.actions.{action}.throughput"] = rng.choice(rates)
-    return arch.with_values(values), workload, conventions
 
 
 def check(seed: int, case: Case = random_case) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.workload import Workload, load_workload
 
+Case = Callable[[int], tuple[Arch, Workload, str]]
 CHAINS = (
     ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]"),
     ("Y[m, n] = A[m, n] * B[n]", "X[m, p] = Y[m, n] * C[n, p]", "Z[m] = X[m, p] * D[p]"),
@@ -147,3 +149,15 @@ def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:
     kept = rng.choice(("weight", "output", "input | output", "input"))
     arch = three_memories(rng.choice((2, 3, 4, 6, 8, 12)), rng.choice((2, 3, 4)), kept)
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
+    """Return a case in which the buffer is fast but dear, and DRAM cheap but slow."""
+    arch, workload, conventions = case(seed)
+    rng = random.Random(seed)
+    values: dict[str, object] = {}
+    for name, energies, rates in (("DRAM", (1, 2), (0.2, 0.5)), ("BUF", (3, 7), (1, 2))):
+        for action in ("read", "write"):
+            values[f"{name}.actions.{action}.energy"] = rng.choice(energies)
+            values[f"{name}.actions.{action}.throughput"] = rng.choice(rates)
+    return arch.with_values(values), workload, conventions

@@ -9,6 +9,7 @@ scores each Einsum alone and each tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
 
@@ -24,6 +25,7 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import make_view
+from tilewright.mapper.score import Score
 from tilewright.mapper.workload import Workload
 
 OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
@@ -166,8 +168,12 @@ def owns(
     conventions: str,
     scored: Scored | None = None,
     repeats: int = 1,
+    low: bool = False,
 ) -> list[Own]:
-    """Score every list alone; of those that look the same from outside, keep the Pareto points."""
+    """Score every list alone; of those that look the same from outside, keep the Pareto points.
+
+    `low`: what the innermost memory holds matters, too.
+    """
     (flat,) = flatten(arch, workload.scope(einsum))
     view = make_view(einsum, flat)
     rules = conventions_called(conventions)
@@ -194,7 +200,9 @@ def owns(
         if scored is not None:
             energy, latency = scored(einsum, flat, (*outer, *nodes))
         own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, energy, latency)
-        seen = (own.loops, tuple(sorted(depths.items())), outside(own, tally(path, view, rules)))
+        counted = tally(path, view, rules)
+        below = sum(h.bits for h in counted.occupancy if low and h.component == LOW)
+        seen = (own.loops, tuple(sorted(depths.items())), outside(own, counted), below)
         known = best.setdefault(seen, [])
         if not any(k.energy <= own.energy and k.latency <= own.latency for k in known):
             known[:] = [k for k in known if k.energy < own.energy or k.latency < own.latency]
@@ -390,6 +398,7 @@ def fused_mappings(
     limit: int,
     scored: Scored | None = None,
     repeats: int = 1,
+    low: bool = False,
 ) -> list[tuple[tuple[Own, ...], list[int]]] | None:
     """Return every choice of lists with the loops it shares; None if there are too many."""
     candidates = on_chip_candidates(workload)
@@ -398,7 +407,7 @@ def fused_mappings(
         for subset in combinations(candidates, count):
             chip = frozenset(subset)
             choices = [
-                owns(arch, workload, e, chip, conventions, scored, repeats)
+                owns(arch, workload, e, chip, conventions, scored, repeats, low)
                 for e in workload.einsums
             ]
             for chosen in combinations_of(choices):
@@ -475,6 +484,20 @@ def front_fused(
             front.pop()
         front.append(totals[number])
     return front
+
+
+def rows_fused(arch: Arch, workload: Workload, conventions: str, limit: int) -> list[Score] | None:
+    """Return the scores of all mappings that fit, whatever memories they use; None if too many."""
+    found = fused_mappings(arch, workload, conventions, limit, low=True)
+    if found is None:
+        return None
+    scores: list[Score] = []
+    for chosen, shared in found:
+        mapping = whole(workload, chosen, shared)
+        if mapping is not None:
+            with suppress(InfeasibleMapping):
+                scores.append(evaluate(arch, workload, mapping, conventions))
+    return scores
 
 
 def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Mapping | None:

@@ -1,0 +1,181 @@
+"""Memories whose usage counts: the most bits that live in each at a time, over the whole workload.
+
+Of the second memory it is what joining the Einsums counts anyway (walk.py). A deeper memory is an
+Einsum's own. In the outermost one tensors stand whole, from the first Einsum that uses them to the
+last; and while Einsums run that share loops with one of these, since nothing above a shared loop is
+forgotten before it ends. Which of its tensors a copy keeps there depends on its mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tilewright.arch.components import Memory
+from tilewright.arch.flat import FlatArch
+from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.layout import memories_of
+from tilewright.mapper.cascade.room import Room
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.score import Score
+from tilewright.mapper.searches.errors import UnsupportedFeature
+
+Run = tuple[Einsum, FlatArch]
+
+
+@dataclass(frozen=True, slots=True)
+class Tenants:
+    """Whole tensors in the outermost memory while one Einsum runs, in bits; a copy's own apart.
+
+    `fresh`: used for the first time; `kept`: left there for this Einsum or a later one.
+    `fresh_chip`, `kept_chip`: those that may be on chip instead, by their place among the boundary
+    tensors of the Einsum, and among what is live before it.
+    """
+
+    fresh: float
+    kept: float
+    fresh_chip: tuple[tuple[int, float], ...]
+    kept_chip: tuple[tuple[int, float], ...]
+
+    def bits(self, depths: Sequence[int], before: Sequence[int]) -> tuple[float, float]:
+        """Return the bits of both, given where tensors are: -1 if not on chip."""
+        fresh = sum(bits for place, bits in self.fresh_chip if depths[place] < 0)
+        kept = sum(bits for place, bits in self.kept_chip if before[place] < 0)
+        return self.fresh + fresh, self.kept + kept
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The memories: those below the second one (`deep`), the second (`inner`) and the outermost
+    (`outer`); empty where it does not count. `tenants`: of the outermost, per Einsum."""
+
+    deep: tuple[str, ...] = ()
+    inner: str = ""
+    outer: str = ""
+    tenants: tuple[Tenants, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, in the order of their numbers in labels."""
+        return (*self.deep, *filter(None, (self.inner, self.outer)))
+
+    @property
+    def of_points(self) -> tuple[str, ...]:
+        """Those of which a mapping of one Einsum says what it uses itself: of the outermost only
+        a copy does."""
+        return (*self.deep, self.outer) if self.outer else self.deep
+
+    @property
+    def none(self) -> tuple[float, ...]:
+        """Nothing used: a bound of every usage."""
+        return (0.0,) * len(self.names)
+
+    def of(self, score: Score) -> tuple[float, ...]:
+        """Return the usages of a score."""
+        return tuple(float(score.capacity.get(name, 0)) for name in self.names)
+
+
+NO_USAGE = Usage()
+
+
+def usage_of(
+    runs: Sequence[Run], memories: Iterable[str], room: Room, boundaries: Boundaries
+) -> Usage:
+    """Prepare to count how much of `memories` is used.
+
+    UnsupportedFeature where they are spread over an Array, or a tensor changes its size.
+    """
+    asked = frozenset(memories)
+    if not asked:
+        return NO_USAGE
+    _refuse_spread(runs, asked)
+    inner = room.inner if room.inner in asked else None
+    if inner and boundaries.apart and boundaries.shares_room:
+        raise UnsupportedFeature(
+            f"the usage of {inner} is not counted: Einsums that may share loops see"
+            f" {', '.join(sorted(boundaries.apart))} through different windows",
+            instead="leave that usage out",
+        )
+    for name in {room.outer, inner} & asked:
+        _refuse_widths(runs, str(name), boundaries)
+        _refuse_gaps(str(name), boundaries)
+    seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
+    deep = tuple(name for name in seen if name in asked - {room.outer, inner})
+    if room.outer not in asked:
+        return Usage(deep, inner or "")
+    return Usage(deep, inner or "", room.outer, _tenants(runs, boundaries))
+
+
+def _refuse_spread(runs: Sequence[Run], asked: frozenset[str]) -> None:
+    for component in (c for _, flat in runs for c in flat.components):
+        if component.name in asked and component.physical_fanout > 1:
+            raise UnsupportedFeature(
+                f"the usage of {component.name} is not counted: it is spread over an Array",
+                instead="leave that usage out",
+            )
+
+
+def _refuse_widths(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
+    """Refuse a tensor whose values are wider in the memory for one Einsum than for another."""
+    for tensor, users in boundaries.users.items():
+        widths = set()
+        for einsum, flat in runs:
+            held = [c for c in flat.components if isinstance(c, Memory) and c.name == memory]
+            if held and len(users) > 1 and tensor in einsum.tensors:
+                access = einsum.access(tensor)
+                widths.add(held[0].bits_per_value.get(tensor, access.bits_per_value))
+        if len(widths) > 1:
+            raise UnsupportedFeature(
+                f"the usage of {memory} is not counted: {tensor} has values of"
+                f" {' and '.join(f'{float(w):g}' for w in sorted(widths))} bits there",
+                instead=f"one width of {tensor} for all Einsums, or leave that usage out",
+            )
+
+
+def _refuse_gaps(memory: str, boundaries: Boundaries) -> None:
+    """Refuse a copy that others wait for: its mapping decides from when on a tensor is there."""
+    for number, einsum in enumerate(boundaries.workload.einsums):
+        for access in einsum.accesses if einsum.is_copy else ():
+            others = [user for user in boundaries.users[access.tensor] if user != number]
+            before, after = [i for i in others if i < number], [i for i in others if i > number]
+            near = max(before, default=number - 1), min(after, default=number + 1)
+            if near != (number - 1, number + 1) or (before and after) or access.persistent:
+                raise UnsupportedFeature(
+                    f"the usage of {memory} is not counted: {einsum.name}, a copy, does not stand"
+                    f" right beside the other Einsums that use {access.tensor}",
+                    instead="leave that usage out, or move the copy",
+                )
+
+
+def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]:
+    workload = boundaries.workload
+    bits = {t: _whole(runs, t) for t in workload.tensors}
+    always = {a.tensor for einsum in workload.einsums for a in einsum.accesses if a.persistent}
+    found: list[Tenants] = []
+    live: tuple[str, ...] = ()
+    for number, einsum in enumerate(workload.einsums):
+        own = boundaries.of(einsum)
+        hidden = set(einsum.tensors) if einsum.is_copy else set()
+        span = {t: (users[0], users[-1]) for t, users in boundaries.users.items()}
+        seen = [t for t in workload.tensors if t not in always and t not in hidden]
+        begun = [t for t in seen if span[t][0] == number]
+        stays = [*always, *(t for t in seen if span[t][0] < number <= span[t][1])]
+        found.append(
+            Tenants(
+                sum(bits[t] for t in begun if t not in own),
+                sum(bits[t] for t in stays if t not in live),
+                tuple((own.index(t), bits[t]) for t in begun if t in own),
+                tuple((place, bits[t]) for place, t in enumerate(live) if t in stays),
+            )
+        )
+        live = boundaries.live_after(number)
+    return tuple(found)
+
+
+def _whole(runs: Sequence[Run], tensor: str) -> float:
+    """Return the bits of a whole tensor in the outermost memory."""
+    einsum, flat = next(run for run in runs if tensor in run[0].tensors)
+    access = einsum.access(tensor)
+    width = memories_of(flat)[0].bits_per_value.get(tensor, access.bits_per_value)
+    times = einsum.n_instances if access.persistent else 1
+    return float(access.tile_size(einsum.bounds) * width * times)

@@ -1,0 +1,116 @@
+"""Fronts and formulas with the usage of memories against every fused mapping of small workloads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fused_cases import Case, opposed, random_case, random_deep_case
+from fused_mappings import INNER, LOW, OUTER, rows_fused
+
+from tilewright.arch.tree import Arch
+from tilewright.mapper.fronts.formula import formula_of
+from tilewright.mapper.fronts.points import undominated
+from tilewright.mapper.score import Score
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.kernels import Floats
+from tilewright.mapper.workload import Workload
+
+FRONTS = (
+    ("energy", "usage.BUF"),
+    ("energy", "latency", "usage"),
+    ("usage.BUF", "usage.DRAM", "energy"),
+    ("latency", "usage.BUF"),
+    ("edp", "usage.BUF", "usage.DRAM"),
+)
+FORMULAS = (
+    "energy * usage.BUF",
+    "energy + 40 * usage.BUF",
+    "usage.BUF + usage.DRAM",
+    "max(energy, 30 * usage.BUF) * latency",
+    "latency * (1 + usage.DRAM)",
+    "energy * sqrt(usage.BUF) + latency * usage.DRAM",
+)
+DEEP_FRONTS = (("energy", "usage"), ("energy", "latency", "usage.REG"), ("usage", "usage.DRAM"))
+DEEP_FORMULAS = ("energy * usage.REG", "usage.BUF + 5 * usage.REG + energy / 100")
+
+
+def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
+    rows = [[score.metric(name) for name in names] for score in scores]
+    return np.array(rows).reshape(len(scores), len(names))
+
+
+def check_front(
+    subject: tuple[Arch, Workload, str], asked: tuple[str, ...], listed: list[Score], equal: bool
+) -> None:
+    arch, workload, conventions = subject
+    result = search(arch, workload, conventions=conventions, front=asked)
+    assert result.notes == ()
+    assert result.front_proof is not None
+    assert result.front_proof.whole
+    names = result.front_proof.metrics
+    found = values_of([point.score for point in result.front], names)
+    every = values_of(listed, names)
+    wanted = every[undominated(every)]
+    if equal:
+        assert found == pytest.approx(wanted, rel=1e-9), (asked, len(found), len(wanted))
+    else:
+        for row in wanted:
+            assert (found <= row * (1 + 1e-9)).all(axis=1).any(), (asked, row)
+
+
+def check_formula(
+    subject: tuple[Arch, Workload, str], text: str, listed: list[Score], equal: bool
+) -> None:
+    arch, workload, conventions = subject
+    result = search(arch, workload, conventions=conventions, objective=text)
+    assert result.notes == ()
+    assert result.certificate.kind == "optimal"
+    formula = formula_of(text, (OUTER, INNER, LOW))
+    rows = values_of(listed, ("energy", "latency", *(f"usage.{m}" for m in formula.memories)))
+    values = formula.value(rows)
+    value = result.certificate.value
+    assert value <= values.min() * (1 + 1e-9), text
+    if equal:
+        assert value == pytest.approx(values.min(), rel=1e-9), text
+        ties = rows[values <= values.min() * (1 + 1e-12)]
+        score = result.best.score
+        assert score.energy == pytest.approx(ties[:, 0].min(), rel=1e-9), text
+
+
+def check(seed: int, case: Case = random_case, limit: int = 4000) -> bool:
+    """Compare fronts and least values; False if there are too many to enumerate, or none."""
+    deep = case is random_deep_case
+    subject = opposed(seed, case)
+    listed = rows_fused(*subject, limit)
+    if not listed:
+        return False
+    equal = not (deep and subject[2] == "default")  # the list lacks runs past deeper holders
+    fronts, formulas = (DEEP_FRONTS, DEEP_FORMULAS) if deep else (FRONTS, FORMULAS)
+    check_front(subject, fronts[seed % len(fronts)], listed, equal)
+    check_formula(subject, formulas[seed % len(formulas)], listed, equal)
+    return True
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_usage_of_fused_mappings(block: int) -> None:
+    assert sum(check(seed) for seed in range(block * 5, block * 5 + 5)) >= 1
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_usage_of_fused_mappings_above_registers(block: int) -> None:
+    seeds = range(block * 4, block * 4 + 4)
+    assert sum(check(seed, random_deep_case) for seed in seeds) >= 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_usage_of_many_fused_mappings(block: int) -> None:
+    seeds = range(3000 + block * 10, 3010 + block * 10)
+    assert sum(check(seed, limit=30_000) for seed in seeds) >= 4
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_usage_of_many_fused_mappings_above_registers(block: int) -> None:
+    seeds = range(3000 + block * 10, 3010 + block * 10)
+    assert sum(check(seed, random_deep_case, 30_000) for seed in seeds) >= 4

@@ -1,0 +1,146 @@
+"""The usage of memories over fused mappings: copies, instances, persistent tensors, budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fused_cases import chain, two_memories
+
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.mapper import evaluate, search
+from tilewright.mapper.cascade.budget import Budget
+from tilewright.mapper.fronts import fused_usage
+from tilewright.mapper.searches.result import SearchResult
+from tilewright.mapper.workload import Workload, load_workload
+
+WORK = load_workload("""
+workload:
+  rank_sizes: {M: 4, N: 6}
+  bits_per_value: {All: 1}
+  einsums:
+  - einsum: "I[m, n] = A[m, n]"
+    is_copy_operation: true
+    renames: {input: A, output: I, weight: Nothing}
+  - {einsum: "Y[m] = I[m, n] * B[n]", renames: {input: I, weight: B, output: Y}}
+  - {einsum: "Z[n] = I[m, n] * C[m]", renames: {input: I, weight: C, output: Z}}
+""")
+FRONT = ("energy", "usage", "usage.DRAM")
+KEEP = """
+workload:
+  rank_sizes: {M: 4, K: 4}
+  bits_per_value: {All: 4}
+  persistent_tensors: B
+  einsums:
+  - {einsum: "T[m] = A[m, k] * B[k]", n_instances: 3}
+  - {einsum: "Z[m] = T[m] * D[m]", n_instances: 3}
+"""
+
+
+def front_of(arch: Arch, work: Workload, **more: object) -> SearchResult:
+    """Search the front; every point is what the model says."""
+    result = search(arch, work, front=FRONT, **more)  # type: ignore[arg-type]
+    assert result.front_proof is not None
+    for point in result.front:
+        conventions = point.score.conventions
+        assert evaluate(arch, work, point.mapping, conventions) == point.score
+    return result
+
+
+def values_of(result: SearchResult) -> np.ndarray:
+    assert result.front_proof is not None
+    names = result.front_proof.metrics
+    return np.array([[p.score.metric(name) for name in names] for p in result.front])
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+@pytest.mark.parametrize("size", [60, 12])
+def test_copies_take_part(conventions: str, size: int) -> None:
+    arch = two_memories(size)
+    fused = front_of(arch, WORK, conventions=conventions)
+    alone = front_of(arch, WORK, conventions=conventions, fusion=False)
+    assert fused.notes == ()
+    assert fused.front_proof is not None
+    assert fused.front_proof.whole
+    mine = values_of(fused)
+    assert all((mine <= row * (1 + 1e-9)).all(axis=1).any() for row in values_of(alone))
+    assert (len(mine) > len(alone.front)) == (size == 60)
+
+
+def test_persistent_tensors_stay_once_per_instance() -> None:
+    work = load_workload(KEEP)
+    result = front_of(two_memories(16), work)
+    assert result.notes == ()
+    best = min(result.front, key=lambda point: point.score.capacity["DRAM"]).score
+    # 3 x B and A beside T, which stays on chip
+    assert best.capacity["DRAM"] == 3 * 16 + 64
+
+
+def test_a_memory_without_limit_has_a_usage() -> None:
+    result = search(two_memories("inf"), chain(4, (2, 4, 2)), objective="energy * usage.BUF")
+    assert result.notes == ()
+    assert result.certificate.kind == "optimal"
+    small = search(two_memories("inf"), chain(4, (2, 4, 2)), front=("usage.BUF", "energy"))
+    assert small.front_proof is not None
+    assert small.front_proof.whole
+    least = min(p.score.energy * float(p.score.capacity.get("BUF", 0)) for p in small.front)
+    assert result.certificate.value == pytest.approx(least)
+
+
+def test_a_budget_leaves_an_honest_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    arch, work = two_memories(600), chain(8, (8, 16, 8))
+    whole = front_of(arch, work)
+    none = front_of(arch, work, budget=0.0)
+    assert none.front_proof is not None
+    assert not none.front_proof.whole
+    assert none.front
+    monkeypatch.setattr(fused_usage, "budget_of", lambda _: Budget(labels=1000))
+    partly = front_of(arch, work)
+    assert partly.front_proof is not None
+    limit = partly.front_proof.energy
+    assert 0 < limit < float("inf")
+    below = [row for row in values_of(whole) if row[0] <= limit]
+    mine = values_of(partly)
+    assert below
+    assert all((mine <= row * (1 + 1e-9)).all(axis=1).any() for row in below)
+
+
+def test_what_is_not_counted_goes_unfused_with_a_note() -> None:
+    text = (
+        "workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 1}\n  einsums:\n"
+        '  - {einsum: "I[m] = A[m]", is_copy_operation: true}\n'
+        '  - {einsum: "Y[m] = B[m]"}\n'
+        '  - {einsum: "Z[m] = I[m] * Y[m]"}\n'
+    )
+    result = search(two_memories(8), load_workload(text), front=("energy", "usage"))
+    assert result.front_proof is not None
+    assert "does not stand right beside the other Einsums that use I" in result.notes[0]
+    widths = "- !Memory\n    name: BUF\n    bits_per_value: {output: 2, input: 1, weight: 1}\n"
+    arch = load_arch(DESIGN.replace("- !Memory\n    name: BUF\n", widths))
+    result = search(arch, chain(4, (2, 2, 2)), front=("energy", "usage"))
+    assert "T1 has values of 1 and 2 bits there" in result.notes[0]
+
+
+DESIGN = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~Intermediates", may_keep: All}
+    actions: [{name: read, energy: 9, throughput: 1}, {name: write, energy: 9, throughput: 1}]
+  - !Memory
+    name: BUF
+    size: 64
+    leak_power: 0
+    area: 0
+    tensors: {keep: "~DRAM", may_keep: All}
+    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
