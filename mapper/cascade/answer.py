@@ -11,6 +11,7 @@ from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.tree import Body, TreeBuilder, body_of
 from tilewright.mapper.cascade.walk import Label
 from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.searches.scope import lanes_of
 
 
 def mapping_of(graph: Graph, best: Label, boundaries: Boundaries) -> Mapping:
@@ -42,7 +43,9 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     workload = boundaries.workload
     chip = [t for t in workload.tensors if t in boundaries.chip]
     outside = [t for t in workload.tensors if t in boundaries.backed]
-    text = "mappings with even tiles, the Einsums one after the other in the order given"
+    spaces = [run.space for solo in cascade.einsums if isinstance(solo, tuple) for run in solo]
+    lanes = "".join(dict.fromkeys(map(lanes_of, spaces)))
+    text = f"mappings with even tiles{lanes}, the Einsums one after the other in the order given"
     if room.inner is None or not chip:
         text += f", in which they exchange tensors through {room.outer}"
     else:

@@ -24,6 +24,7 @@ from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.deferrals import debts, deferred
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.program import (
@@ -95,6 +96,8 @@ def _fix_lanes(
     template = cut[0].template
     router = Router(frame, fields, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
+    if frame.has_networks:
+        routes += network_routes(frame, fields, template, slots)
     later = debts(frame, fields, slots, deferred(routes))
     if later is not None and any(debt.top <= _cut(slots, cut[0]) for debt in later):
         later = None  # it would be paid above the program

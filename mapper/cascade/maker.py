@@ -79,7 +79,7 @@ def run_of(
     space = Mapspace(
         einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.chip
     )
-    refuse_unsupported(space.frame)
+    refuse_unsupported(space.frame, networks=True)
     roles = _roles(boundaries, einsum)
     return Run(space, number, boundaries.of(einsum), (signature(space), einsum.n_instances, roles))
 

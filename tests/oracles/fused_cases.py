@@ -151,6 +151,27 @@ def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
+def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with lanes behind a network, and a workload small enough for it."""
+    rng = random.Random(f"network {seed}")
+    texts = rng.choice((CHAINS[0], CHAINS[2], *DAGS[:4]))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((2, 2, 3)) for name in names}
+    hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
+    topology = rng.choice(("mesh", "all_to_all"))
+    reuse = rng.choice(("", ", may_reuse: Nothing", ", may_reuse: input"))
+    network = (
+        f"  - !Network\n    name: NET\n    leak_power: 0\n    area: 0\n    topology: {topology}\n"
+        f"    actions: [{{name: hop, {hop}, latency: {rng.choice((0, 1, 20))}}}]\n"
+        f"  - !Container\n    name: PE\n    spatial: [{{name: x, fanout: 2{reuse}}}]\n"
+    )
+    text = _text(rng.choice((3, 4, 6, 8, 12)), (50, 4), "", 0)
+    place = text.index("  - !Compute")
+    low = _memory("REG", "8", "keep: " + rng.choice(("output", "weight")), (0.5, 128))
+    made = text[:place] + network + (low if rng.random() < 0.4 else "") + text[place:]
+    return load_arch(made), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
 def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
     """Return a case in which the buffer is fast but dear, and DRAM cheap but slow."""
     arch, workload, conventions = case(seed)

@@ -1,7 +1,8 @@
 """Fused mappings of small workloads, enumerated: a slow twin of the cascade search.
 
 Two memories (the outermost backs everything else, the inner one may back intermediates), at most
-one more that keeps a fixed set, and one Compute without lanes. Every subset and order of holders,
+one more that keeps a fixed set, lanes of at most one dimension, right above that or the Compute,
+and one Compute. Every subset and order of holders,
 every loop in every gap, every order of the loops that stand above a tensor on chip; the model
 scores each Einsum alone and each tree.
 """
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
+from math import prod
 
 from tilewright.arch.components import Memory, PlacementRules
 from tilewright.arch.flat import FlatArch
@@ -20,7 +22,15 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate, evaluate_flat
-from tilewright.mapper.mapping import Compute, Mapping, Node, Sequential, Storage, Temporal
+from tilewright.mapper.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+)
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.tally import tally
@@ -75,10 +85,20 @@ def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
+Lanes = tuple[str, str, int]  # component, dimension, fanout
+
+
 def lists(
-    workload: Workload, einsum: Einsum, chip: frozenset[str], low: list[str], repeats: int = 1
+    workload: Workload,
+    einsum: Einsum,
+    chip: frozenset[str],
+    low: tuple[list[str], Lanes],
+    repeats: int = 1,
 ) -> Iterator[list[Node]]:
-    """Yield the nodes of `einsum` below the outermost memory, constraints aside."""
+    """Yield the nodes of `einsum` below the outermost memory, constraints aside.
+
+    `low`: what the innermost memory keeps, and the lanes above it.
+    """
     mine = [t for t in einsum.tensors if t in chip]
     others = [t for t in einsum.tensors if t not in chip]
     candidates = on_chip_candidates(workload)
@@ -91,21 +111,23 @@ def lists(
                 set.intersection(*(above[t] for t in order[gap:] if t in chip))
                 for gap in range(lowest + 1)
             ]
-            for last in permutations(low):
+            for last in permutations(low[0]):
                 places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
-                yield from placed(einsum, places, lowest, legal, repeats)
+                yield from placed(einsum, places, (lowest, legal, low[1]), repeats)
 
 
 def placed(
     einsum: Einsum,
     order: tuple[tuple[str, str], ...],
-    lowest: int,
-    legal: list[set[str]],
+    rules: tuple[int, list[set[str]], Lanes],
     repeats: int = 1,
 ) -> Iterator[list[Node]]:
-    names = list(einsum.bounds)
-    for turns in product(*(list(splits(b, len(order) + 1)) for b in einsum.bounds.values())):
-        if any(
+    """Yield the nodes with all loops; the last part of each bound is its lanes."""
+    names, (lowest, legal, lanes) = list(einsum.bounds), rules
+    parts = len(order) + 1 + (lanes[2] > 1)
+    for turns in product(*(list(splits(b, parts)) for b in einsum.bounds.values())):
+        dealt = {n: turn[-1] for n, turn in zip(names, turns, strict=True) if lanes[2] > 1}
+        if prod(dealt.values()) > lanes[2] or any(
             turn[gap] > 1 and name not in legal[gap]
             for gap in range(lowest + 1)
             for name, turn in zip(names, turns, strict=True)
@@ -119,7 +141,7 @@ def placed(
         for chosen in product(*choices):
             shared = [name for gap in chosen[: lowest + 1] for name, _ in gap]
             if all(shared.count(name) <= repeats for name in shared):
-                yield nodes_of(einsum, order, chosen)
+                yield nodes_of(einsum, order, chosen, (lanes, dealt))
 
 
 def orders_of(gap: list[tuple[str, int]], repeats: int) -> list[tuple[tuple[str, int], ...]]:
@@ -145,13 +167,20 @@ def nodes_of(
     einsum: Einsum,
     order: tuple[tuple[str, str], ...],
     loops: tuple[tuple[tuple[str, int], ...], ...],
+    dealt: tuple[Lanes, dict[str, int]],
 ) -> list[Node]:
     tile = dict(einsum.bounds)
     nodes: list[Node] = []
+    (component, dim, _), lanes = dealt
+    low = sum(memory == INNER for _, memory in order)
     for gap, turns in enumerate(loops):
         for name, turn in turns:
             tile[name] //= turn
             nodes.append(Temporal(name, tile[name]))
+        for name, share in lanes.items() if gap == low else ():
+            tile[name] //= share
+            if share > 1:
+                nodes.append(Spatial(name, tile[name], dim, component))
         if gap < len(order):
             nodes.append(Storage((order[gap][0],), order[gap][1]))
     return [*nodes, Compute(einsum.name, MAC)]
@@ -180,8 +209,8 @@ def owns(
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
     best: dict[object, list[Own]] = {}
     inner_rules = resolved(flat, einsum, chip)
-    low = kept_low(flat, einsum)
-    for nodes in lists(workload, einsum, chip, low, repeats):
+    below = kept_low(flat, einsum), lanes_of(flat)
+    for nodes in lists(workload, einsum, chip, below, repeats):
         if moves_again(einsum, nodes, inner_rules, chip) or disordered(nodes, inner_rules):
             continue
         (path,) = paths_of(Mapping((*outer, *nodes)))
@@ -201,8 +230,8 @@ def owns(
             energy, latency = scored(einsum, flat, (*outer, *nodes))
         own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, energy, latency)
         counted = tally(path, view, rules)
-        below = sum(h.bits for h in counted.occupancy if low and h.component == LOW)
-        seen = (own.loops, tuple(sorted(depths.items())), outside(own, counted), below)
+        deep = sum(h.bits for h in counted.occupancy if low and h.component == LOW)
+        seen = (own.loops, tuple(sorted(depths.items())), outside(own, counted), deep)
         known = best.setdefault(seen, [])
         if not any(k.energy <= own.energy and k.latency <= own.latency for k in known):
             known[:] = [k for k in known if k.energy < own.energy or k.latency < own.latency]
@@ -223,6 +252,12 @@ def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
             rules = component.tensors.resolve({})
             return [t for t in einsum.tensors if t in rules.keep]
     return []
+
+
+def lanes_of(flat: FlatArch) -> Lanes:
+    """Return the dimension with lanes, if there is one."""
+    dims = [(c.name, d.name, d.fanout) for c in flat.components for d in c.spatial]
+    return dims[0] if dims else ("", "", 1)
 
 
 def moves_again(
@@ -343,7 +378,7 @@ def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
         wanted = [
             n.tensors[0] if isinstance(n, Storage) else n
             for n in own.nodes[:-1]
-            if not isinstance(n, Storage) or n.component == INNER
+            if isinstance(n, Temporal) or (isinstance(n, Storage) and n.component == INNER)
         ]
         if levels(seen) != levels(wanted):
             return False

@@ -1,0 +1,43 @@
+"""The search of workloads on designs with networks against every fused mapping."""
+
+from __future__ import annotations
+
+import pytest
+from fused_cases import random_network_case
+from fused_mappings import best_fused
+
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.searches.api import search
+
+OBJECTIVES = ("energy", "latency", "edp")
+
+
+def check(seed: int, limit: int) -> bool:
+    """Compare the two optima; False if there are too many mappings to enumerate."""
+    arch, workload, conventions = random_network_case(seed)
+    objective = OBJECTIVES[seed % 3]
+    listed = best_fused(arch, workload, objective, conventions, limit)
+    if listed is None:
+        return False
+    if listed[1] is None:
+        with pytest.raises(InfeasibleMapping):
+            search(arch, workload, objective=objective, conventions=conventions)
+        return True
+    result = search(arch, workload, objective=objective, conventions=conventions)
+    assert result.notes == ()
+    assert result.certificate.kind == "optimal"
+    assert result.certificate.value == pytest.approx(listed[0], rel=1e-9), seed
+    assert "spatial loops stand right above what their fanout feeds" in result.certificate.scope
+    return True
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fused_optimum_with_a_network(seed: int) -> None:
+    assert check(seed, 30_000) or seed > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(12))
+def test_fused_optimum_with_a_network_of_many(block: int) -> None:
+    seeds = range(100 + block * 10, 110 + block * 10)
+    assert sum(check(seed, 60_000) for seed in seeds) >= 4
