@@ -113,7 +113,7 @@ class Walk:
             front = self._step(number, front, hopeless)
             kept = sum(len(labels.keys) for labels in front.values())
             self.labels += kept
-            self._budget.check(kept)
+            self._budget.check(kept * self._room.head // METRICS)  # longer ones take more room
             self._remember(front)
         width = self._room.measured
         ends = [labels.values[:, :width] for labels in front.values()]
