@@ -163,13 +163,18 @@ def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     network = (
         f"  - !Network\n    name: NET\n    leak_power: 0\n    area: 0\n    topology: {topology}\n"
         f"    actions: [{{name: hop, {hop}, latency: {rng.choice((0, 1, 20))}}}]\n"
-        f"  - !Container\n    name: PE\n    spatial: [{{name: x, fanout: 2{reuse}}}]\n"
     )
-    text = _text(rng.choice((3, 4, 6, 8, 12)), (50, 4), "", 0)
-    place = text.index("  - !Compute")
+    lanes = f"  - !Container\n    name: PE\n    spatial: [{{name: x, fanout: 2{reuse}}}]\n"
     low = _memory("REG", "8", "keep: " + rng.choice(("output", "weight")), (0.5, 128))
-    made = text[:place] + network + (low if rng.random() < 0.4 else "") + text[place:]
-    return load_arch(made), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+    lanes += low if rng.random() < 0.4 else ""
+    text = _text(rng.choice((3, 4, 6, 8, 12)), (50, 4), "", 0)
+    text = text.replace("  - !Compute", lanes + "  - !Compute")
+    memory = "  - !Memory\n    name: BUF\n" if rng.random() < 0.3 else "  - !Container\n"
+    return (
+        load_arch(text.replace(memory, network + memory)),
+        workload_of(texts, sizes),
+        rng.choice(("default", "accelforge")),
+    )
 
 
 def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
