@@ -91,15 +91,13 @@ def check(seed: int, case: Case = random_case, limit: int = 4000) -> bool:
     return True
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(3))
 def test_usage_of_fused_mappings(block: int) -> None:
     assert sum(check(seed) for seed in range(block * 5, block * 5 + 5)) >= 1
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_usage_of_fused_mappings_above_registers(block: int) -> None:
-    seeds = range(block * 4, block * 4 + 4)
-    assert sum(check(seed, random_deep_case) for seed in seeds) >= 1
+def test_usage_of_fused_mappings_above_registers() -> None:
+    assert sum(check(seed, random_deep_case, 1500) for seed in range(4)) >= 1
 
 
 @pytest.mark.nightly
