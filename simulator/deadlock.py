@@ -233,7 +233,8 @@ def _operation(ways: Ways, element: int, thread: int) -> Wait:
     who = f"{final.name(element)}, {final.operation(element, op)}"
     if final.store[thread + at.T_STATE] != at.MAPPING:
         done = f"{extent - left} of {extent} done"
-        who += ", endless" if extent == at.ENDLESS else f", {done}"
+        endless = final.store[op + at.O_SPECIAL] and final.store[thread + at.T_STEP] == 0
+        who += ", endless" if endless else f", {done}"
     reasons = [*_pools(ways, element, thread)]
     if final.store[thread + at.T_STATE] == at.PAUSED:
         reasons.append(Reason("its microthread is blocked", [End("", final.name(element))]))

@@ -258,7 +258,7 @@ def _endless(final: FinalState) -> int:
     thread = final.parts.thread.view(final.store)
     running = thread[thread[:, at.T_STATE] == at.RUNNING]
     special = final.store[running[:, at.T_OP] + at.O_SPECIAL] == 1
-    return int((special & (running[:, at.T_EXTENT] == at.ENDLESS)).sum())
+    return int((special & (running[:, at.T_STEP] == 0)).sum())
 
 
 def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:

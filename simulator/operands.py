@@ -353,7 +353,7 @@ def _check_directions(dest: Resolved, sources: tuple[Resolved, ...], where: str)
 
 def _check_dtypes(operation: Operation, operands: tuple[Resolved, ...], where: str) -> None:
     for number, operand in enumerate(operands):
-        legal = operation.mixed[number] if operation.mixed else operation.dtypes
+        legal = operation.legal(number)
         if operand.buffer is not None and operand.buffer.dtype not in legal:
             raise ProgramError(
                 f"{where}: buffer {operand.buffer.name} has the wrong dtype",

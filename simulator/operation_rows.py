@@ -6,7 +6,7 @@ once; the compiler of a code copies the row and adds the numbers of what the cod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from math import lcm
 from typing import Final
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.banks import bank_cycles
-from tilewright.simulator.dsd import DTYPES, Circbuf, Fabin, Fabout, Mem1d, Mem4d
+from tilewright.simulator.dsd import DTYPES, Circbuf, Fabin, Fabout, Fifo, Mem1d, Mem4d
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.operands import Resolved, ResolvedOperation
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.row_values import bits_of, load_cycles, pace, queue_slots
-from tilewright.simulator.simd import mode_of
+from tilewright.simulator.simd import MODES, mode_of
 
 TYPES: Final = {
     "f32": at.TYPE_F32,
@@ -130,11 +130,27 @@ def _operand_row(operand: Resolved) -> Row:
         row[at.D_WRAP] = operand.wraparound * row[at.D_WIDE]
     if dsd is not None:
         row[at.D_LENGTH], row[at.D_FLAGS] = dsd.extent, _flags(operand)
+    if isinstance(dsd, Fabin | Fabout | Fifo):
+        row[at.D_SIMD] = MODES.get(dsd.simd, at.SIMD_NONE)
+    row[at.D_TYPES] = _value_types(operand)
     if isinstance(dsd, Mem4d):
         row[at.D_SAVE] = dsd.coefficients()[0] * row[at.D_WIDE]
     if operand.is_changed and row[at.D_WRAP] == 0:
         row[at.D_LOW] = row[at.D_HIGH] = 0
     return row
+
+
+def type_bits(dtypes: Collection[str]) -> int:
+    """Return dtypes as bits."""
+    return sum(1 << number for number, dtype in enumerate(DTYPES) if dtype in dtypes)
+
+
+def _value_types(operand: Resolved) -> int:
+    """Return the dtypes that an operand's values may have, as bits."""
+    if operand.buffer is not None:
+        return type_bits([operand.buffer.dtype])
+    paired = isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd
+    return type_bits([dtype for dtype, words in DTYPES.items() if words == 1 or not paired])
 
 
 def _memory_operand(row: Row, operand: Resolved) -> None:

@@ -65,6 +65,10 @@ class Operation:
     def dtype(self) -> str:
         return self.dtypes[0]
 
+    def legal(self, number: int) -> tuple[str, ...]:
+        """Return the dtypes that an operand may have, the destination being number 0."""
+        return self.mixed[number] if self.mixed else self.dtypes
+
 
 def _rows() -> tuple[Operation, ...]:
     int16, int32 = ("i16", "u16"), ("i32", "u32")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.dsd import Fifo, Register
+from tilewright.simulator.dsd import Circbuf, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.instructions import instructions
-from tilewright.simulator.loads import all_loads
+from tilewright.simulator.instructions import instructions, operations
+from tilewright.simulator.loads import all_loads, loaded
+from tilewright.simulator.operands import ResolvedOperation, describe, resolve
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
 
@@ -41,6 +42,27 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
     for load in all_loads(code):
         _check_numbers(load, profile, f"{where}, load of {load.register}")
     _check_fifos(code, profile, where)
+    for task, op in operations(code):
+        if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):
+            _check_types(code, resolve(code, task.name, op), describe(code, task.name, op))
+
+
+def _check_types(code: ElementCode, resolved: ResolvedOperation, where: str) -> None:
+    """Refuse a register that never holds values of a dtype that an operation takes."""
+    for number, operand in enumerate(resolved.operands):
+        if operand.register is None:
+            continue
+        held = loaded(code, operand.register)
+        memory = [dsd for dsd in held if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
+        buffers = [b for b in (code.buffer(dsd.buffer) for dsd in memory) if b is not None]
+        legal = resolved.operation.legal(number)
+        if held and len(buffers) == len(held) and not {b.dtype for b in buffers} & set(legal):
+            raise ProgramError(
+                f"{where}: register {operand.register} holds {memory[0].name}, "
+                f"whose buffer {buffers[0].name} has the wrong dtype",
+                value=buffers[0].dtype,
+                instead=" or ".join(legal),
+            )
 
 
 def _check_numbers(load: LoadRegister, profile: Profile, where: str) -> None:

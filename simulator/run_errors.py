@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tilewright.simulator.deadlock import FinalState
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import MachineError
@@ -33,7 +35,8 @@ def run_error(final: FinalState) -> MachineError:
     if error == at.ERROR_THREAD_BUSY:
         other = final.operation(element, value)
         return MachineError(f"{where}: its microthread is in use by {other}")
-    return MachineError(f"{where}: {_special(final, element, error, value)}")
+    what, instead = _special(final, element, error, value)
+    return MachineError(f"{where}: {what}", instead=instead)
 
 
 def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
@@ -55,30 +58,67 @@ def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
     )
 
 
-def _special(final: FinalState, element: int, error: int, value: int) -> str:
-    """Say what an operation on FIFOs, registers or indices did that is undefined."""
+def _special(final: FinalState, element: int, error: int, value: int) -> tuple[str, str | None]:
+    """Say what an operation did that is undefined, and what to write instead."""
+    if error in OF_REGISTERS:
+        what, instead = OF_REGISTERS[error]
+        return f"register {final.layout(element).register_names[value]} {what}", instead
+    high, low = value >> 16, value & 0xFFFF
     if error == at.ERROR_FIFO:
         way = "a pop found the FIFO empty" if value else "a push found the FIFO full"
-        return f"{way}, whose action is fault"
-    if error == at.ERROR_FIFO_REGISTER:
-        return "a register that is not of FIFO type holds a FIFO that is full or empty"
-    if error == at.ERROR_EXTENTS:
-        return f"the lengths of its operands differ, one is {value}"
-    if error == at.ERROR_NO_LENGTH:
-        return "no operand has a length; set_read_length or set_write_length gives a FIFO one"
-    if error == at.ERROR_CHANGE:
-        return f"an operand's length is outside 1..65535, or its stride outside -128..127: {value}"
-    if error == at.ERROR_INDEX:
-        return "an operand has wavelet_index_offset, but the operation gives no index"
-    register = final.layout(element).register_names[value]
-    texts = {
-        at.ERROR_NO_FIFO: "is of FIFO type, but holds no FIFO",
-        at.ERROR_NOT_LOADED: "is not loaded",
-        at.ERROR_SINGLE_STEP: "is loaded with single_step, which is for @map only",
-        at.ERROR_NO_SINGLE_STEP: "is not loaded with single_step, which @map needs",
-        at.ERROR_NOT_ASYNC: "is not loaded as asynchronous",
-    }
-    return f"register {register} {texts[error]}"
+        return f"{way}, whose action is fault", "the action suspend"
+    what, instead = OF_OPERATIONS[error]
+    return what.format(high=high, low=low, value=value), instead.format(low=low)
+
+
+OF_REGISTERS: Final = {
+    at.ERROR_NO_FIFO: ("is of FIFO type, but holds no FIFO", "a register that is not of FIFO type"),
+    at.ERROR_NOT_LOADED: ("is not loaded", "a load before the operation"),
+    at.ERROR_SINGLE_STEP: (
+        "is loaded with single_step, which is for @map only",
+        "a load without single_step",
+    ),
+    at.ERROR_NO_SINGLE_STEP: (
+        "is not loaded with single_step, which @map needs",
+        "a load with single_step",
+    ),
+    at.ERROR_NOT_ASYNC: ("is not loaded as asynchronous", "a load with async"),
+    at.ERROR_DTYPE: (
+        "holds values of another dtype than the operation's",
+        "a load of a descriptor of the operation's dtype",
+    ),
+}
+OF_OPERATIONS: Final = {
+    at.ERROR_FIFO_REGISTER: (
+        "a register that is not of FIFO type holds a FIFO that is full or empty",
+        "a register of FIFO type",
+    ),
+    at.ERROR_EXTENTS: ("the lengths of its operands differ: {high} and {low}", "one length"),
+    at.ERROR_NO_LENGTH: (
+        "no operand has a length; set_read_length or set_write_length gives a FIFO one",
+        "a length before the operation",
+    ),
+    at.ERROR_CHANGE: (
+        "an operand's length is outside 1..65535, or its stride outside -128..127: {value}",
+        "a length and a stride within these",
+    ),
+    at.ERROR_INDEX: (
+        "an operand has wavelet_index_offset, but the operation gives no index",
+        "an index",
+    ),
+    at.ERROR_GROUP: (
+        "{low} values go at once, its length is no multiple of that: {high}",
+        "a length that is a multiple of {low}",
+    ),
+    at.ERROR_HALF: (
+        "it ends early after {value} values, with half a SIMD wavelet in its hands",
+        "an even number of values before its end",
+    ),
+    at.ERROR_ENDLESS: (
+        "it is endless (length 0x7fff of a queue), but an operand is a vector of memory that ends",
+        "a circular buffer",
+    ),
+}
 
 
 def _arrivals(final: FinalState, cycle: int) -> MachineError:

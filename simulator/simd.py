@@ -36,6 +36,22 @@ def mode_of(resolved: ResolvedOperation) -> int:
     return min(MODES[mode] for mode in given)
 
 
+def group_of(resolved: ResolvedOperation) -> int:
+    """Return of how many values the length of an operation is a multiple.
+
+    Its group, and what each of its queues' own mode takes at once: no wavelet stays half full.
+    """
+    mode = mode_of(resolved)
+    group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
+    queues = [o.dsd for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout)]
+    return max(group, *(_needed(dsd.simd) for dsd in queues), 1)
+
+
+def _needed(mode: str) -> int:
+    """Return the values that a queue of a mode takes at least at once."""
+    return {"": 1, "simd_64": 4}.get(mode, 2)
+
+
 def group_cycles(mode: int, cycles: Fraction, profile: Profile) -> Fraction:
     """Return the cycles per element of an operation with a mode."""
     return max(cycles, profile.cycles_per_wavelet / WIDEST[mode])
@@ -58,15 +74,9 @@ def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) 
     if dsd.simd not in MODES:
         raise ProgramError(f"{where}: unknown SIMD mode", value=dsd.simd, instead=", ".join(MODES))
     if isinstance(dsd, Fifo):
-        if not profile.fifo_simd:
-            raise ProgramError(
-                f"{where}: FIFOs of {profile.name} have no SIMD mode", value=dsd.simd
-            )
-        buffer = code.buffer(dsd.buffer)
-        if buffer is not None and DTYPES[buffer.dtype] != 1:
-            raise ProgramError(f"{where}: SIMD modes are for 16-bit values", value=buffer.dtype)
+        _check_fifo(code, dsd, profile, where)
         return
-    needed = 4 if dsd.simd == "simd_64" else 2
+    needed = _needed(dsd.simd)
     if dsd.extent % needed and dsd.extent != ENDLESS:
         raise ProgramError(
             f"{where}: the extent counts values, {needed} of which go at once", value=dsd.extent
@@ -75,6 +85,21 @@ def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) 
     used = [name for name in names if getattr(dsd, name, False)]
     if used:
         raise ProgramError(f"{where}: a SIMD mode leaves no room for an index", value=used[0])
+
+
+def _check_fifo(code: ElementCode, dsd: Fifo, profile: Profile, where: str) -> None:
+    if not profile.fifo_simd:
+        raise ProgramError(f"{where}: FIFOs of {profile.name} have no SIMD mode", value=dsd.simd)
+    buffer = code.buffer(dsd.buffer)
+    if buffer is None:
+        return
+    if DTYPES[buffer.dtype] != 1:
+        raise ProgramError(f"{where}: SIMD modes are for 16-bit values", value=buffer.dtype)
+    if buffer.elements < _needed(dsd.simd):
+        raise ProgramError(
+            f"{where}: a FIFO has room for the {_needed(dsd.simd)} values that go at once",
+            value=buffer.elements,
+        )
 
 
 def _check_operation(resolved: ResolvedOperation, where: str) -> None:
@@ -86,6 +111,17 @@ def _check_operation(resolved: ResolvedOperation, where: str) -> None:
     wide = [name for name in types if DTYPES[name] != 1]
     if wide or operation.arithmetic in (ADD_CARRY, DROP):
         raise ProgramError(f"{where}: SIMD modes are for operations on 16-bit values", value=wide)
+    group = group_of(resolved)
+    for operand in resolved.operands:
+        dsd = operand.dsd
+        if dsd is None or isinstance(dsd, Fifo) or operand.length is not None:
+            continue  # known at run time only, where the engine looks
+        if dsd.extent % group and dsd.extent != ENDLESS:
+            raise ProgramError(
+                f"{where}: {group} values go at once, the length of {dsd.name} is no multiple",
+                value=dsd.extent,
+                instead=f"a multiple of {group}",
+            )
 
 
 def paired_queues(code: ElementCode) -> frozenset[int]:

@@ -24,7 +24,7 @@ from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.header import header
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
-from tilewright.simulator.operation_rows import Row, operand_row, operation_row
+from tilewright.simulator.operation_rows import Row, operand_row, operation_row, type_bits
 from tilewright.simulator.operations import SCALAR_ONLY
 from tilewright.simulator.priorities import level
 from tilewright.simulator.profile import Profile, profile_number
@@ -264,17 +264,24 @@ class _CodeCompiler:
         """Emit operand rows of destination, sources and scalar; -1 stands for nothing."""
         if resolved.dest.letter == "v":
             return [-1, self.operand(resolved.sources[0]), -1, -1]
-        dest = self.operand(resolved.dest)
+        found = [
+            -1 if operand.letter == "v" else self._typed(operand, resolved.operation.legal(number))
+            for number, operand in enumerate(resolved.operands[:3])
+        ]
         if resolved.is_reduction:
-            found = [dest, dest, self.operand(resolved.sources[1])]
-        else:
-            sources = resolved.sources[:2]
-            found = [dest, *(-1 if s.letter == "v" else self.operand(s) for s in sources)]
+            found[1] = found[0]
         scalar = next((s for s in resolved.sources if s.letter == "v"), None)
         row = -1
         if scalar is not None and (scalar.is_memory or scalar.is_counter):
             row = self.operand(scalar)
         return [*found, *[-1] * (3 - len(found)), row]
+
+    def _typed(self, operand: Resolved, legal: tuple[str, ...]) -> int:
+        """Emit an operand's row; that of a register says which dtypes it may hold."""
+        number = self.operand(operand)
+        if operand.register is not None:
+            self.rows.operand[number][at.D_TYPES] = type_bits(legal)
+        return number
 
     def operand(self, operand: Resolved) -> int:
         """Append an operand's row; return its number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tilewright.simulator.counter_types import check_argument_types, check_map_types
 from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
@@ -132,6 +133,7 @@ def check_tasks(code: ElementCode) -> None:
         if task.entry and not task.is_local:
             raise ProgramError(f"{where}: only a local task can be active from the start")
         _check_arguments(task, where)
+        check_argument_types(task, where)
     for what, numbers in (
         ("input queue", [t.queue for t in code.tasks if t.queue is not None]),
         ("entry", [t.control for t in code.tasks if t.control is not None]),
@@ -280,6 +282,9 @@ def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
         check_bounds(operand, {}, where)
         if _is_indexed(operand.dsd):
             raise ProgramError(f"{where}: wavelet_index_offset needs an index")
+        if isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd:
+            raise _no_groups(where, operand.dsd)
+    check_map_types(code, instruction, where)
     pending = list(instruction.body)
     while pending:
         inner = pending.pop()
@@ -289,6 +294,14 @@ def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
             pending += [*inner.then, *inner.otherwise]
         elif not isinstance(inner, Compute | Set | Add):
             raise ProgramError(f"{where}: the body has scalar instructions only")
+
+
+def _no_groups(where: str, dsd: Fabin | Fabout) -> ProgramError:
+    return ProgramError(
+        f"{where}: the callback of a map takes one value, a wavelet of {dsd.name} has two",
+        value=dsd.simd,
+        instead="a descriptor without SIMD mode",
+    )
 
 
 def _is_indexed(dsd: object) -> bool:
@@ -329,6 +342,8 @@ def check_load(code: ElementCode, load: LoadRegister, where: str) -> None:
         raise ProgramError(f"{where}: a fabin DSD cannot be loaded into dsr_dest", value=dsd.name)
     if isinstance(dsd, Fabout) and register.file != "dest":
         raise ProgramError(f"{where}: a fabout DSD is loaded into dsr_dest only", value=dsd.name)
+    if isinstance(dsd, Fabin | Fabout) and dsd.simd and load.single_step:
+        raise _no_groups(where, dsd)
     if isinstance(dsd, Mem4d | Circbuf) and load.xdsr is None:
         raise ProgramError(f"{where}: {dsd.name} needs an extended register", value=None)
     if not isinstance(dsd, Mem4d | Circbuf) and load.xdsr is not None:

@@ -72,7 +72,7 @@ def _has_conflicts(store: at.Table, parts: Parts) -> bool:
 
 
 def _has_simd(store: at.Table, parts: Parts) -> bool:
-    return bool(parts.operation.view(store)[:, at.O_SIMD].any())
+    return bool(parts.operand.view(store)[:, at.D_SIMD].any())
 
 
 FEATURES: Final = (

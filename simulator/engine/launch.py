@@ -9,6 +9,7 @@ from tilewright.simulator.engine.finish import finish
 from tilewright.simulator.engine.indirect import What, use
 from tilewright.simulator.engine.jit import inner_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
+from tilewright.simulator.engine.lengths import check_halves, inside, set_extent
 from tilewright.simulator.engine.special import (
     clear_source,
     do_special,
@@ -34,6 +35,9 @@ def use_register(store: Table, e: int, thread: int, which: int) -> Word:
     declared = store[op + at.O_OPERANDS + which]
     if store[declared + at.D_FLAGS] & at.FIFO_TYPED and store[row + at.D_KIND] != at.POOL:
         fail(store, at.ERROR_NO_FIFO, e, op, number)
+        return -1
+    if store[declared + at.D_TYPES] & store[row + at.D_TYPES] == 0:
+        fail(store, at.ERROR_DTYPE, e, op, number)
         return -1
     if store[register + at.R_SINGLE] != store[thread + at.T_SINGLE]:
         single = store[register + at.R_SINGLE] == 1
@@ -80,11 +84,10 @@ def first_position(store: Table, e: int, declared: int, row: int) -> Word:
     kind = store[row + at.D_KIND]
     if kind == at.POOL:
         return store[e + at.E_POOLS] + store[row + at.D_BASE] * at.Q_WIDTH
-    position = start_of(store, e, row)
-    if position >= 0 and store[declared + at.D_KIND] == at.REGISTER and kind == at.MEMORY:
+    if store[declared + at.D_KIND] == at.REGISTER and kind == at.MEMORY:
         register = store[e + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
         return store[register + at.R_POSITION]
-    return position
+    return start_of(store, e, row)
 
 
 @inner_kernel
@@ -125,55 +128,6 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
     start_walk(store, column, position)
     store[column + at.COUNTERS] = gone
     store[thread + at.T_ORIGIN + which] = position
-    return True
-
-
-@inner_kernel
-def inside(store: Table, where: tuple[int, int, int], row: int, position: int) -> Word:
-    """Return whether a memory operand that starts at a position stays in its buffer."""
-    e, thread, which = where
-    base = position - store[e + at.E_MEMORY] - store[thread + at.T_GONE + which]
-    low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
-    changes = store[row + at.D_LENGTH_ROW] >= 0 or store[row + at.D_STRIDE_ROW] >= 0
-    if changes and store[row + at.D_WRAP] == 0:
-        stride = store[row + at.D_STRIDE]
-        if store[row + at.D_STRIDE_ROW] >= 0:
-            stride = store[thread + at.T_STRIDE + which]
-        end = base + stride * (length_of(store, thread, which) - 1)
-        low, high = min(base, end), max(base, end)
-    return low >= store[row + at.D_FIRST] and high <= store[row + at.D_LAST]
-
-
-@inner_kernel
-def length_of(store: Table, thread: int, which: int) -> Word:
-    """Return an operand's own length, 0 for none."""
-    row = store[thread + at.T_ROWS + which]
-    if store[row + at.D_KIND] == at.POOL:
-        pool = store[thread + at.T_POSITIONS + which]
-        return store[pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)]
-    if store[row + at.D_LENGTH_ROW] >= 0:
-        return store[thread + at.T_OWN + which]
-    return store[row + at.D_LENGTH]
-
-
-@inner_kernel
-def set_extent(store: Table, e: int, thread: int) -> Word:
-    """Give a thread the common length of its operands; return False when there is none."""
-    op = store[thread + at.T_OP]
-    extent = 0
-    for which in range(3):
-        if store[thread + at.T_ROWS + which] < 0:
-            continue
-        length = length_of(store, thread, which)
-        if extent and length and length != extent:
-            fail(store, at.ERROR_EXTENTS, e, op, extent)
-            return False
-        extent = max(extent, length)
-    if extent == 0:
-        fail(store, at.ERROR_NO_LENGTH, e, op, 0)
-        return False
-    store[thread + at.T_EXTENT] = extent
-    store[thread + at.T_LEFT] = extent
     return True
 
 
@@ -350,10 +304,11 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
     if meets_control(store, thread, now):
         store[thread + at.T_NEXT] = now + 1
         save_positions(store, e, thread, 0)
+        check_halves(store, e, thread)
         end_by_control(store, e, thread)
         finish(store, e, thread, now)
         return BUSY
-    simd = store[op + at.O_SIMD]
+    simd = store[thread + at.T_SIMD]
     if simd:
         mood = use(store, memory, at.FEATURE_SIMD_READY, (e, thread, now, 0))
     else:
@@ -361,6 +316,7 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
     if mood < 0:
         store[thread + at.T_NEXT] = now + 1
         save_positions(store, e, thread, 0)
+        check_halves(store, e, thread)
         end_early(store, memory, where, mood == -1 - at.TERMINATE)
         finish(store, e, thread, now)
         return BUSY

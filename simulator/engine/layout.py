@@ -184,6 +184,8 @@ T_OWN: Final = 51  # three columns: length of an operand with D_LENGTH_ROW
 T_STRIDE: Final = 54  # three columns: words, of an operand with D_STRIDE_ROW
 T_BLOCKED: Final = 57  # 1 while the microthread is blocked
 T_GONE: Final = 58  # three columns: words of T_ORIGIN behind the start of a circular buffer
+T_SIMD: Final = 61  # SIMD_... of the operands that it has
+T_STEP: Final = 62  # what an element takes from T_LEFT: 1, or 0 for an endless operation
 T_WIDTH: Final = 72
 
 LEVELS: Final = 7
@@ -261,7 +263,9 @@ D_READS: Final = 29  # elements that special operations read and wrote by this r
 D_WRITES: Final = 30
 D_LENGTH_ROW: Final = 31  # operand row of a length known at run time only, or -1
 D_STRIDE_ROW: Final = 32
-D_WIDTH: Final = 33
+D_TYPES: Final = 33  # bits of the dtypes that its values may have
+D_SIMD: Final = 34  # SIMD_... of a queue or FIFO
+D_WIDTH: Final = 35
 
 MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
 """Kinds of operands; D_BASE of the last three is a FIFO, a counter, a register of the element."""
@@ -277,21 +281,10 @@ MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
 
 # A FIFO in the memory of an element.
 (
-    Q_BASE,
-    Q_CAP,
-    Q_WIDE,
-    Q_HEAD,
-    Q_COUNT,
-    Q_READ_LENGTH,
-    Q_WRITE_LENGTH,
-    Q_EMPTY_ACTION,
-    Q_FULL_ACTION,
-    Q_POP_TASK,
-    Q_PUSH_TASK,
-    Q_FULL,  # elements for which a push found no space since the last full event, or 0
-    Q_EMPTY,
-    Q_WIDTH,
-) = range(14)
+    Q_BASE, Q_CAP, Q_WIDE, Q_HEAD, Q_COUNT, Q_READ_LENGTH, Q_WRITE_LENGTH, Q_EMPTY_ACTION,
+    Q_FULL_ACTION, Q_POP_TASK, Q_PUSH_TASK, Q_FULL, Q_EMPTY, Q_WIDTH,
+) = range(14)  # fmt: skip
+# Q_FULL: elements for which a push found no space since the last full event, or 0
 TEST_OR_SUSPEND, TERMINATE, SUSPEND, FAULT = range(4)
 OUTPUT_SLOT: Final = 8
 """Queue slots: 0..7 input queues, 8..15 output queues."""
@@ -392,8 +385,9 @@ WHEEL_AT: Final = 96
     OK, ERROR_TWO_ARRIVALS, ERROR_QUEUE_BUSY, ERROR_THREAD_BUSY, ERROR_BOUNDS, ERROR_LIMIT,
     EVENTS_FULL, ERROR_EXTENTS, ERROR_FIFO, ERROR_NOT_LOADED, ERROR_INDEX, ERROR_NOT_ASYNC,
     ERROR_SINGLE_STEP, ERROR_NO_SINGLE_STEP, ERROR_FIFO_REGISTER, ERROR_FEATURE, ERROR_NO_FIFO,
-    ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_BIND, ERROR_NO_LENGTH,
-) = range(21)  # fmt: skip
+    ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_BIND, ERROR_NO_LENGTH, ERROR_GROUP, ERROR_HALF,
+    ERROR_DTYPE, ERROR_ENDLESS,
+) = range(25)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.indirect import What
 from tilewright.simulator.engine.jit import inner_kernel
-from tilewright.simulator.engine.launch import length_of, load_operand_rows, save_positions
+from tilewright.simulator.engine.launch import load_operand_rows, save_positions
 from tilewright.simulator.engine.layout import Memory, Table, Word
+from tilewright.simulator.engine.lengths import length_of
 from tilewright.simulator.engine.special import put_special, queue_waits, take_special
 from tilewright.simulator.engine.task import fail, record
 from tilewright.simulator.trace import BUSY
@@ -36,10 +37,14 @@ def map_start(store: Table, memory: Memory, e: int, op: int) -> None:
         fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
         return
     for which in range(3):
-        if store[thread + at.T_ROWS + which] >= 0:
-            store[thread + at.T_LENGTHS + which] = length_of(store, thread, which)
+        row = store[thread + at.T_ROWS + which]
+        if row >= 0:
+            length = length_of(store, thread, which)
+            if length == at.ENDLESS and store[row + at.D_KIND] != at.MEMORY:
+                length = -1  # counts nothing down
+            store[thread + at.T_LENGTHS + which] = length
     if store[op + at.O_POINTER] == 1:
-        store[thread + at.T_LENGTHS] = at.ENDLESS
+        store[thread + at.T_LENGTHS] = -1
     store[thread + at.T_STATE] = at.MAPPING
     store[thread + at.T_EXTENT] = 0
     store[thread + at.T_LEFT] = 0
@@ -78,7 +83,7 @@ def map_read(store: Table, memory: Memory, where: tuple[int, int], now: int) -> 
         if mood != BUSY:
             return mood
         bits = take_special(store, memory, (e, thread, which), now)
-        if store[thread + at.T_LENGTHS + which] != at.ENDLESS:
+        if store[thread + at.T_LENGTHS + which] > 0:
             store[thread + at.T_LENGTHS + which] -= 1
         store[thread + at.T_EXTENT] = which
         size = store[op + at.O_MAP_BITS + which]
@@ -106,7 +111,7 @@ def map_write(store: Table, memory: Memory, e: int, now: int) -> Word:
         return mood
     value = store[store[e + at.E_VARIABLES] + store[op + at.O_MAP]]
     bits = value & ((1 << abs(store[op + at.O_MAP_BITS])) - 1)
-    if store[thread + at.T_LENGTHS] != at.ENDLESS:
+    if store[thread + at.T_LENGTHS] > 0:
         store[thread + at.T_LENGTHS] -= 1
     store[thread + at.T_LEFT] = store[thread + at.T_LENGTHS] + 1
     put_special(store, memory, (e, thread, 0), (bits, now))

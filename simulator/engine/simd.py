@@ -97,7 +97,7 @@ def group_ready(store: Table, where: tuple[int, int], width: int, now: int) -> W
 def simd_ready(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
     """Return the mood of the next group: what = (element, thread, cycle, -)."""
     e, thread, now, _ = what
-    mode = store[store[thread + at.T_OP] + at.O_SIMD]
+    mode = store[thread + at.T_SIMD]
     if mode != at.SIMD_EITHER:
         return group_ready(store, (e, thread), mode, now)
     if store[thread + at.T_LEFT] >= 4:
@@ -158,6 +158,5 @@ def simd_group(store: Table, memory: Memory, what: What) -> Word:
         bits = combine(store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], (a, b, scalar))
         put_half(store, memory, (e, thread), (bits, now))
         store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
-        if store[thread + at.T_EXTENT] != at.ENDLESS:
-            store[thread + at.T_LEFT] -= 1
+        store[thread + at.T_LEFT] -= store[thread + at.T_STEP]
     return store[thread + at.T_GROUP]

@@ -162,8 +162,7 @@ def do_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -
         bits = combine(store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], (a, b, scalar))
     put_special(store, memory, (e, thread, 0), (bits, now))
     store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
-    if store[thread + at.T_EXTENT] != at.ENDLESS:
-        store[thread + at.T_LEFT] -= 1
+    store[thread + at.T_LEFT] -= store[thread + at.T_STEP]
 
 
 @inner_kernel
@@ -243,6 +242,8 @@ def meets_control(store: Table, thread: int, now: int) -> Word:
         row = store[thread + at.T_ROWS + which]
         if row < 0 or store[row + at.D_KIND] != at.FABRIC_IN:
             continue
+        if store[thread + at.T_HALF + which]:
+            continue  # its value comes first
         queue = store[thread + at.T_POSITIONS + which]
         head = store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD]
         if store[queue + at.F_COUNT] > 0 and store[head] <= now and store[head + 1] & at.IS_CONTROL:

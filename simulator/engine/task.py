@@ -46,7 +46,9 @@ def start_of(store: Table, e: int, row: int) -> Word:
         base += value * store[row + at.D_FACTOR + i]
     low = base + store[row + at.D_LOW]
     high = base + store[row + at.D_HIGH]
-    if low < store[row + at.D_FIRST] or high > store[row + at.D_LAST]:
+    last = store[row + at.D_LAST]
+    # low > last: a sum of counters that is beyond 64 bits
+    if low < store[row + at.D_FIRST] or low > last or high > last:
         fail(store, at.ERROR_BOUNDS, e, row, base)
         return -1
     return store[e + at.E_MEMORY] + base

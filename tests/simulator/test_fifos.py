@@ -103,7 +103,7 @@ def test_fault_stops_the_run() -> None:
     main.op("mov16", "fifo", "in")
     with pytest.raises(MachineError) as caught:
         Machine(b.build(), WSE3).run()
-    assert str(caught.value) == (
+    assert caught.value.what == (
         "cycle 9, element (0, 0), code main, task main, @mov16: a push found the FIFO full, whose "
         "action is fault"
     )

@@ -281,7 +281,7 @@ def test_map_with_registers_needs_single_step() -> None:
         pass
     with pytest.raises(MachineError) as caught:
         run(b.build())
-    assert str(caught.value) == (
+    assert caught.value.what == (
         "cycle 0, element (0, 0), code main, task main, @map: register dsr_src1 2 is not loaded "
         "with single_step, which @map needs"
     )
@@ -300,7 +300,7 @@ def test_fifo_in_registers_of_its_own() -> None:
     main.op("mov16", "out_chunk", Register("src1", 5), label="again")
     with pytest.raises(MachineError) as caught:
         run(b.build())
-    assert str(caught.value).endswith(
+    assert caught.value.what.endswith(
         "@mov16 (again): a register that is not of FIFO type holds a FIFO that is full or empty"
     )
 
