@@ -320,6 +320,10 @@ class CounterValue:
     index: Index
 
 
+FILES: Final = ("dest", "src0", "src1")
+"""Files of registers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Register:
     """A data-structure register as operand: file `dest`, `src0` or `src1`, and its id.

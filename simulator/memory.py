@@ -128,7 +128,7 @@ class BufferMap:
     ) -> None:
         if elements.size == 0:
             return
-        values = np.ascontiguousarray(flat, dtype=NUMPY[buffer.dtype]).view(np.uint16)
+        values = _as_held(flat, buffer.dtype).view(np.uint16)
         if buffer.words < LONG:
             word[self._addresses(buffer, elements)] = values
             return
@@ -147,9 +147,15 @@ class BufferMap:
         return raw.view(NUMPY[buffer.dtype])
 
 
+def _as_held(values: npt.ArrayLike, dtype: str) -> Values:
+    """Return values as a machine holds them: what is too great for a float is infinite."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(values, dtype=NUMPY[dtype])
+
+
 def stream_bits(values: npt.ArrayLike, dtype: str, shape: tuple[int, int], name: str) -> at.Table:
     """Return the payloads of an edge input's streams."""
-    array = np.ascontiguousarray(values, dtype=NUMPY[dtype])
+    array = _as_held(values, dtype)
     if array.shape != shape:
         raise MachineError(
             f"the data of edge input {name} has the wrong shape",

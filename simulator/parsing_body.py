@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tilewright.simulator.dsd import (
+    FILES,
     NO_OFFSET,
     CounterValue,
     Element,
@@ -258,7 +259,6 @@ def register(line: Line) -> Register:
 
 
 RENAMED: Final = (("async", "asynchronous"), ("ut", "microthread"))
-FILES: Final = ("dest", "src0", "src1")
 
 
 def _bracket(line: Line, start: str, end: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.dsd import Circbuf, Fifo, Mem1d, Mem4d, Register
+from tilewright.simulator.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.instructions import instructions, operations
 from tilewright.simulator.loads import all_loads, loaded
@@ -33,6 +33,12 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
     """Refuse registers that a profile's element does not have. Raises ProgramError."""
     where = f"code {code.name}"
     for register in used_registers(code):
+        if register.file not in FILES:
+            raise ProgramError(
+                f"{where}: no such file of registers",
+                value=register.file,
+                instead="one of " + ", ".join(FILES),
+            )
         if not 0 <= register.id < profile.dsr_registers:
             raise ProgramError(
                 f"{where}: {profile.name} has no register {register}",

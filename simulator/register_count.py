@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tilewright.simulator.dsd import Circbuf, Fabin, Fabout, Fifo, Mem4d
+from tilewright.simulator.dsd import FILES, Circbuf, Fabin, Fabout, Fifo, Mem4d
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.instructions import instructions
 from tilewright.simulator.loads import all_loads
@@ -24,7 +24,6 @@ from tilewright.simulator.program import DsdOperation, ElementCode, Map
 from tilewright.simulator.register_check import used_registers
 from tilewright.simulator.validate_special import registers_needed
 
-FILES: Final = ("dest", "src0", "src1")
 _NEEDED: Final = ValueMemo(1024)
 KINDS: Final = (*FILES, "extended", "stride")
 

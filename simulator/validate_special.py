@@ -8,6 +8,7 @@ from tilewright.simulator.counter_types import check_argument_types, check_map_t
 from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
+    FILES,
     Circbuf,
     Element,
     Fabin,
@@ -49,7 +50,6 @@ from tilewright.simulator.routes import (
 )
 from tilewright.simulator.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS, source_dtypes
 
-FILES = ("dest", "src0", "src1")
 ON_CONTROL = ("terminate", "activate", "unblock")
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from changing_programs import changing_case
 from engines import differences, duplex, fair_changes, pipeline
 from grids import candidates
 from hypothesis import given, settings
@@ -121,7 +122,13 @@ def test_switches_fifos_wavelet_tasks(seed: int, profile_seed: int) -> None:
     both(special_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
 
 
-MAKERS = (pipeline, random_case, duplex, special_case)
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, SEEDS)
+def test_queues_threads_and_registers_that_change(seed: int, profile_seed: int) -> None:
+    both(changing_case(seed), load_profile("generic").with_values(fair_changes(profile_seed)))
+
+
+MAKERS = (pipeline, random_case, duplex, special_case, changing_case)
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from changing_programs import changing_case
 from engines import differences, duplex, pipeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,6 +42,14 @@ def test_chains_broadcasts_contention(seed: int, profile_seed: int, shuffle: int
 def test_pipelines_and_threads_side_by_side(seed: int, profile_seed: int) -> None:
     both(pipeline(seed), random_changes(profile_seed))
     both(duplex(seed), random_changes(profile_seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, SEEDS, st.integers(0, 2**30))
+def test_queues_threads_and_registers_that_change(
+    seed: int, profile_seed: int, shuffle: int
+) -> None:
+    both(changing_case(seed), random_changes(profile_seed), shuffle)
 
 
 @settings(max_examples=120, deadline=None)

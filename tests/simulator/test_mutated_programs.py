@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changing_programs import changing_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import Case, random_case
@@ -58,7 +59,7 @@ def changed(node: Any, path: tuple[Any, ...], rng: np.random.Generator) -> Any:
 def mutated(seed: int) -> Case:
     """Return a random program with one to three changes."""
     rng = np.random.default_rng(seed)
-    draw = special_case if rng.integers(2) else random_case
+    draw = (special_case, random_case, changing_case)[int(rng.integers(3))]
     case = draw(int(rng.integers(1 << 30)))
     program = case.program
     for _ in range(int(rng.integers(1, 4))):
@@ -68,8 +69,10 @@ def mutated(seed: int) -> Case:
 
 
 def outcome(case: Case) -> str:
+    """Run a program where it should run: color swaps exist on WSE-2, flushes on WSE-3."""
+    swaps = any(route.swap for route in case.program.routes if hasattr(route, "swap"))
     try:
-        machine = Machine(case.program, load_profile("wse3-sdk-sim"))
+        machine = Machine(case.program, load_profile("generic" if swaps else "wse3-sdk-sim"))
         machine.run(memory=case.memory, edges=case.edges, max_cycles=20_000)
     except TilewrightError as error:
         return str(error)
