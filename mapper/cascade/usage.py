@@ -19,6 +19,7 @@ from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.workload import Workload
 
 Run = tuple[Einsum, FlatArch]
 
@@ -98,7 +99,8 @@ def usage_of(
         )
     for name in {room.outer, inner} & asked:
         _refuse_widths(runs, str(name), boundaries)
-        _refuse_gaps(str(name), boundaries)
+        if name == room.outer or not boundaries.shares_room:  # else what copies write is there
+            refuse_gaps(str(name), boundaries.workload)
     seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
     deep = tuple(name for name in seen if name in asked - {room.outer, inner})
     if room.outer not in asked:
@@ -132,11 +134,13 @@ def _refuse_widths(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> 
             )
 
 
-def _refuse_gaps(memory: str, boundaries: Boundaries) -> None:
-    """Refuse a copy that others wait for: its mapping decides from when on a tensor is there."""
-    for number, einsum in enumerate(boundaries.workload.einsums):
+def refuse_gaps(memory: str, workload: Workload) -> None:
+    """Raise UnsupportedFeature for a copy with others between it and the users of its tensors: its
+    mapping decides whether they are in `memory` by then."""
+    for number, einsum in enumerate(workload.einsums):
         for access in einsum.accesses if einsum.is_copy else ():
-            others = [user for user in boundaries.users[access.tensor] if user != number]
+            users = (i for i, e in enumerate(workload.einsums) if access.tensor in e.tensors)
+            others = [user for user in users if user != number]
             before, after = [i for i in others if i < number], [i for i in others if i > number]
             near = max(before, default=number - 1), min(after, default=number + 1)
             if near != (number - 1, number + 1) or (before and after) or access.persistent:
@@ -173,9 +177,12 @@ def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]
 
 
 def _whole(runs: Sequence[Run], tensor: str) -> float:
-    """Return the bits of a whole tensor in the outermost memory."""
-    einsum, flat = next(run for run in runs if tensor in run[0].tensors)
-    access = einsum.access(tensor)
-    width = memories_of(flat)[0].bits_per_value.get(tensor, access.bits_per_value)
-    times = einsum.n_instances if access.persistent else 1
-    return float(access.tile_size(einsum.bounds) * width * times)
+    """Return the bits of a whole tensor in the outermost memory, as all its Einsums see it."""
+    found = [0.0]
+    for einsum, flat in runs:
+        if tensor in einsum.tensors:
+            access = einsum.access(tensor)
+            width = memories_of(flat)[0].bits_per_value.get(tensor, access.bits_per_value)
+            times = einsum.n_instances if access.persistent else 1
+            found.append(float(access.tile_size(einsum.bounds) * width * times))
+    return max(found)

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
+from tilewright.mapper.cascade.usage import refuse_gaps
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.fronts.einsums import EinsumFront, EinsumFronts
@@ -147,32 +148,39 @@ def _combined(
 def _others(
     request: Request, measures: Measures, fronts: Sequence[EinsumFront]
 ) -> list[list[float]]:
-    """Return, per Einsum and memory, the bits of tensors that wait there for later Einsums.
+    """Return, per Einsum and memory, the bits there of what other Einsums use.
 
     Unfused mappings keep what Einsums share whole in the outermost memory, from its first user to
-    its last.
+    its last, in the size of the one that sees most of it.
     """
     einsums = request.workload.einsums
     if not measures.memories:
         return [[] for _ in einsums]
     if any(access.persistent for einsum in einsums for access in einsum.accesses):
         raise UnsupportedFeature(
-            "the peak usage of a memory with persistent tensors of several Einsums",
-            instead="a front over energy and latency, or one Einsum at a time",
+            "the usage of memories is not counted over unfused mappings with persistent tensors",
+            instead="leave the usage out, or search one Einsum at a time",
         )
+    if (outer := _outermost(fronts[0].spaces[0])) in measures.memories:
+        refuse_gaps(outer, request.workload)
     found = [[0.0 for _ in measures.memories] for _ in einsums]
     for tensor in sorted(shared_tensors(request.workload)):
         users = [i for i, einsum in enumerate(einsums) if tensor in einsum.tensors]
-        bits, memory = _whole(fronts[users[0]].spaces[0], tensor)
+        memory = _outermost(fronts[users[0]].spaces[0])
         if memory in measures.memories:
+            place = measures.memories.index(memory)
+            whole = {i: _whole(fronts[i].spaces[0], tensor, memory) for i in users}
             for number in range(users[0], users[-1] + 1):
-                if number not in users:
-                    found[number][measures.memories.index(memory)] += bits
+                if number not in users or not einsums[number].is_copy:
+                    found[number][place] += max(whole.values()) - whole.get(number, 0.0)
     return found
 
 
-def _whole(space: Mapspace, tensor: str) -> tuple[float, str]:
-    """Return the bits of a whole tensor in the outermost memory, and that memory."""
-    memory = next(c.name for c in space.frame.components if isinstance(c, Memory))
+def _outermost(space: Mapspace) -> str:
+    return next(c.name for c in space.frame.components if isinstance(c, Memory))
+
+
+def _whole(space: Mapspace, tensor: str, memory: str) -> float:
+    """Return the bits of a whole tensor in a memory, as its Einsum sees it."""
     size = space.einsum.access(tensor).tile_size(space.einsum.bounds)
-    return size * value_bits(space.frame, Reserve(tensor, memory)), memory
+    return size * value_bits(space.frame, Reserve(tensor, memory))

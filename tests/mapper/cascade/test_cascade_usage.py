@@ -11,6 +11,7 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.fronts import fused_usage
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload import Workload, load_workload
 
@@ -112,9 +113,13 @@ def test_what_is_not_counted_goes_unfused_with_a_note() -> None:
         '  - {einsum: "Y[m] = B[m]"}\n'
         '  - {einsum: "Z[m] = I[m] * Y[m]"}\n'
     )
-    result = search(two_memories(8), load_workload(text), front=("energy", "usage"))
-    assert result.front_proof is not None
-    assert "does not stand right beside the other Einsums that use I" in result.notes[0]
+    work = load_workload(text)
+    plain = search(two_memories(8), work, front=("energy", "usage"))
+    assert plain.notes == ()
+    apart = search(two_memories(8), work, front=("energy", "usage"), conventions="accelforge")
+    assert "does not stand right beside the other Einsums that use I" in apart.notes[0]
+    with pytest.raises(UnsupportedFeature, match="the usage of DRAM is not counted"):
+        search(two_memories(8), work, front=("energy", "usage.DRAM"))
     widths = "- !Memory\n    name: BUF\n    bits_per_value: {output: 2, input: 1, weight: 1}\n"
     arch = load_arch(DESIGN.replace("- !Memory\n    name: BUF\n", widths))
     result = search(arch, chain(4, (2, 2, 2)), front=("energy", "usage"))
