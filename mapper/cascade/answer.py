@@ -59,7 +59,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
     copies = [e.name for e in workload.einsums if e.is_copy]
     if copies:
-        text += f"; copies ({', '.join(copies)}) share no loops and read from {room.outer}"
+        text += f"; copies ({', '.join(copies)}) share no loops"
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"

@@ -100,7 +100,6 @@ def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str) -> bool:
         and accesses[0].output
         and not any(access.output for access in accesses[1:])
         and not any(access.persistent for access in accesses)
-        and not any(einsum.is_copy for einsum in einsums[1:])
     )
 
 
@@ -112,7 +111,7 @@ def _carried(
     named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
 ) -> frozenset[str]:
     workload, names = named
-    if workload.einsums[users[0]].is_copy:  # it is mapped alone: no loop is shared with it
+    if any(workload.einsums[i].is_copy for i in users):  # mapped alone: it shares no loop
         return frozenset()
     ranks = []
     for number in users:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from math import inf
-from typing import cast
 
 import numpy as np
 
@@ -31,8 +31,8 @@ Change = Callable[[LoopNest], LoopNest | None]
 
 @dataclass(frozen=True)
 class LoneTable:
-    """The table of one such Einsum: one row with what it writes in the outermost memory, and one
-    with that on chip, below no shared loop, if it may stay there and fits.
+    """The table of one such Einsum: a row for each choice of what it reads and writes on chip, of
+    those that fit.
 
     `bodies`: one for each point; the second number of its origin tells which. `slack`: how much the
     least energy and latency could exceed the best of their own spaces. `ideal`: one point of each
@@ -82,7 +82,7 @@ class _Way:
 
 
 class LoneSolver:
-    """Solves copies of one workload, one by one, with what they read in the outermost memory."""
+    """Solves copies of one workload, one by one."""
 
     def __init__(
         self, request: Request, room: Room, boundaries: Boundaries, usage: Usage = NO_USAGE
@@ -96,49 +96,42 @@ class LoneSolver:
     def table(self, einsum: Einsum) -> LoneTable:
         """Return the table of `einsum`; InfeasibleMapping if it fits nowhere."""
         boundary = self._boundaries.of(einsum)
-        found = [self._outside(einsum), *(self._on_chip(einsum, t) for t in boundary)]
-        ways = [(kept, way) for kept, way in enumerate(found) if way is not None]
+        chosen = chain.from_iterable(combinations(boundary, n) for n in range(len(boundary) + 1))
+        ways = [(kept, way) for kept in chosen if (way := self._keeping(einsum, kept)) is not None]
         if not ways:
             raise self._solver.no_mapping(einsum, proven=True)
         (_, space), *_ = self._solver.spaces(einsum)
         widths = {t: width_of(space, t) for t in boundary}
+        values = {t: float(einsum.access(t).tile_size(einsum.bounds)) for t in boundary}
         rows: list[Rows] = []
         bodies: list[Body] = []
         for kept, way in ways:
-            sizes = [
-                float(einsum.access(t).tile_size(einsum.bounds)) * widths[t] * kept
-                for t in boundary
-            ]
+            sizes = [values[t] * widths[t] * (t in kept) for t in boundary]
             points = [(*one.row[:-1], one.row[-1] - sum(sizes)) for one in way.found]
             origins = [(0, len(bodies) + i) for i in range(len(points))]
-            rows.append(_one_row((kept - 1,) * len(boundary), sizes, (points, origins)))
+            depths = tuple(0 if t in kept else -1 for t in boundary)
+            rows.append(_one_row(depths, sizes, (points, origins)))
             for one in way.found:
                 body = _body(one.mapping.nodes, self._room.outer, self._shared)
-                bodies.append(_without(body, boundary[0]) if kept else body)
+                bodies.append(_without(body, kept) if kept else body)
         slack = max(way.slack[0] for _, way in ways), max(way.slack[1] for _, way in ways)
         ideal = all(way.whole if self._usage.names else way.ideal for _, way in ways)
         return LoneTable(einsum, boundary, widths, tuple(rows), tuple(bodies), slack, ideal)
 
-    def _outside(self, einsum: Einsum) -> _Way | None:
-        """Return the best with all tensors in the outermost memory, None if there is none."""
-        return self._way([space for _, space in self._solver.spaces(einsum)], lambda one: one)
-
-    def _on_chip(self, einsum: Einsum, tensor: str) -> _Way | None:
-        """Return the best with `tensor` in the second memory, None if there is none."""
-        others, room = frozenset(einsum.tensors) - {tensor}, self._room
+    def _keeping(self, einsum: Einsum, tensors: tuple[str, ...]) -> _Way | None:
+        """Return the best with these tensors in the second memory, None if there is none."""
+        if not tensors:
+            return self._way([space for _, space in self._solver.spaces(einsum)], lambda one: one)
+        others, room = frozenset(einsum.tensors) - set(tensors), self._room
         flats = flatten(self._request.arch, self._request.workload.scope(einsum))
         conventions = self._request.options.conventions
         spaces = [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in flats]
 
         def kept(mapping: LoopNest) -> LoopNest | None:
-            place = next(
-                i
-                for i, n in enumerate(mapping.nodes)
-                if isinstance(n, Storage) and tensor in n.tensors
-            )
-            if cast(Storage, mapping.nodes[place]).component != room.inner:
+            first = [_first_of(mapping, tensor) for tensor in tensors]
+            if any(storage.component != room.inner for _, storage in first):
                 return None
-            return _tolls_below(mapping, place, self._shared)
+            return _tolls_below(mapping, max(place for place, _ in first), self._shared)
 
         return self._way(spaces, kept)
 
@@ -205,6 +198,15 @@ def _one_row(
     )  # fmt: skip
 
 
+def _first_of(mapping: LoopNest, tensor: str) -> tuple[int, Storage]:
+    """Return the first storage of a tensor, and its place."""
+    return next(
+        (place, node)
+        for place, node in enumerate(mapping.nodes)
+        if isinstance(node, Storage) and tensor in node.tensors
+    )
+
+
 def _tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> LoopNest:
     """Write the Tolls of shared tensors below the storage at `place`, which others use too.
 
@@ -231,16 +233,17 @@ def _body(nodes: tuple[Node, ...], outer: str, shared: frozenset[str]) -> Body:
     return Body(tuple(top), (), (), frozenset(), nodes[place:])
 
 
-def _without(body: Body, tensor: str) -> Body:
-    """Take the first storage of `tensor` out: it stands above what shares it."""
+def _without(body: Body, tensors: Sequence[str]) -> Body:
+    """Take the first storages of `tensors` out: they stand above what shares these."""
     inner: list[Node] = []
-    out: list[Storage | Toll] = []
+    out: dict[str, Storage | Toll] = {}
     for node in body.inner:
         kept = node
-        if isinstance(node, Storage) and tensor in node.tensors and not out:
-            out.append(replace(node, tensors=(tensor,)))
-            kept = replace(node, tensors=tuple(t for t in node.tensors if t != tensor))
+        if isinstance(node, Storage):
+            here = [t for t in node.tensors if t in tensors and t not in out]
+            out |= {t: replace(node, tensors=(t,)) for t in here}
+            kept = replace(node, tensors=tuple(t for t in node.tensors if t not in here))
         if not isinstance(kept, Storage) or kept.tensors:
             inner.append(kept)
-    held = tuple((0, storage) for storage in out)
-    return replace(body, held=held, on_chip=frozenset(out), inner=tuple(inner))
+    held = tuple((0, storage) for storage in out.values())
+    return replace(body, held=held, on_chip=frozenset(out.values()), inner=tuple(inner))

@@ -84,3 +84,33 @@ def test_what_a_copy_does_not_touch_keeps_the_width_of_its_writer() -> None:
             assert result.on_chip == ("Y", "X")
             assert result.best.score.capacity["BUF"] == 40
     assert values[40] < values[39]
+
+
+BETWEEN = load_workload("""
+workload:
+  rank_sizes: {M: 4, K: 4, N: 4}
+  bits_per_value: {All: 4}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - einsum: "X[m, n] = Y[m, n]"
+    is_copy_operation: true
+    renames: {input: Y, weight: Nothing, output: X}
+  - {einsum: "Z[m, n] = X[m, n] * C[n]", renames: {input: X, weight: C, output: Z}}
+""")
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_what_a_copy_reads_and_writes_stays_on_chip(conventions: str) -> None:
+    """11712 is the optimum of AccelForge 1.0.467."""
+    values = []
+    for size in (40, 100, 160, 600):
+        arch = two_memories(size)
+        result = search(arch, BETWEEN, conventions=conventions)
+        assert result.certificate.kind == "optimal"
+        assert evaluate(arch, BETWEEN, result.best.mapping, conventions) == result.best.score
+        values.append(result.certificate.value)
+    assert result.on_chip == ("Y", "X")
+    assert values == sorted(values, reverse=True)
+    assert values[0] > values[-1]
+    if conventions == "accelforge":
+        assert values[1:] == [11712] * 3
