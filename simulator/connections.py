@@ -13,8 +13,9 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 
 Ids = npt.NDArray[np.int64]
-Feeds = Iterable[tuple[Ids, Ids, Ids]]
-"""(FIFOs, the FIFOs that they feed, the links between)."""
+Rows = npt.NDArray[np.int32]
+Feed = tuple[Ids, Ids, Ids]
+"""FIFOs, the FIFOs that they feed, the links between."""
 MOST: Final = 5
 """Successors of a FIFO in the engine's table."""
 
@@ -30,18 +31,28 @@ class Steered:
     change: at.Table
 
 
-def connect(fifo: at.Table, feeds: Feeds, links: int) -> None:
-    """Write successors and links into the table; mark FIFOs that share a link."""
-    users = np.zeros(links, dtype=np.int64)
-    known = list(feeds)
-    for sources, targets, used in known:
-        _append(fifo, sources, targets, used)
-        np.add.at(users, used, 1)
-    for sources, _, used in known:
-        fifo[sources[users[used] > 1], at.F_SHARED] |= at.SHARES
+def connect(fifo: Rows, feed: Feed) -> None:
+    """Write successors and links into the table."""
+    sources, targets, links = feed
+    position = fifo[sources, at.F_SUCCESSORS]
+    fifo[sources, at.F_NEXT + position] = targets
+    fifo[sources, at.F_LINK + position] = links
+    fifo[sources, at.F_SUCCESSORS] += 1
 
 
-def copy_ways(fifo: at.Table, copies: Feeds, steered: Steered) -> None:
+def mark_shared(fifo: Rows, links: int) -> None:
+    """Mark the FIFOs that share a link."""
+    users = np.zeros(links, dtype=np.int32)
+    for rank in range(MOST):
+        linked = fifo[:, at.F_SUCCESSORS] > rank
+        np.add.at(users, fifo[linked, at.F_LINK + rank], 1)
+    for rank in range(MOST):
+        mine = np.flatnonzero(fifo[:, at.F_SUCCESSORS] > rank)
+        sharing = users[fifo[mine, at.F_LINK + rank]] > 1
+        fifo[mine[sharing], at.F_SHARED] |= at.SHARES
+
+
+def copy_ways(fifo: Rows, copies: Iterable[Feed], steered: Steered) -> None:
     """Add the second buffers of wavelets that a swap gives to both colors of a pair.
 
     They share a link with the first ones, and the masks of routers that choose.
@@ -55,17 +66,10 @@ def copy_ways(fifo: at.Table, copies: Feeds, steered: Steered) -> None:
                 instead="fewer tx ports, or a swap of both colors",
             )
         firsts = (fifo[sources[:, None], at.F_LINK + np.arange(MOST)] == used[:, None]).argmax(1)
-        _append(fifo, sources, targets, used)
+        connect(fifo, (sources, targets, used))
         ways = fifo[sources, at.F_WAY]
         for way, first, rank in zip(ways.tolist(), firsts.tolist(), ranks.tolist(), strict=True):
             if way >= 0:
                 masks = steered.way[way, at.W_MASKS : at.W_MASKS + 4]
                 masks |= (masks >> first & 1) << rank
                 steered.way[way, at.W_COPIES] |= (first + 1) << 4 * rank
-
-
-def _append(fifo: at.Table, sources: Ids, targets: Ids, links: Ids) -> None:
-    position = fifo[sources, at.F_SUCCESSORS]
-    fifo[sources, at.F_NEXT + position] = targets
-    fifo[sources, at.F_LINK + position] = links
-    fifo[sources, at.F_SUCCESSORS] += 1

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.blocks import CodeLayout
-from tilewright.simulator.connections import Steered, connect, copy_ways
+from tilewright.simulator.connections import Feed, Steered, connect, copy_ways, mark_shared
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.fabric_rows import first_color, slots_of
@@ -25,6 +25,8 @@ from tilewright.simulator.simd import paired_queues
 from tilewright.simulator.steering import most_buffers
 
 Ids = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+"""The engine's columns, of half the width: a wafer's table is the largest of all."""
 LINKS = 6
 """Links per element: N, E, S, W, ramp to the element, ramp from it."""
 
@@ -33,20 +35,20 @@ LINKS = 6
 class Network:
     """The FIFO network of a program: the engine's table with row numbers, and what a row is."""
 
-    fifo: at.Table
+    fifo: Rows
     queue: npt.NDArray[np.int32]
     """(elements, 16): FIFO of each queue slot, -1 if not bound and used."""
     links: int
     ring_entries: int
-    element: Ids
+    element: Rows
     """Element (row * width + column) of each FIFO; of an edge port, the element at its border."""
-    kind: Ids
+    kind: npt.NDArray[np.int8]
     """OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT of each FIFO."""
     edge_inputs: tuple[Ids, ...]
     """FIFOs of each edge input, per position."""
     edge_outputs: tuple[Ids, ...]
-    words: npt.NDArray[np.int64]
-    """(moves, 3): FIFO, element, port of every way a FIFO's words go, for link counts."""
+    leaving: tuple[Rows, ...]
+    """The router buffers whose words leave by each port."""
     steered: Steered
     bound: tuple[Ids, ...]
     """Per code (its elements, its layout's bindings): FIFOs that queues may be bound to later."""
@@ -59,7 +61,10 @@ OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
 
 def compile_network(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
     """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
-    return _NetworkCompiler(program, layouts, profile).compile()
+    compiler = _NetworkCompiler(program, layouts, profile)
+    network = compiler.compile()
+    del compiler.routers  # the two hold each other, and arrays as large as the grid
+    return network
 
 
 class _NetworkCompiler:
@@ -69,16 +74,15 @@ class _NetworkCompiler:
         self.profile = profile
         self.shape = (program.height, program.width)
         self.elements = program.height * program.width
-        self.rows: list[at.Table] = []
-        self.kinds: list[Ids] = []
+        self.rows: list[Rows] = []
+        self.kinds: list[npt.NDArray[np.int8]] = []
         self.places: list[Ids] = []
         self.count = 0
         self.queue = np.full((self.elements, 16), -1, dtype=np.int32)
         self.closed: list[Ids] = []
         self.links = self.elements * LINKS
-        self.successors: list[tuple[Ids, Ids, Ids]] = []
-        self.copies: list[tuple[Ids, Ids, Ids]] = []
-        self.words: list[Ids] = []
+        self.copies: list[Feed] = []
+        self.leaving: tuple[list[Ids], ...] = tuple([] for _ in range(5))
         self.border_links: dict[tuple[int, str], int] = {}
         self.entered: set[tuple[int, str, str]] = set()
         self.routers = RouterMap(program, layouts, profile, self._router)
@@ -88,7 +92,7 @@ class _NetworkCompiler:
             for layout in layouts
         )
         # by columns: those that nobody writes here take no memory
-        self.table = np.zeros((self._most_fifos(), at.F_WIDTH), dtype=np.int64, order="F")
+        self.table = np.zeros((self._most_fifos(), at.F_WIDTH), dtype=np.int32, order="F")
 
     def _most_fifos(self) -> int:
         """Return an upper bound of the FIFOs; rows that stay unused cost no memory."""
@@ -110,19 +114,18 @@ class _NetworkCompiler:
             fifo[fifos, at.F_WAY] = ways
             fifo[fifos, at.F_SHARED] |= at.STEERED
         steered = Steered(*steering.tables())
-        connect(fifo, self.successors, self.links)
+        mark_shared(fifo, self.links)
         copy_ways(fifo, self.copies, steered)
-        fifo[:, at.F_RING] = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
         return Network(
             fifo,
             self.queue,
             self.links,
             int(fifo[:, at.F_CAP].sum()),
-            _joined(self.places),
-            _joined(self.kinds),
+            _joined(self.places).astype(np.int32),
+            np.concatenate([np.zeros(0, dtype=np.int8), *self.kinds]),
             tuple(inputs),
             tuple(outputs),
-            np.concatenate(self.words) if self.words else np.zeros((0, 3), np.int64),
+            tuple(_joined(mine).astype(np.int32) for mine in self.leaving),
             steered,
             self.bound,
             _joined(self.closed),
@@ -139,7 +142,7 @@ class _NetworkCompiler:
         block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
         block[:, at.F_WAKE] = 0 if kind == EDGE_OUT else 1
         self.rows.append(block)
-        self.kinds.append(np.full(places.size, kind, dtype=np.int64))
+        self.kinds.append(np.full(places.size, kind, dtype=np.int8))
         self.places.append(places)
         self.count += places.size
         return numbers
@@ -234,8 +237,8 @@ class _NetworkCompiler:
             for fifos, homes in routers.holders:
                 mine = ramps[homes] >= 0
                 ramp_links = homes[mine] * LINKS + RAMP
-                self.successors.append((fifos[mine], ramps[homes][mine], ramp_links))
-                self._note(fifos[mine], homes[mine], RAMP)
+                connect(self.table, (fifos[mine], ramps[homes][mine], ramp_links))
+                self.leaving[RAMP].append(fifos[mine])
 
     def _bind(self, number: int, slot: int, color: str, made: tuple[Ids, Ids]) -> None:
         """Note the FIFOs of a queue's color: those of the first one are there at the start."""
@@ -283,8 +286,8 @@ class _NetworkCompiler:
                 f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
                 f"{self._at(lost[0])}, but there is no edge output"
             )
-        self.successors.append((sources[~inside], sinks[outside], outside * LINKS + port))
-        self._note(sources, places, port)
+        connect(self.table, (sources[~inside], sinks[outside], outside * LINKS + port))
+        self.leaving[port].append(sources)
 
     def _enter(self, port: EdgeInput, fifos: Ids, takers: tuple[Ids, Ids]) -> None:
         places = self._border(port)
@@ -314,13 +317,10 @@ class _NetworkCompiler:
     def _feed(self, sources: Ids, takers: tuple[Ids, Ids], places: Ids, links: Ids) -> None:
         """Let queues feed the buffers that take their wavelets at some elements."""
         first, second = takers[0][places], takers[1][places]
-        self.successors.append((sources, first, links))
+        connect(self.table, (sources, first, links))
         both = second >= 0
         if both.any():
             self.copies.append((sources[both], second[both], links[both]))
-
-    def _note(self, fifos: Ids, places: Ids, port: int) -> None:
-        self.words.append(np.stack([fifos, places, np.full_like(places, port)], axis=1))
 
     def _check_queues_routed(self) -> None:
         for layout in self.layouts:

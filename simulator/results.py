@@ -91,9 +91,10 @@ def _edges(outcome: Outcome) -> dict[str, EdgeStream]:
 def link_words(outcome: Outcome) -> npt.NDArray[np.int64]:
     """Return (H, W, 5) wavelets per tx port of each router."""
     words = np.zeros(outcome.program.placement.size * 5, dtype=np.int64)
-    fifo, element, port = outcome.network.words.T
-    plain = outcome.network.fifo[fifo, at.F_WAY] < 0
-    np.add.at(words, (element * 5 + port)[plain], outcome.fifo[fifo[plain], at.F_POPS])
+    for port, leaving in enumerate(outcome.network.leaving):
+        plain = leaving[outcome.network.fifo[leaving, at.F_WAY] < 0]
+        links = outcome.network.element[plain] * 5 + port
+        np.add.at(words, links, outcome.fifo[plain, at.F_POPS])
     ways = np.flatnonzero(outcome.network.fifo[:, at.F_WAY] >= 0)
     numbers = outcome.network.fifo[ways, at.F_WAY]
     ports = outcome.network.steered.ports[numbers]

@@ -137,9 +137,9 @@ class ProgramStore:
     ) -> None:
         self._given = layouts, tables, network
         self._elements = program.placement.ravel()
-        self._amounts = _amounts(self._elements, layouts)
+        self._amounts = _amounts(layouts)
         self._complete = False
-        self.parts = _parts(self._amounts, tables, network, self._elements.size)
+        self.parts = _parts(self._amounts, tables, network, self._elements)
         self.code = aligned(self.parts.end)
         """The store with the header and the code only."""
         self.code[: at.S_WIDTH] = tables.header
@@ -169,8 +169,8 @@ class ProgramStore:
         parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
 
 
-def _amounts(codes: npt.NDArray[np.int32], layouts: tuple[CodeLayout, ...]) -> Amounts:
-    """Return how much each element needs of what its columns point at."""
+def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
+    """Return how much an element of each code needs of what its columns point at."""
     per_element = {
         at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
         at.E_VARIABLES: [len(layout.variables) for layout in layouts],
@@ -180,19 +180,21 @@ def _amounts(codes: npt.NDArray[np.int32], layouts: tuple[CodeLayout, ...]) -> A
         at.E_REGISTERS: [len(layout.registers) for layout in layouts],
         at.E_BOUND: [len(layout.bindings) for layout in layouts],
     }
-    return {
-        column: np.array(values, dtype=np.int64)[codes] for column, values in per_element.items()
-    }
+    return {column: np.array(values, dtype=np.int64) for column, values in per_element.items()}
 
 
-def _parts(amounts: Amounts, tables: ProgramTables, network: Network, elements: int) -> Parts:
-    threads = int(amounts[at.E_THREADS].sum())
+def _parts(
+    amounts: Amounts, tables: ProgramTables, network: Network, codes: npt.NDArray[np.int32]
+) -> Parts:
+    counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
+    total = {column: int(each @ counts) for column, each in amounts.items()}
+    elements, threads = codes.size, total[at.E_THREADS]
     sizes = (
         (network.fifo.shape[0], at.F_WIDTH),
         (elements, at.E_WIDTH),
         (threads, at.T_WIDTH),
-        (int(amounts[at.E_VARIABLES].sum()), 1),
-        (int(amounts[at.E_RUNS].sum()), 1),
+        (total[at.E_VARIABLES], 1),
+        (total[at.E_RUNS], 1),
         *(getattr(tables.tables, name).shape for name in TABLES[:4]),
         (network.ring_entries, 2),
         (network.links, 2),
@@ -201,9 +203,9 @@ def _parts(amounts: Amounts, tables: ProgramTables, network: Network, elements: 
         network.steered.state.shape,
         network.steered.change.shape,
         *(getattr(tables.tables, name).shape for name in TABLES[4:]),
-        (int(amounts[at.E_POOLS].sum()), at.Q_WIDTH),
-        (int(amounts[at.E_REGISTERS].sum()), at.R_WIDTH),
-        (int(amounts[at.E_BOUND].sum()), at.B_WIDTH),
+        (total[at.E_POOLS], at.Q_WIDTH),
+        (total[at.E_REGISTERS], at.R_WIDTH),
+        (total[at.E_BOUND], at.B_WIDTH),
     )
     start = at.WHEEL_AT + at.WHEEL
     parts = []
@@ -212,7 +214,7 @@ def _parts(amounts: Amounts, tables: ProgramTables, network: Network, elements: 
         start = -(-parts[-1].end // LINE) * LINE
     events = 2 * threads + elements * (1 + at.MAX_TASKS)
     named = dict(zip(PARTS, parts, strict=True))
-    words = int(amounts[at.E_MEMORY].sum())
+    words = total[at.E_MEMORY]
     return Parts(**named, memory_words=words, most_events=events)
 
 
@@ -282,7 +284,8 @@ def _place_network(store: at.Table, parts: Parts, network: Network) -> None:
     fifo[:] = network.fifo
     unset = [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS, at.F_POPPED, at.F_PUSHED, at.F_WAITER]
     fifo[:, unset] = -1
-    fifo[:, at.F_RING] = parts.ring.address(fifo[:, at.F_RING])
+    first = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
+    fifo[:, at.F_RING] = parts.ring.address(first)
     succeeding = slice(at.F_NEXT, at.F_NEXT + 5)
     fifo[:, succeeding] = parts.fifo.address(fifo[:, succeeding])
     linked = slice(at.F_LINK, at.F_LINK + 5)
@@ -349,7 +352,8 @@ def _place_elements(
         at.E_REGISTERS: parts.register,
         at.E_BOUND: parts.bound,
     }
-    for column, amount in amounts.items():
+    for column, each in amounts.items():
+        amount = each[codes]
         first = np.cumsum(amount) - amount
         home = homes.get(column)
         element[:, column] = first if home is None else home.address(first)

@@ -6,8 +6,6 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import Network, compile_network
@@ -67,5 +65,4 @@ def _with_counts(network: Network, program: Program) -> Network:
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
     for port, fifos in zip(ports, (*network.edge_inputs, *network.edge_outputs), strict=True):
         fifo[fifos, at.F_CAP] = port.count
-    fifo[:, at.F_RING] = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
     return replace(network, fifo=fifo, ring_entries=int(fifo[:, at.F_CAP].sum()))

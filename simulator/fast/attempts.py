@@ -14,6 +14,7 @@ from tilewright.simulator.fast.graph import U_IN, U_OUT, Graph
 from tilewright.simulator.fast.times import (
     FOREVER,
     SOLVED,
+    TOO_LONG,
     UNKNOWN,
     X_COMPLETION,
     X_ISSUE,
@@ -44,7 +45,7 @@ class Attempt:
 
 
 ATTEMPTS: Final = (
-    Attempt(4, FOREVER, 9, 1024),
+    *(Attempt(room, FOREVER, 9, 1024) for room in (2, 4)),
     *(Attempt(room, 16, 8 * 16, 1 << 16) for room in (4, 16, 64)),
 )
 """The next one is for what was too long or too fine for those before."""
@@ -52,8 +53,10 @@ ATTEMPTS: Final = (
 
 def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
     """Return the times of all units; cycles: issue and completion. Raises NotCovered."""
-    units = graph.unit.shape[0]
+    units, hopeless = graph.unit.shape[0], -1
     for attempt in ATTEMPTS:
+        if attempt.window == hopeless:
+            continue
         if units * attempt.room > MOST_SEGMENTS:
             raise NotCovered("too many operations")
         if units > MOST_IN_ORDER and attempt.window < FOREVER:
@@ -65,6 +68,8 @@ def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
         if times.header[X_OUTCOME] == UNKNOWN:
             waiting = ports_of(graph, times.pieces == 0)
             raise NotCovered("operations wait for each other", fifos=waiting)
+        if times.header[X_OUTCOME] == TOO_LONG:
+            hopeless = attempt.window  # room for finer times changes nothing
     if units > MOST_IN_ORDER:
         raise NotCovered("the times do not settle in a few segments")
     restless = ports_of(graph, times.queued == 1)

@@ -10,13 +10,11 @@ from tilewright.simulator.engine.layout import F_CAP
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import (
     EDGE,
-    LINE_ROOT,
     NODE,
     P_AT,
     P_CHILD,
     P_CHILDREN,
     P_COUNT,
-    P_CREDIT,
     P_SOURCE,
     P_WIDTH,
     P_WORDS,
@@ -80,15 +78,13 @@ class _GraphBuilder:
         self.program = program
         self.network = network
         self.tables = [script.tables for script in scripts]
-        self.lines: Lines = lines_of(network, kept)
-        self.root = self.lines.table[:, LINE_ROOT]
+        lines = lines_of(network, kept)
         self.size = int(network.kind.size)
         self.port = np.zeros((self.size, P_WIDTH), dtype=np.int64)
-        self.port[:, P_SOURCE : P_CREDIT + 1] = self.lines.table[:, :4]
-        self.units: list[Ints] = []
-        self.unit_count = 0
-        self.entries: list[Ints] = []
-        self.entry_count = 0
+        for column, values in enumerate(lines.channel, P_SOURCE):
+            self.port[:, column] = values
+        self.lines: Lines = lines._replace(channel=())  # of a wafer they are large
+        self.root = lines.root
         codes = np.where(kept.elements, program.placement.ravel(), len(scripts))
         self.order = np.argsort(codes, kind="stable")
         self.sizes = np.bincount(codes, minlength=len(scripts))[: len(scripts)]
@@ -103,23 +99,25 @@ class _GraphBuilder:
         elements = tuple(np.split(self.order[: ends[-1]], ends[:-1]))
         counts = self.sizes * self.ops
         first = np.cumsum(counts) - counts
-        self._threads(first)
-        self._lanes(first)
+        entries = self._lanes(first)
         self._totals()
-        self._nodes()
-        child = self._children()
-        graph = Graph(
-            _joined(self.units, U_WIDTH), self.port, _joined(self.entries, 2), child, *self._ops()
-        )
-        layout = Layout(
-            elements, tuple(first.tolist()), tuple(self.first_op.tolist()), self.lines.table
-        )
-        return graph, layout
+        messages = self._messages()
+        passed = sum(nodes.size * (bounds.size - 1) for nodes, bounds in messages)
+        self.unit = np.empty((int(counts.sum()) + passed, U_WIDTH), dtype=np.int64)
+        self.entry = np.empty((entries.shape[0] + passed, 2), dtype=np.int64)
+        self.entry[: entries.shape[0]] = entries
+        self._threads(first)
+        at = int(counts.sum()), entries.shape[0]
+        for nodes, bounds in messages:
+            at = self._nodes(nodes, bounds, at)
+        graph = Graph(self.unit, self.port, self.entry, self._children(), *self._ops())
+        named = tuple(first.tolist()), tuple(self.first_op.tolist())
+        return graph, Layout(elements, *named, self.lines.down, self.root)
 
     # -- units of elements -----------------------------------------------------------------
 
     def _threads(self, first: Ints) -> None:
-        """Append the units of all elements: code by code, element by element, in order."""
+        """Fill the units of all elements: code by code, element by element, in order."""
         table = np.concatenate([table.op for table in self.tables])
         pattern = np.full((table.shape[0], U_WIDTH), -1, dtype=np.int64)
         pattern[:, U_KIND], pattern[:, U_OP] = THREAD, np.arange(table.shape[0])
@@ -127,17 +125,17 @@ class _GraphBuilder:
         code, place = _spread(self.sizes)
         count = self.ops[code]
         which, k = _spread(count)
-        rows = pattern[self.first_op[code][which] + k]
+        rows = self.unit[: which.size]
+        np.take(pattern, self.first_op[code][which] + k, axis=0, out=rows, mode="clip")
         rows[:, U_FIRST] = (first[code] + place * count)[which]
         slots = 16 * self.order[: code.size][which]
         queues = self.network.queue.ravel()
         for column in (U_IN, U_IN2, U_OUT):
             slot = rows[:, column]
             rows[:, column] = np.where(slot < 0, -1, queues[slots + slot])
-        self._append(rows)
 
-    def _lanes(self, first: Ints) -> None:
-        """Enter what passes the elements' queues into their ports."""
+    def _lanes(self, first: Ints) -> Ints:
+        """Note in the ports of queues what passes them; return these entries."""
         counts = np.array([table.lane.shape[0] for table in self.tables], dtype=np.int64)
         lane = np.concatenate([table.lane for table in self.tables])
         passing = np.concatenate([table.passing for table in self.tables])
@@ -156,9 +154,8 @@ class _GraphBuilder:
         which, k = _spread(each)
         entries = passing[lane[mine, L_FIRST][which] + k]
         entries[:, 0] += unit[which]
-        self.entries.append(entries)
-        self.entry_count += entries.shape[0]
         self.lane, self.passing, self.marks = lane, passing, (ports, mine)
+        return np.asarray(entries)
 
     def _totals(self) -> None:
         """Set the words of every port; all that is sent must be taken."""
@@ -185,42 +182,48 @@ class _GraphBuilder:
 
     # -- units of messages -----------------------------------------------------------------
 
-    def _nodes(self) -> None:
-        """Append one unit per message and branch or edge input."""
-        edge = self.lines.enters
-        nodes = np.flatnonzero((self.lines.branch | edge) & (self.port[:, P_WORDS] > 0))
-        if nodes.size == 0:
-            return
-        cut, kinds = self._messages(nodes)
+    def _messages(self) -> list[tuple[Ints, Ints]]:
+        """Return branches and edge inputs with the cuts of their streams, by kinds of cuts."""
+        nodes = np.flatnonzero(
+            (self.lines.branch | self.lines.enters) & (self.port[:, P_WORDS] > 0)
+        )
+        cut, kinds = self._cuts(nodes)
         which = cut[self.root[nodes]]
-        begin, step = self._edges()
-        for number, bounds in enumerate(kinds):
-            mine = nodes[which == number]
-            sizes = np.diff(bounds)
-            rows = np.full((mine.size, sizes.size, U_WIDTH), -1, dtype=np.int64)
-            first = self.unit_count + sizes.size * np.arange(mine.size, dtype=np.int64)
-            rows[:, :, U_KIND] = np.where(edge[mine], EDGE, NODE)[:, None]
-            rows[:, :, U_SIZE], rows[:, :, U_GAP], rows[:, :, U_ASYNC] = sizes, 1, 0
-            rows[:, :, U_IN] = np.where(edge[mine], -1, mine)[:, None]
-            rows[:, :, U_OUT] = mine[:, None]
-            rows[:, :, U_IN_AT] = rows[:, :, U_OUT_AT] = bounds[:-1]
-            rows[:, :, U_FIRST] = first[:, None]
-            rows[:, :-1, U_NEXT] = first[:, None] + np.arange(1, sizes.size)
-            rows[:, :, U_STEP] = step[mine][:, None]
-            rows[:, :, U_START] = begin[mine][:, None] + step[mine][:, None] * bounds[:-1]
-            table = np.empty((mine.size, sizes.size, 2), dtype=np.int64)
-            table[:, :, 0] = first[:, None] + np.arange(sizes.size)
-            table[:, :, 1] = bounds[:-1]
-            self._append(rows.reshape(-1, U_WIDTH))
-            self._enter(mine, table)
+        return [(nodes[which == number], bounds) for number, bounds in enumerate(kinds)]
 
-    def _edges(self) -> tuple[Ints, Ints]:
-        begin, step = np.zeros(self.size, np.int64), np.ones(self.size, np.int64)
+    def _nodes(self, nodes: Ints, bounds: Ints, at: tuple[int, int]) -> tuple[int, int]:
+        """Fill the units and entries of nodes, one per message; return where they end."""
+        edge, (begin, step) = self.lines.enters[nodes], self._edges(nodes)
+        sizes, unit, entry = np.diff(bounds), at[0], at[1]
+        count = nodes.size * sizes.size
+        rows = self.unit[unit : unit + count].reshape(nodes.size, sizes.size, U_WIDTH)
+        first = unit + sizes.size * np.arange(nodes.size, dtype=np.int64)
+        rows[:] = -1
+        rows[:, :, U_KIND] = np.where(edge, EDGE, NODE)[:, None]
+        rows[:, :, U_SIZE], rows[:, :, U_GAP], rows[:, :, U_ASYNC] = sizes, 1, 0
+        rows[:, :, U_IN] = np.where(edge, -1, nodes)[:, None]
+        rows[:, :, U_OUT] = nodes[:, None]
+        rows[:, :, U_IN_AT] = rows[:, :, U_OUT_AT] = bounds[:-1]
+        rows[:, :, U_FIRST] = first[:, None]
+        rows[:, :-1, U_NEXT] = first[:, None] + np.arange(1, sizes.size)
+        rows[:, :, U_STEP] = step[:, None]
+        rows[:, :, U_START] = begin[:, None] + step[:, None] * bounds[:-1]
+        table = self.entry[entry : entry + count].reshape(nodes.size, sizes.size, 2)
+        table[:, :, 0] = first[:, None] + np.arange(sizes.size)
+        table[:, :, 1] = bounds[:-1]
+        self.port[nodes, P_AT] = entry + sizes.size * np.arange(nodes.size)
+        self.port[nodes, P_COUNT] = sizes.size
+        return unit + count, entry + count
+
+    def _edges(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the cycle of the first word outside and the interval of edge inputs."""
+        begin, step = np.zeros(nodes.size, np.int64), np.ones(nodes.size, np.int64)
         for edge, fifos in zip(self.program.edge_inputs, self.network.edge_inputs, strict=True):
-            begin[fifos], step[fifos] = edge.start, edge.interval
+            mine = np.isin(nodes, fifos)
+            begin[mine], step[mine] = edge.start, edge.interval
         return begin, step
 
-    def _messages(self, nodes: Ints) -> tuple[Ints, list[Ints]]:
+    def _cuts(self, nodes: Ints) -> tuple[Ints, list[Ints]]:
         """Cut every stream where any operation on it begins or ends.
 
         Returns the kind of each FIFO's stream, where it is wanted, and the cuts of the kinds.
@@ -255,18 +258,6 @@ class _GraphBuilder:
             found.add(int(lane[L_WORDS]))
         return tuple(sorted(found))
 
-    def _append(self, rows: Ints) -> None:
-        self.units.append(rows)
-        self.unit_count += rows.shape[0]
-
-    def _enter(self, ports: Ints, table: Ints) -> None:
-        """Append the entries of ports, all with the same number of units."""
-        each = table.shape[1]
-        self.port[ports, P_AT] = self.entry_count + each * np.arange(ports.size)
-        self.port[ports, P_COUNT] = each
-        self.entries.append(table.reshape(-1, 2))
-        self.entry_count += each * ports.size
-
     # -- starts ----------------------------------------------------------------------------
 
     def _ops(self) -> tuple[Ints, Ints, Ints]:
@@ -286,7 +277,3 @@ def _spread(counts: Ints) -> tuple[Ints, Ints]:
     """Return 0, ..., 0, 1, ... with each number as often as its count, and 0, 1, ... in each."""
     which = np.repeat(np.arange(counts.size), counts)
     return which, np.arange(which.size) - (np.cumsum(counts) - counts)[which]
-
-
-def _joined(parts: list[Ints], width: int) -> Ints:
-    return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.int64)

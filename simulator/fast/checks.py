@@ -8,6 +8,7 @@ choice, and the times are the machine's (induction over cycles, fabric-engine.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,6 @@ from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.entries import links_meet, units_meet
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import (
-    LINE_DOWN,
-    LINE_LATENCY,
-    LINE_SOURCE,
     Fifos,
     Graph,
     Ints,
@@ -32,6 +30,9 @@ from tilewright.simulator.fast.times import X_COMPLETION, Times
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, ROUTER, Network
 
 Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int32]
+AT_ONCE: Final = 1 << 16
+"""Pairs looked at together: on a wafer all of them would take as much room as the graph."""
 
 
 def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
@@ -83,11 +84,8 @@ def check_links(
     network: Network, graph: Graph, layout: Layout, times: Times, division: Division
 ) -> None:
     """Check that no two colors want a link in the same cycle. Raises NotCovered."""
-    some, others = _sharing(network, graph)
-    if some.size == 0:
-        return
-    low, high = _intervals(network, graph, layout, times, np.stack([some, others]))
-    near = (low[0] <= high[1]) & (low[1] <= high[0])
+    pairs = _sharing(network, graph)
+    near = _near(network, graph, layout, times, pairs)
     if not near.any():
         return
     node = np.isin(network.kind, [ROUTER, EDGE_IN]) & (graph.port[:, at.P_COUNT] > 0)
@@ -95,8 +93,8 @@ def check_links(
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
     work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
-    fifos = Fifos(layout.line, node, work)
-    some, others = some[near], others[near]
+    fifos = Fifos(layout.down, node, work)
+    some, others = (np.ascontiguousarray(row[near], dtype=np.int64) for row in pairs)
     one = np.zeros(network.kind.size, dtype=np.int64)
     if not _parts_meeting(graph, times, fifos, Pairs(some, others, one)).size:
         return  # the usual end, without looking for parts
@@ -112,32 +110,40 @@ def _parts_meeting(graph: Graph, times: Times, fifos: Fifos, pairs: Pairs) -> In
     return np.flatnonzero(bad)
 
 
-def _sharing(network: Network, graph: Graph) -> tuple[Ints, Ints]:
-    """Return the pairs of FIFOs with words on one link."""
-    fifo = network.fifo
-    sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & (graph.port[:, at.P_WORDS] > 0))
-    used = np.arange(5) < fifo[sharing, engine.F_SUCCESSORS, None]
-    links = fifo[sharing, engine.F_LINK : engine.F_LINK + 5][used]
-    users = np.broadcast_to(sharing[:, None], used.shape)[used]
-    order = np.argsort(links, kind="stable")
+def _sharing(network: Network, graph: Graph) -> Numbers:
+    """Return the pairs of FIFOs with words on one link: (2, pairs)."""
+    fifo, words = network.fifo, graph.port[:, at.P_WORDS] > 0
+    sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & words).astype(np.int32)
+    by_rank = [sharing[fifo[sharing, engine.F_SUCCESSORS] > rank] for rank in range(5)]
+    users = np.concatenate(by_rank)
+    links = np.concatenate([fifo[mine, engine.F_LINK + r] for r, mine in enumerate(by_rank)])
+    order = np.lexsort((users, links))
     links, users = links[order], users[order]
-    some, others = [], []
+    found = [np.zeros((2, 0), dtype=np.int32)]
     for distance in range(1, links.size):
         same = links[distance:] == links[:-distance]
         if not same.any():
             break
-        some.append(users[:-distance][same])
-        others.append(users[distance:][same])
-    empty = np.zeros(0, dtype=np.int64)
-    return np.concatenate([empty, *some]), np.concatenate([empty, *others])
+        found.append(np.stack([users[:-distance][same], users[distance:][same]]))
+    return np.concatenate(found, axis=1)
+
+
+def _near(network: Network, graph: Graph, layout: Layout, times: Times, pairs: Numbers) -> Bools:
+    """Return which pairs have words between the same cycles."""
+    found = np.zeros(pairs.shape[1], dtype=bool)
+    for first in range(0, found.size, AT_ONCE):
+        piece = slice(first, first + AT_ONCE)
+        low, high = _intervals(network, graph, layout, times, pairs[:, piece])
+        found[piece] = (low[0] <= high[1]) & (low[1] <= high[0])
+    return found
 
 
 def _intervals(
-    network: Network, graph: Graph, layout: Layout, times: Times, fifos: Ints
+    network: Network, graph: Graph, layout: Layout, times: Times, fifos: Numbers
 ) -> tuple[Ints, Ints]:
     """Return cycles between which the words of FIFOs leave them, at most."""
-    line = layout.line[fifos]
-    source, down, latency = line[..., LINE_SOURCE], line[..., LINE_DOWN], line[..., LINE_LATENCY]
+    source, latency = graph.port[fifos, at.P_SOURCE], graph.port[fifos, at.P_LATENCY]
+    down = layout.down[fifos]
     kind, passed = network.kind[fifos], graph.port[fifos, at.P_COUNT] > 0
     node = (kind == EDGE_IN) | ((kind == ROUTER) & passed)
     sink = network.kind[down] == EDGE_OUT

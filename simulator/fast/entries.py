@@ -22,7 +22,7 @@ _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 _RECORDS: Final = {
     "Graph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE]),
     "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK]),
-    "Fifos": f"{_TABLE}, bool[::1], {_STACK}",
+    "Fifos": f"{_LINE}, bool[::1], {_STACK}",
     "Pairs": f"{_LINE}, {_LINE}, {_LINE}",
     "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64",
 }

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.graph import LINE_ROOT, P_WORDS, Graph, Ints, Layout
+from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.network import EDGE_IN, OUTPUT, Network
 from tilewright.simulator.store import Parts
@@ -48,7 +48,7 @@ def new_flow(
     graph, layout = tables
     store, memory = state
     words = graph.port[:, P_WORDS]
-    root = layout.line[:, LINE_ROOT]
+    root = layout.root
     begins = np.isin(network.kind, [OUTPUT, EDGE_IN])
     sizes = np.where(begins, words, 0)
     stream = np.zeros((words.size, S_WIDTH), dtype=np.int64)

@@ -68,18 +68,16 @@ class Layout(NamedTuple):
     first: tuple[int, ...]
     """First unit of each code: element i, operation k is unit first + i * operations + k."""
     first_op: tuple[int, ...]
-    line: Ints
-    """(FIFOs, 6), see LINE_...: source port; latency, space and credit from there up to and
-    with the FIFO; next port down; FIFO where the stream begins."""
-
-
-LINE_SOURCE, LINE_LATENCY, LINE_SPACE, LINE_CREDIT, LINE_DOWN, LINE_ROOT = range(6)
+    down: Ints
+    """Next port down of each FIFO."""
+    root: Ints
+    """FIFO where its stream begins."""
 
 
 class Fifos(NamedTuple):
     """FIFOs whose words may meet."""
 
-    line: Ints
+    down: Ints
     """As in Layout."""
     node: npt.NDArray[np.bool_]
     """Whether a FIFO is a port of its own."""

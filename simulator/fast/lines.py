@@ -14,6 +14,7 @@ from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fusing import climb as follow
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.network import EDGE_IN, EDGE_OUT, INPUT, OUTPUT, ROUTER, Network
+from tilewright.simulator.topology import MOST_FIFOS
 
 Bools = npt.NDArray[np.bool_]
 ENDLESS: Final = 1 << 40
@@ -25,9 +26,11 @@ _KEPT: Final = Memo(4)
 class Lines(NamedTuple):
     """The lines of a network, and what its FIFOs are."""
 
-    table: Ints
-    """(FIFOs, 6), see graph.LINE_...: source port; latency, space and credit from there up to and
-    with the FIFO; next port down; FIFO where the stream begins."""
+    channel: tuple[Ints, ...]
+    """Source port of each FIFO; latency, space and credit from there up to and with it."""
+    down: Ints
+    root: Ints
+    """Next port down, and FIFO where the stream begins."""
     branch: Bools
     """Router buffers that feed several FIFOs."""
     sends: Bools
@@ -41,7 +44,7 @@ class Lines(NamedTuple):
 
 def lines_of(network: Network, kept: Division) -> Lines:
     """Return the lines of the parts that are not refused. Raises NotCovered."""
-    if not kept.whole:
+    if not kept.whole or network.kind.size > MOST_FIFOS:
         return _find(network, kept)
     found: Lines = _KEPT.of(network.kind, "lines", lambda: _find(network, kept))
     return found
@@ -63,10 +66,15 @@ def _endless(pointer: Ints) -> Ints:
 
 
 def _find(network: Network, kept: Division) -> Lines:
-    kind, fifo = network.kind, network.fifo
-    branch = (kind == ROUTER) & (fifo[:, at.F_SUCCESSORS] > 1)
+    kind = network.kind
+    branch = (kind == ROUTER) & (network.fifo[:, at.F_SUCCESSORS] > 1)
+    parent = _parents(network, kept)
+    _check_depths(network, kept)
+    node = branch | (kind == INPUT) | (kind == EDGE_OUT) | (kind == EDGE_IN)
     return Lines(
-        _table(network, kept, branch),
+        _channels(network, parent, node),
+        _down(network, kept, node),
+        climb(parent, np.zeros((0, kind.size), np.int64)),
         branch,
         kind == OUTPUT,
         kind == INPUT,
@@ -75,22 +83,24 @@ def _find(network: Network, kept: Division) -> Lines:
     )
 
 
-def _table(network: Network, kept: Division, branch: Bools) -> Ints:
-    kind, fifo, size = network.kind, network.fifo, network.kind.size
-    count = fifo[:, at.F_SUCCESSORS]
-    parent = _parents(network, kept)
-    _check_depths(network, kept)
-    edge = (kind == EDGE_OUT) | (kind == EDGE_IN)
-    node = branch | (kind == INPUT) | edge
-    space = np.where(edge, ENDLESS, fifo[:, at.F_CAP])
-    sums = np.stack([fifo[:, at.F_LATENCY], space, np.ones(size, np.int64)])
-    up = np.where((parent >= 0) & ~node[parent], parent, -1)
-    top = climb(up, sums)
-    source = np.where(parent[top] >= 0, parent[top], top)
-    only = np.where((count > 0) & kept.fifos, fifo[:, at.F_NEXT], -1)
-    down = climb(np.where(node, -1, only), np.zeros((1, size), np.int64))
-    root = climb(parent, np.zeros((1, size), np.int64))
-    return np.stack([source, *sums, down, root], axis=1)
+def _channels(network: Network, parent: Ints, node: Bools) -> tuple[Ints, ...]:
+    """Return source, latency, space and credit of each FIFO's channel."""
+    kind, fifo = network.kind, network.fifo
+    sums = np.ones((3, kind.size), dtype=np.int64)
+    sums[0], sums[1] = fifo[:, at.F_LATENCY], fifo[:, at.F_CAP]
+    sums[1, (kind == EDGE_OUT) | (kind == EDGE_IN)] = ENDLESS
+    top = climb(np.where((parent >= 0) & ~node[parent], parent, -1), sums)
+    source = parent[top]
+    first = source < 0
+    source[first] = top[first]
+    return source, *sums
+
+
+def _down(network: Network, kept: Division, node: Bools) -> Ints:
+    """Return the next port down of each FIFO; a port is its own."""
+    ends = node | (network.fifo[:, at.F_SUCCESSORS] == 0) | ~kept.fifos
+    only = np.where(ends, np.int64(-1), network.fifo[:, at.F_NEXT])
+    return climb(only, np.zeros((0, only.size), np.int64))
 
 
 def _parents(network: Network, kept: Division) -> Ints:

@@ -7,11 +7,6 @@ import numpy.typing as npt
 
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import (
-    LINE_CREDIT,
-    LINE_DOWN,
-    LINE_LATENCY,
-    LINE_SOURCE,
-    LINE_SPACE,
     Fifos,
     Graph,
     Ints,
@@ -35,18 +30,17 @@ def units_meet(times: Times, some: Ints, others: Ints, found: Bools) -> None:
 
 
 @inner_kernel
-def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], work: Ints) -> int:
+def fifo_times(graph: Graph, times: Times, below: int, where: tuple[int, bool], work: Ints) -> int:
     """Write the times at which words leave a FIFO to work[0]; work[1], work[2] are room."""
     f, node = where
     words = graph.port[f, at.P_WORDS]
     if node:
         return gather(graph, times, work[0], (f, whole(0), words, whole(0)), whole(1))
-    row = line[f]
-    down = graph.port[row[LINE_DOWN]]
-    span = (row[LINE_SOURCE], whole(0), words, row[LINE_LATENCY])
+    row, down = graph.port[f], graph.port[below]
+    span = (row[at.P_SOURCE], whole(0), words, row[at.P_LATENCY])
     a = gather(graph, times, work[1], span, whole(1))
-    space, credit = down[at.P_SPACE] - row[LINE_SPACE], down[at.P_CREDIT] - row[LINE_CREDIT]
-    b = gather(graph, times, work[2], (row[LINE_DOWN], -space, words, credit), whole(0))
+    space, credit = down[at.P_SPACE] - row[at.P_SPACE], down[at.P_CREDIT] - row[at.P_CREDIT]
+    b = gather(graph, times, work[2], (below, -space, words, credit), whole(0))
     if a < 0 or b < 0:
         return -1
     return upper(work[0], work[1], work[2], (a, b))
@@ -55,17 +49,17 @@ def fifo_times(graph: Graph, times: Times, line: Ints, where: tuple[int, bool], 
 @inner_kernel
 def links_meet(graph: Graph, times: Times, fifos: Fifos, pairs: Pairs, bad: Bools) -> None:
     """Find the parts in which a pair of FIFOs moves a word in the same cycle, or may."""
-    line, node, work = fifos
+    down, node, work = fifos
     some, others, part = pairs
     for i in range(some.size):
         if bad[part[some[i]]]:
             continue
-        a = fifo_times(graph, times, line, (some[i], node[some[i]]), work)
+        a = fifo_times(graph, times, down[some[i]], (some[i], node[some[i]]), work)
         if a < 0:
             bad[part[some[i]]] = True
             continue
         for k in range(a):
             for column in range(3):
                 work[3, k, column] = work[0, k, column]
-        b = fifo_times(graph, times, line, (others[i], node[others[i]]), work)
+        b = fifo_times(graph, times, down[others[i]], (others[i], node[others[i]]), work)
         bad[part[some[i]]] = b < 0 or meets(work[3], work[0], (a, b))

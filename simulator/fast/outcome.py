@@ -12,7 +12,6 @@ from tilewright.simulator.fast.checks import units_of
 from tilewright.simulator.fast.entries import expand, gather
 from tilewright.simulator.fast.flow import S_BASE, Flow
 from tilewright.simulator.fast.graph import (
-    LINE_ROOT,
     P_LATENCY,
     P_SOURCE,
     P_WORDS,
@@ -86,7 +85,7 @@ def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: in
     sent = parts.way.view(store)[:, at.W_SENT : at.W_SENT + 5]
     sent[solution.network.fifo[chosen, at.F_WAY]] = graph.port[chosen, P_WORDS, None]
     for number, times in came.items():
-        first = flow.stream[solution.layout.line[number, LINE_ROOT], S_BASE]
+        first = flow.stream[solution.layout.root[number], S_BASE]
         ring = int(fifo[number, at.F_RING])
         entries = store[ring : ring + 2 * times.size].reshape(-1, 2)
         entries[:, 0] = times
