@@ -23,7 +23,7 @@ from tilewright.simulator.program import (
     Set,
     Task,
 )
-from tilewright.simulator.scalars import source_dtypes
+from tilewright.simulator.scalars import SCALARS, source_dtypes
 
 FLOATS = ("f32", "f16")
 INTEGER_RESULTS = ("lt", "le", "eq", "ne", "to_int")
@@ -68,6 +68,8 @@ def _check_uses(given: Mapping[str, str], body: tuple[Instruction, ...], where: 
 
 
 def _differ(left: str, right: str) -> bool:
+    if left not in DTYPES or right not in DTYPES:
+        return False  # another check refuses what is no dtype
     return DTYPES[left] != DTYPES[right] and (left in FLOATS or right in FLOATS)
 
 
@@ -103,7 +105,10 @@ def _changed(body: Iterable[Instruction]) -> Iterator[str]:
 
 
 def _computes(body: Iterable[Instruction]) -> Iterator[Compute]:
-    return (found for found in _walk(body) if isinstance(found, Compute))
+    """Yield the scalar instructions of known operations; another check refuses the others."""
+    for found in _walk(body):
+        if isinstance(found, Compute) and found.operation in SCALARS:
+            yield found
 
 
 def _walk(body: Iterable[Instruction]) -> Iterator[Instruction]:

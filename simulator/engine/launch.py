@@ -107,7 +107,8 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
     kind = store[row + at.D_KIND]
     declared = store[op + at.O_OPERANDS + which]
     position = first_position(store, e, declared, row)
-    if position < 0:
+    if position < 0:  # a register may point before the memory of the first element
+        fail(store, at.ERROR_BOUNDS, e, row, position)
         return False
     gone = way_gone(store, e, declared, row)
     store[thread + at.T_GONE + which] = gone

@@ -7,6 +7,7 @@ import pytest
 
 from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
 from tilewright.simulator.dsd import Register
+from tilewright.simulator.errors import MachineError
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.routes import Area
@@ -73,6 +74,24 @@ def test_of_several_dimensions_the_outermost_moves(words: int) -> None:
     for value, place in enumerate([*first, *second], 1):
         expected[place] = value
     assert received(words, ROWS) == expected
+
+
+@pytest.mark.parametrize("elements", [1, 2])
+def test_a_register_that_walks_out_before_the_first_word(elements: int) -> None:
+    """Down from word 1, two at a time: the second use would begin before the buffer."""
+    b = ProgramBuilder("down", 1, elements)
+    code = b.code("only")
+    code.buffer("v", "u16", 4)
+    code.buffer("got", "u16", 2)
+    code.mem1d("down", "v", 2, stride=-1, offset=1)
+    code.mem1d("two", "got", 2)
+    code.load(SRC1, "down", save_address=True)
+    main = code.task("main", entry=True)
+    main.op("mov16", "two", SRC1)
+    main.op("mov16", "two", SRC1)
+    b.place("only", Area(0, 0, 1, elements))
+    with pytest.raises(MachineError, match="an operand leaves buffer v"):
+        Machine(b.build(), load_profile("wse3-sdk-sim")).run()
 
 
 @pytest.mark.parametrize("held", [1, 3])
