@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -14,27 +14,24 @@ from tilewright.mapper.fronts.formula import Formula
 from tilewright.mapper.fronts.least import LeastTarget
 from tilewright.mapper.fronts.measures import Measures
 from tilewright.mapper.fronts.points import NOISE, covered, least_row, undominated
-from tilewright.mapper.fronts.sweep import OutOfBudget, Sweep
+from tilewright.mapper.fronts.sweep import Sweep
 from tilewright.mapper.fronts.targets import Candidate, FrontTarget
-from tilewright.mapper.fronts.track import tracking
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
+from tilewright.mapper.searches.compiled import Compiled, compiled
+from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.exact import layout_of
-from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import Goal, Metrics, Objective
-from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import Compiler, Program
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
-from tilewright.mapper.searches.tables import Engine
-from tilewright.mapper.searches.trie import Node, grow, look_ahead
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 BATCH = 1000
@@ -47,17 +44,15 @@ class Problem:
 
     space: Mapspace
     memories: tuple[str, ...]
-    engine: Engine
-    metrics: Metrics
-    root: Node
+    ready: Compiled
 
     @property
     def rooms(self) -> tuple[int, ...]:
         """The fields of the label that hold the bits used of `memories`."""
-        return tuple(self.engine.fields.room[name] for name in self.memories)
+        return tuple(self.ready.engine.fields.room[name] for name in self.memories)
 
 
-def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
+def problem_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLESS) -> Problem:
     """Compile `space`. UnsupportedFeature for what the dynamic program does not model."""
     frame = space.frame
     if space.uneven:
@@ -68,12 +63,8 @@ def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
         )
     spread = {c.name for c in frame.components if c.physical_fanout > 1}
     refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))
-    leaks = leaks_of(space.flat, space.conventions)
-    tracked = frozenset(memories)
-    layout = layout_of(space, leaks, tracked)
-    engine = Engine(frame, layout)
-    metrics = Metrics(frame, layout, leaks, compulsory_latency(space))
-    return Problem(space, memories, engine, metrics, grow(_compiled(space, layout, tracked)))
+    ready = compiled(space, budget=budget, tracked=frozenset(memories))
+    return Problem(space, memories, ready)
 
 
 def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
@@ -84,13 +75,6 @@ def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
     return Mapspace(
         space.einsum, space.flat, space.conventions, space.backed, space.uneven, crowded=names
     )
-
-
-def _compiled(space: Mapspace, layout: Fields, tracked: frozenset[str]) -> Iterator[Program]:
-    compiler = Compiler(space.frame, layout)
-    for template in space.templates:
-        for program in compiler.programs(template):
-            yield tracking(program, tracked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +95,28 @@ class SpaceFront:
     statistics: Statistics
 
 
-def front_of_space(space: Mapspace, measures: Measures, deadline: float) -> SpaceFront:
-    """Return the Pareto set of `space` over the metrics, as far as the deadline lets it.
+def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFront:
+    """Return the Pareto set of `space` over the metrics, as far as the budget lets it.
 
     What the dynamic program cannot model is enumerated if it is small; else UnsupportedFeature.
     """
     began = time.monotonic()
     space = crowded(space, measures.memories)
     try:
-        problem = problem_of(space, measures.memories)
+        problem = problem_of(space, measures.memories, budget)
     except UnsupportedFeature:
         if not _listable(space):
             raise
-        return _enumerated(space, measures, deadline)
+        return _enumerated(space, measures, budget)
+    except OutOfBudget:
+        return SpaceFront((), 0.0, Statistics())
     target = FrontTarget(measures.counted)
-    sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
-    proven = _deepened(problem, sweep, target, deadline)
+    sweep = Sweep(problem.ready, problem.rooms, budget)
+    proven = _deepened(problem, sweep, target, budget)
     times = space.einsum.n_instances
     points = judged(space, measures, target.found)
     statistics = Statistics(
-        len(space.templates), problem.engine.lattice.size, sweep.labels, len(points), 1,
+        len(space.templates), problem.ready.engine.lattice.size, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceFront(points, proven * times if proven > 0 else 0.0, statistics)
@@ -146,42 +132,55 @@ class SpaceLeast:
     statistics: Statistics
 
 
-def least_of_space(space: Mapspace, formula: Formula, deadline: float) -> SpaceLeast:
-    """Return the least value of `formula`, or the best found with a bound at the deadline.
+def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:
+    """Return the least value of `formula`, or the best found with a bound when the budget ends.
 
     What the dynamic program cannot model is enumerated, as in front_of_space.
     """
     began = time.monotonic()
     space = crowded(space, formula.memories)
     try:
-        problem = problem_of(space, formula.memories)
+        problem = problem_of(space, formula.memories, budget)
     except UnsupportedFeature:
         if not _listable(space):
             raise
-        return _least_listed(space, formula, deadline)
-    sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
+        return _least_listed(space, formula, budget)
+    except OutOfBudget:
+        return SpaceLeast(None, inf, _least_of_all(space, formula), Statistics())
+    sweep = Sweep(problem.ready, problem.rooms, budget)
     times = float(space.einsum.n_instances)
     target = LeastTarget(formula, _floor(problem), times)
-    bound = _narrowed(problem, sweep, target)
+    bound = _narrowed(sweep, target)
     measures = Measures(("energy", "latency"), formula.memories)
     found = [] if target.best is None else [target.best]
     points = judged(space, measures, found)
     best = points[0] if points else None
     value = inf if best is None else formula.of(*best.row)
     statistics = Statistics(
-        len(space.templates), problem.engine.lattice.size, sweep.labels, len(points), 1,
+        len(space.templates), problem.ready.engine.lattice.size, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceLeast(best, value, min(bound, value), statistics)
 
 
-def _narrowed(problem: Problem, sweep: Sweep, target: LeastTarget) -> float:
+def _least_of_all(space: Mapspace, formula: Formula) -> float:
+    """Return a bound of the formula that needs no templates."""
+    times = space.einsum.n_instances
+    energy, latency = least_costs(space, space.placements)
+    return (
+        inf
+        if energy == inf
+        else formula.of(energy * times, latency * times, *(0.0 for _ in formula.memories))
+    )
+
+
+def _narrowed(sweep: Sweep, target: LeastTarget) -> float:
     """Raise the limit until the best lies below it; return a bound on every value."""
     bound = target.least
     for slack in DEEPENING:
         target.limit = target.least * (1 + slack) if target.least > 0 else inf
         try:
-            sweep.run(problem.root, target)
+            sweep.run(target)
         except OutOfBudget:
             return bound
         if target.value <= target.limit or target.limit == inf:
@@ -192,8 +191,10 @@ def _narrowed(problem: Problem, sweep: Sweep, target: LeastTarget) -> float:
 
 def _floor(problem: Problem) -> tuple[float, ...]:
     """Return the row that nothing of the problem is below."""
-    engine, metrics = problem.engine, problem.metrics
-    outlook = problem.root.before or look_ahead(problem.root, engine)
+    engine, metrics = problem.ready.engine, problem.ready.metrics
+    outlook = problem.ready.root.before
+    if outlook is None:  # no program
+        return (inf, inf, *(0.0 for _ in problem.memories))
     start = engine.initial().label.copy()
     start[0, 0] += outlook.rest[0]
     start[0, engine.fields.lanes] *= max(float(outlook.gain[0]), 1.0)
@@ -201,19 +202,19 @@ def _floor(problem: Problem) -> tuple[float, ...]:
     return (energy, latency, *(0.0 for _ in problem.memories))
 
 
-def _deepened(problem: Problem, sweep: Sweep, target: FrontTarget, deadline: float) -> float:
-    """Sweep; with a deadline, mappings of little energy first. Return the energy swept to the end.
+def _deepened(problem: Problem, sweep: Sweep, target: FrontTarget, budget: Budget) -> float:
+    """Sweep; with a budget, mappings of little energy first. Return the energy swept to the end.
 
     Joule of one instance; 0 if not even the first sweep came to its end.
     """
     least, proven = _floor(problem)[0], 0.0
     if not least < inf:
         return inf
-    steps = (inf,) if deadline == inf else SLICES
+    steps = SLICES if budget.ends else (inf,)
     for slack in steps:
         limit = least * (1 + slack) if least > 0 else inf
         try:
-            sweep.run(problem.root, target, limit)
+            sweep.run(target, limit)
         except OutOfBudget:
             return proven
         proven = limit
@@ -257,14 +258,14 @@ def _confirm(mine: Sequence[float], its: Sequence[float], mapping: Mapping) -> N
             )
 
 
-def _enumerated(space: Mapspace, measures: Measures, deadline: float) -> SpaceFront:
+def _enumerated(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFront:
     """Score every mapping of a small mapspace, or the few that matter of a copy."""
     began = time.monotonic()
     judge = Judge(space)
     points: tuple[Point, ...] = ()
     count, batch, whole = 0, list[Point](), True
     for mapping in _listed(space):
-        if time.monotonic() > deadline:
+        if budget.is_used_up:
             whole = False
             break
         count += 1
@@ -302,10 +303,10 @@ def _listed(space: Mapspace) -> Iterable[Mapping]:
     return space
 
 
-def _least_listed(space: Mapspace, formula: Formula, deadline: float) -> SpaceLeast:
+def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:
     """Take the least of what an enumeration leaves."""
     measures = Measures(("energy", "latency"), formula.memories)
-    found = _enumerated(space, measures, deadline)
+    found = _enumerated(space, measures, budget)
     if not found.points:
         return SpaceLeast(None, inf, found.proven, found.statistics)
     rows = np.array([point.row for point in found.points])

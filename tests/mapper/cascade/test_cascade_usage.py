@@ -9,8 +9,8 @@ from fused_cases import chain, two_memories
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.fronts import fused_usage
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload import Workload, load_workload
