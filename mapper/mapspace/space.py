@@ -14,6 +14,7 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fitting import count_fitting
+from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
 from tilewright.mapper.mapspace.lanes import with_lanes
 from tilewright.mapper.mapspace.locate import Place, locate
@@ -160,9 +161,9 @@ class Mapspace:
 
         Where no memory can overflow it is `size.points`.
         """
-        total = 0
+        total, count = 0, walk_fitting if self.uneven else count_fitting
         for points in self._points:
-            found, steps = count_fitting(points, limit)
+            found, steps = count(points, limit)
             limit -= steps
             if found is None or limit < 0:
                 return None
