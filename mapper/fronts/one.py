@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Protocol
 
 import numpy as np
 
@@ -15,20 +16,19 @@ from tilewright.mapper.fronts.least import LeastTarget
 from tilewright.mapper.fronts.measures import Measures
 from tilewright.mapper.fronts.points import NOISE, covered, least_row, undominated
 from tilewright.mapper.fronts.sweep import Sweep
-from tilewright.mapper.fronts.targets import Candidate, FrontTarget
+from tilewright.mapper.fronts.targets import Candidate, FrontTarget, Target
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
-from tilewright.mapper.searches.compiled import Compiled, compiled
+from tilewright.mapper.searches.compiled import compiled
 from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
-from tilewright.mapper.searches.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
@@ -38,33 +38,42 @@ BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A mapspace compiled for a sweep; labels keep the room used of `memories`."""
-
-    space: Mapspace
-    memories: tuple[str, ...]
-    ready: Compiled
+class Sweeper(Protocol):
+    """Goes through one mapspace."""
 
     @property
-    def rooms(self) -> tuple[int, ...]:
-        """The fields of the label that hold the bits used of `memories`."""
-        return tuple(self.ready.engine.fields.room[name] for name in self.memories)
+    def labels(self) -> int:
+        """Number of partial mappings made."""
+        ...
+
+    @property
+    def states(self) -> int:
+        """Number of tile shapes, or of their classes."""
+        ...
+
+    @property
+    def floor(self) -> tuple[float, ...]:
+        """Return the row of one instance that no mapping is below; inf: there is none."""
+        ...
+
+    def run(self, target: Target, most_energy: float = inf) -> None:
+        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+
+        `most_energy`: mappings above it need not be found (they may be).
+        """
+        ...
 
 
-def problem_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLESS) -> Problem:
-    """Compile `space`. UnsupportedFeature for what the dynamic program does not model."""
-    frame = space.frame
+def sweep_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLESS) -> Sweeper:
+    """Make `space` ready; UnsupportedFeature for what is not modelled, OutOfBudget."""
     if space.uneven:
-        raise UnsupportedFeature(
-            f"no front, and no least value of a formula, is searched over the uneven tiles of"
-            f" {space.einsum.name}: they are too many to list",
-            instead="leave out `uneven`, or ask for the least energy, latency or edp and no front",
-        )
-    spread = {c.name for c in frame.components if c.physical_fanout > 1}
-    refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))
+        from tilewright.mapper.fronts.uneven import UnevenSweep
+
+        return UnevenSweep(space, memories, budget)
+    spread = {c.name for c in space.frame.components if c.physical_fanout > 1}
+    refuse_unsupported(space.frame, networks=True, arrays=not spread & set(memories))
     ready = compiled(space, budget=budget, tracked=frozenset(memories))
-    return Problem(space, memories, ready)
+    return Sweep(ready, tuple(ready.engine.fields.room[name] for name in memories), budget)
 
 
 def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
@@ -103,7 +112,7 @@ def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> Space
     began = time.monotonic()
     space = crowded(space, measures.memories)
     try:
-        problem = problem_of(space, measures.memories, budget)
+        sweep = sweep_of(space, measures.memories, budget)
     except UnsupportedFeature:
         if not _listable(space):
             raise
@@ -111,12 +120,11 @@ def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> Space
     except OutOfBudget:
         return SpaceFront((), 0.0, Statistics())
     target = FrontTarget(measures.counted)
-    sweep = Sweep(problem.ready, problem.rooms, budget)
-    proven = _deepened(problem, sweep, target, budget)
+    proven = _deepened(sweep, target, budget)
     times = space.einsum.n_instances
     points = judged(space, measures, target.found)
     statistics = Statistics(
-        len(space.templates), problem.ready.engine.lattice.size, sweep.labels, len(points), 1,
+        len(space.templates), sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceFront(points, proven * times if proven > 0 else 0.0, statistics)
@@ -140,16 +148,15 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLe
     began = time.monotonic()
     space = crowded(space, formula.memories)
     try:
-        problem = problem_of(space, formula.memories, budget)
+        sweep = sweep_of(space, formula.memories, budget)
     except UnsupportedFeature:
         if not _listable(space):
             raise
         return _least_listed(space, formula, budget)
     except OutOfBudget:
         return SpaceLeast(None, inf, _least_of_all(space, formula), Statistics())
-    sweep = Sweep(problem.ready, problem.rooms, budget)
     times = float(space.einsum.n_instances)
-    target = LeastTarget(formula, _floor(problem), times)
+    target = LeastTarget(formula, sweep.floor, times)
     bound = _narrowed(sweep, target)
     measures = Measures(("energy", "latency"), formula.memories)
     found = [] if target.best is None else [target.best]
@@ -157,7 +164,7 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLe
     best = points[0] if points else None
     value = inf if best is None else formula.of(*best.row)
     statistics = Statistics(
-        len(space.templates), problem.ready.engine.lattice.size, sweep.labels, len(points), 1,
+        len(space.templates), sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceLeast(best, value, min(bound, value), statistics)
@@ -174,7 +181,7 @@ def _least_of_all(space: Mapspace, formula: Formula) -> float:
     )
 
 
-def _narrowed(sweep: Sweep, target: LeastTarget) -> float:
+def _narrowed(sweep: Sweeper, target: LeastTarget) -> float:
     """Raise the limit until the best lies below it; return a bound on every value."""
     bound = target.least
     for slack in DEEPENING:
@@ -189,25 +196,12 @@ def _narrowed(sweep: Sweep, target: LeastTarget) -> float:
     return bound
 
 
-def _floor(problem: Problem) -> tuple[float, ...]:
-    """Return the row that nothing of the problem is below."""
-    engine, metrics = problem.ready.engine, problem.ready.metrics
-    outlook = problem.ready.root.before
-    if outlook is None:  # no program
-        return (inf, inf, *(0.0 for _ in problem.memories))
-    start = engine.initial().label.copy()
-    start[0, 0] += outlook.rest[0]
-    start[0, engine.fields.lanes] *= max(float(outlook.gain[0]), 1.0)
-    energy, latency = (float(metrics.floor(start, kind)[0]) for kind in (ENERGY, LATENCY))
-    return (energy, latency, *(0.0 for _ in problem.memories))
-
-
-def _deepened(problem: Problem, sweep: Sweep, target: FrontTarget, budget: Budget) -> float:
+def _deepened(sweep: Sweeper, target: FrontTarget, budget: Budget) -> float:
     """Sweep; with a budget, mappings of little energy first. Return the energy swept to the end.
 
     Joule of one instance; 0 if not even the first sweep came to its end.
     """
-    least, proven = _floor(problem)[0], 0.0
+    least, proven = sweep.floor[0], 0.0
     if not least < inf:
         return inf
     steps = SLICES if budget.ends else (inf,)

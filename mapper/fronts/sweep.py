@@ -33,6 +33,23 @@ class Sweep:
         self._most_energy = np.inf
         self.labels = 0
 
+    @property
+    def states(self) -> int:
+        """Number of tile shapes."""
+        return self._engine.lattice.size
+
+    @property
+    def floor(self) -> tuple[float, ...]:
+        """Return the row of one instance that no mapping is below; inf: there is none."""
+        outlook, rooms = self._root.before, (0.0 for _ in self._rooms)
+        if outlook is None:  # no program
+            return (np.inf, np.inf, *rooms)
+        start = self._engine.initial().label.copy()
+        start[0, 0] += outlook.rest[0]
+        start[0, self._engine.fields.lanes] *= max(float(outlook.gain[0]), 1.0)
+        bounds = (float(self._metrics.floor(start, kind)[0]) for kind in (ENERGY, LATENCY))
+        return (*bounds, *rooms)
+
     def run(self, target: Target, most_energy: float = np.inf) -> None:
         """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
 

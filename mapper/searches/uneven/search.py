@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from math import inf, prod
 from typing import Any
@@ -27,6 +27,7 @@ from tilewright.mapper.searches.metrics import KINDS, Goal, Metrics
 from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 from tilewright.mapper.searches.tables import compute_energy
+from tilewright.mapper.searches.uneven.found import Arrivals, Incumbent
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook, look_ahead
 from tilewright.mapper.searches.uneven.labels import Labels
 from tilewright.mapper.searches.uneven.mode import Mode, least_steps
@@ -37,17 +38,6 @@ TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 0.1, 1.0, inf)
 BEAM = 300  # labels that a first look keeps at a slot
 FEW = 20
-
-
-@dataclass(slots=True)
-class Incumbent:
-    """The best mapping so far, per instance of the Einsum."""
-
-    mapping: Mapping | None = None
-    value: float = inf
-    second: float = inf
-    energy: float = inf
-    latency: float = inf
 
 
 class UnevenSearch:
@@ -107,10 +97,11 @@ class Run:
             space.frame, self._layout, leaks, moving_takes(space, space.placements), goal.price
         )
         self._goal = goal
-        self._grid = Grid(space.frame)
+        self.grid = Grid(space.frame)
         self.least: list[tuple[float, float, int]] = []  # value, energy, number of the plan
-        self.states = prod(self._grid.shape)
+        self.states = prod(self.grid.shape)
         self.best = Incumbent()
+        self._starts: dict[int, tuple[float, float]] = {}  # least energy and steps of a plan
         self._lower = 0.0
         self._modes: dict[bool, Mode] = {}
 
@@ -137,7 +128,7 @@ class Run:
         return self._modes[timed]
 
     def _mode_of(self, templates: Iterable[Template], timed: bool) -> Mode:
-        return Mode(self._space.frame, self._layout, self._grid, templates, timed)
+        return Mode(self._space.frame, self._layout, self.grid, templates, timed)
 
     @property
     def templates(self) -> int:
@@ -188,16 +179,17 @@ class Run:
             self._budget.check()
             least = self._outlook(number).least + compute_energy(self._space.frame)
             steps = least_steps(self._space, plan.slots)
-            value = float(self._floor(np.array([least]), np.array([steps]), self._kind)[0])
+            self._starts[number] = least, steps
+            value = float(self.floor(np.array([least]), np.array([steps]), self._kind)[0])
             if value < inf:
                 ranked.append((value, least, number))
         self.least = sorted(ranked)
 
     def _outlook(self, number: int) -> Outlook:
         plan = self._mode(False).plans[number]
-        return look_ahead(self._grid, plan.slots, plan.floors)
+        return look_ahead(self.grid, plan.slots, plan.floors)
 
-    def _floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
+    def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
         """Bound an objective from bounds of energy and steps."""
         rows = np.zeros((len(energy), self._layout.width))
         rows[:, 0] = energy
@@ -233,9 +225,9 @@ class Run:
 
         def keep(energy: Floats, steps: Floats) -> Any:
             bound = min(limit, self.best.value * (1 + TIE))
-            kept = self._floor(energy, steps, self._kind) <= bound
+            kept = self.floor(energy, steps, self._kind) <= bound
             if tie:
-                kept &= self._floor(energy, steps, other) < self.best.second * (1 - TIE)
+                kept &= self.floor(energy, steps, other) < self.best.second * (1 - TIE)
             return kept
 
         return keep
@@ -291,13 +283,43 @@ class Run:
     ) -> float:
         """Sweep one template; return the least floor of the labels that arrived."""
         mode = self._mode(timed)
+        path = self._swept(mode, number, keep, beam, exact=exact)
+        return self._arrive(mode, mode.plans[number], path, keep)
+
+    def _swept(
+        self,
+        mode: Mode,
+        number: int,
+        keep: Callable[[Floats, Floats], Any],
+        beam: int,
+        *,
+        exact: bool,
+    ) -> list[Labels]:
         plan, layout = mode.plans[number], mode.layout
         leading = [0, *layout.room.values(), *layout.gates.values()]
         leading += list(layout.calls.values()) if exact else []
         pruning = Pruning(keep, tuple(leading), beam, self._budget)
         energy = compute_energy(self._space.frame)
-        path = mode.sweep.run(plan, self._outlook(number), energy, pruning)
-        return self._arrive(mode, plan, path, keep)
+        return mode.sweep.run(plan, self._outlook(number), energy, pruning)
+
+    def arrivals(self, number: int, keep: Callable[[Floats, Floats], Any], beam: int) -> Arrivals:
+        """Sweep one template with all that energy and latency depend on; see Pruning."""
+        mode = self._mode(True)
+        path = self._swept(mode, number, keep, beam, exact=True)
+        steps = mode.sweep.steps(mode.plans[number], path[-1].states)
+        pairs = zip(path[-1].fields, steps.tolist(), strict=True)
+        rows = [self._metrics_of(fields, late) for fields, late in pairs]
+        return Arrivals(mode.plans[number], rows, partial(mode.sweep.trace, path))
+
+    def start_of(self, number: int) -> tuple[float, float]:
+        """Return bounds of the energy and the steps of one template."""
+        return self._starts[number]
+
+    def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
+        """Return the energy and the latency of a label that counts all."""
+        label = self._label(fields, steps)
+        latency = self.metrics.latency(label)
+        return self.metrics.energy(label, latency), latency
 
     def _arrive(
         self,
@@ -310,7 +332,7 @@ class Run:
         if not len(labels):
             return inf
         steps = mode.sweep.steps(plan, labels.states)
-        floors = self._floor(labels.fields[:, 0], steps, self._kind)
+        floors = self.floor(labels.fields[:, 0], steps, self._kind)
         least = inf
         for row in np.argsort(floors, kind="stable").tolist():
             one = slice(row, row + 1)
@@ -334,11 +356,9 @@ class Run:
         """Tell whether a label improves on the incumbent."""
         best = self.best
         if not mode.timed:
-            value = float(self._floor(row[:1], np.ones(1), self._kind)[0])
+            value = float(self.floor(row[:1], np.ones(1), self._kind)[0])
             return value < best.value * (1 - TIE) or best.mapping is None
-        label = self._label(row, steps)
-        latency = self.metrics.latency(label)
-        energy = self.metrics.energy(label, latency)
+        energy, latency = self._metrics_of(row, steps)
         value = self._goal.value(energy, latency)
         if abs(value - best.value) <= TIE * abs(value):
             return (latency if self._kind == ENERGY else energy) < best.second * (1 - TIE)
@@ -348,10 +368,8 @@ class Run:
         """Compare what the labels say with the model; InternalError if they differ."""
         pairs = [("energy", float(row[0]), judged.energy)]
         if mode.timed:
-            label = self._label(row, steps)
-            latency = self.metrics.latency(label)
-            pairs = [("energy", self.metrics.energy(label, latency), judged.energy)]
-            pairs.append(("latency", latency, judged.latency))
+            energy, latency = self._metrics_of(row, steps)
+            pairs = [("energy", energy, judged.energy), ("latency", latency, judged.latency)]
         elif self.metrics.steady_watts != self._goal.price or self._layout.gates:
             return  # leakage is not in the label
         for name, mine, its in pairs:
