@@ -10,7 +10,7 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import NoFeasibleMapping
 from tilewright.mapper.explain.conflict import Conflict, find_conflict, smallest_correction
 from tilewright.mapper.explain.constraint import Constraint, of_size
-from tilewright.mapper.explain.reach import first_mapping
+from tilewright.mapper.explain.reach import any_mapping
 from tilewright.mapper.explain.relaxation import (
     Relaxation,
     least_size,
@@ -178,7 +178,7 @@ def _parts(
 ) -> dict[str, float]:
     """Return the bits of each tensor in a mapping that needs no more than `size`."""
     for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):
-        found = first_mapping(space)
+        found = any_mapping(space)
         if found is not None:
             template, tiles = found
             slots = skeleton(space.frame, template)

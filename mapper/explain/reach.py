@@ -31,17 +31,26 @@ Need = NDArray[np.float64]  # bits per state; inf: the state has no way on
 Tiles = tuple[Tile, ...]
 
 
-def first_mapping(space: Mapspace) -> tuple[Template, Tiles] | None:
+def first_mapping(
+    space: Mapspace, templates: Sequence[Template] | None = None
+) -> tuple[Template, Tiles] | None:
     """Return a template with the tile below each of its slots that fits; None if none does.
 
-    Exact. Templates with few holders come first: they need the least room.
+    Exact, among `templates` or all of the space. Those with few holders come first: they need the
+    least room.
     """
     lattice = Lattice(space.einsum.bounds)
-    for template in sorted(space.templates, key=lambda t: len(t.holders)):
+    among = space.templates if templates is None else templates
+    for template in sorted(among, key=lambda t: len(t.holders)):
         tiles = reach(space.frame, template, lattice)
         if tiles is not None:
             return template, tiles
     return None
+
+
+def any_mapping(space: Mapspace) -> tuple[Template, Tiles] | None:
+    """Return a template, maybe of few lanes, with tiles that fit; None if none does. Exact."""
+    return first_mapping(space, space.some_templates) or first_mapping(space, space.roomy_templates)
 
 
 def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.arch.components import Component, Compute, Memory
@@ -13,7 +13,9 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
 from tilewright.mapper.explain.reach import first_mapping
+from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload
 
 WORK = 3e9  # states times templates looked at: some ten seconds
@@ -160,13 +162,22 @@ class Subject:
         return any(self._has_mapping(space) for space in spaces)
 
     def _has_mapping(self, space: Mapspace) -> bool:
+        if self._has_one_of(space, space.some_templates):
+            return True
+        try:
+            every = space.roomy_templates
+        except UnsupportedFeature:  # more choices of lanes than can be looked through
+            raise TooLarge from None
+        return self._has_one_of(space, every)
+
+    def _has_one_of(self, space: Mapspace, templates: Sequence[Template]) -> bool:
         states = 1.0
         for bound in space.einsum.bounds.values():
             states *= sum(1 for d in range(1, min(bound, 4096) + 1) if bound % d == 0)
-        self.spent += states * max(len(space.templates), 1)
+        self.spent += states * max(len(templates), 1)
         if self.spent > WORK:
             raise TooLarge
-        return first_mapping(space) is not None
+        return first_mapping(space, templates) is not None
 
     def enabled_alone(self, constraint: Constraint) -> bool:
         """Tell whether enabling one component, with the rules it has, makes mappings possible."""

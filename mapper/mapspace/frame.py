@@ -54,9 +54,6 @@ class Frame:
     rules: Rules
     uneven: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
-    laid_out: dict[Template, tuple[Slot, ...]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
@@ -119,6 +116,17 @@ class Frame:
             total = sum(size * each for size, each in zip(sizes, bits, strict=True))
             self._tight[reserves] = total > room_for(self, reserves[0])
         return self._tight[reserves]
+
+    def has_least_room(self, template: Template) -> bool:
+        """Tell whether one value of each tensor fits wherever a template holds it."""
+        ones = dict.fromkeys(self.einsum.bounds, 1)
+        least: dict[str, float] = {}
+        for holder in template.holders:
+            values = self.einsum.access(holder.tensor).tile_size(ones)
+            bits = values * value_bits(self, reserve_of(self, holder))
+            least[holder.component] = least.get(holder.component, 0.0) + bits
+        memories = (c for c in self.components if isinstance(c, Memory))
+        return all(least.get(m.name, 0.0) <= m.size * m.physical_fanout for m in memories)
 
     def holder(self, component: str) -> TensorHolder:
         """Return a Memory or Toll of the path by name."""

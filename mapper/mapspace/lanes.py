@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.placement import Dealt, Template
@@ -33,47 +33,92 @@ MAX_VARIANTS = 20_000
 Lanes = tuple[tuple[str, int], ...]  # rank variable, lanes
 
 
+Choice = tuple[int, ...]  # lanes of a dimension, per variable
+
+
 def with_lanes(frame: Frame, template: Template) -> Iterator[Template]:
     """Yield `template`, or one variant for each choice of the lanes that its slots depend on.
 
-    UnsupportedFeature if these are too many.
+    UnsupportedFeature if these are too many; none then if nothing of the template ever fits.
     """
-    options = [
-        [Dealt(fan.component, fan.name, group) for group in groups]
-        for fan in frame.fans(template)
-        if (groups := _groups(frame, template, fan)) is not None
-    ]
-    count = prod(len(groups) for groups in options)
+    options = _options(frame, template)
+    count = prod(len(groups) for _, groups in options)
     if count > MAX_VARIANTS:
+        if not frame.has_least_room(template):
+            return
         raise UnsupportedFeature(
             f"{count} choices of lanes decide the room of memories, or the tiles of holders that"
             " stand below lanes of a deeper level",
-            instead="narrow loop_bounds, reuse or min_usage of these dimensions",
+            instead="narrow loop_bounds, reuse or min_usage of these dimensions, or"
+            " force_memory_hierarchy_order: true for the memories",
         )
-    for chosen in product(*options):
+    yield from _variants(template, options)
+
+
+def some_lanes(frame: Frame, template: Template) -> Iterator[Template]:
+    """Yield the variants with the first and the last choice of each dimension."""
+    options = _options(frame, template)
+    yield from _variants(
+        template, [(fan, groups[:: max(1, len(groups) - 1)]) for fan, groups in options]
+    )
+
+
+_Groups = Sequence[tuple[Choice, ...]]
+
+
+def _variants(template: Template, options: Sequence[tuple[Fan, _Groups]]) -> Iterator[Template]:
+    dealt = [[Dealt(fan.component, fan.name, group) for group in groups] for fan, groups in options]
+    for chosen in product(*dealt):
         yield replace(template, dealt=chosen)
 
 
-def _groups(frame: Frame, template: Template, fan: Fan) -> list[tuple[tuple[int, ...], ...]] | None:
+def _options(frame: Frame, template: Template) -> list[tuple[Fan, _Groups]]:
+    """Return the dimensions whose lanes decide something, with the choices that are told apart."""
+    found = ((fan, _groups(frame, template, fan)) for fan in frame.fans(template))
+    return [(fan, groups) for fan, groups in found if groups is not None]
+
+
+class _Alone(Sequence[tuple[Choice, ...]]):
+    """Each choice as a group of its own, made when it is looked at."""
+
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        self._choices = choices
+
+    def __len__(self) -> int:
+        return len(self._choices)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Choice, ...]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> _Alone: ...
+
+    def __getitem__(self, index: int | slice) -> tuple[Choice, ...] | _Alone:
+        if isinstance(index, slice):
+            return _Alone(self._choices[index])
+        return (self._choices[index],)
+
+
+def _groups(frame: Frame, template: Template, fan: Fan) -> _Groups | None:
     """Return the choices that make no difference to any slot, together; None: none of them does."""
     if not fan.choices:
         return None
     early = early_holders(frame, template, frame.level(fan.component))
     if early:
         runs = [i for run in template.runs for i in range(run.first, run.last + 1)]
-        alone = [c for c in fan.choices if prod(c) == 1]
         if set(early) & set(runs):  # its tile does not shrink: another order stands for the rest
-            return [tuple(alone)] if alone else []
+            alone = tuple(c for c in fan.choices if prod(c) == 1)
+            return [alone] if alone else []
         if frame.uneven & set(fan.variables):
             raise UnsupportedFeature(
                 f"uneven tiles of {', '.join(fan.variables)} over lanes of {fan.component} above"
                 " holders of an outer memory",
                 instead="even tiles, or force_memory_hierarchy_order: true",
             )
-        return [(choice,) for choice in fan.choices]
+        return _Alone(fan.choices)
     if len(fan.choices) == 1 or not _feeds_places(frame, template, fan):
         return None
-    groups: dict[int, list[tuple[int, ...]]] = {}
+    groups: dict[int, list[Choice]] = {}
     for choice in fan.choices:
         groups.setdefault(prod(choice), []).append(choice)
     return [tuple(group) for _, group in sorted(groups.items())]

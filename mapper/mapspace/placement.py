@@ -7,7 +7,7 @@ interleavings that respect the hierarchy, and a tensor's first holder (its backi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
 
@@ -131,13 +131,17 @@ def _choices(
 
 
 def templates(
-    found: Iterable[Placement], tolls: frozenset[str], floats: frozenset[str] = frozenset()
+    components: Sequence[TensorHolder],
+    einsum: Einsum,
+    backed: frozenset[str] = frozenset(),
+    floats: frozenset[str] = frozenset(),
 ) -> Iterator[Template]:
-    """Enumerate every template of some placements, in which `tolls` name the Tolls.
+    """Enumerate every template of `einsum` over the holders `components` (outermost first).
 
     `floats`: tensors whose outermost holder may float, unless it is of the outermost memory.
     """
-    for placement in found:
+    tolls = {component.name for component in components if isinstance(component, Toll)}
+    for placement in placements(components, einsum, backed):
         seen: set[str] = set()
         backing: list[Holder] = []
         groups: list[list[Holder]] = []

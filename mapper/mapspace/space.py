@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from tilewright.arch.components import TensorHolder, Toll
+from tilewright.arch.components import TensorHolder
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fitting import count_fitting
-from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
-from tilewright.mapper.mapspace.lanes import with_lanes
+from tilewright.mapper.mapspace.lanes import some_lanes, with_lanes
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
-from tilewright.mapper.mapspace.placement import (
-    Placement,
-    Template,
-    placements,
-    templates,
-    until_backed,
-)
+from tilewright.mapper.mapspace.placement import Template, templates, until_backed
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.runs import with_runs
 from tilewright.mapper.mapspace.skeleton import skeleton
@@ -52,10 +45,6 @@ class Others(TypedDict, total=False):
 
     crowded: frozenset[str]
     exchanged: frozenset[str]
-
-
-def _no_check() -> None:
-    """Let the making of templates go on."""
 
 
 class Mapspace:
@@ -90,50 +79,44 @@ class Mapspace:
         self.exchanged = others.get("exchanged", frozenset())
         self.conventions = conventions
         self.uneven = uneven
-        self._templates: tuple[Template, ...] | None = None
         self._related: dict[int, tuple[int, ...]] = {}
         rules = Rules() if own else AS_ACCELFORGE
         self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged)
 
     @cached_property
-    def placements(self) -> tuple[Placement, ...]:
-        """What the memories and Tolls may hold, in a fixed order."""
-        return tuple(placements(self._holders, self.einsum, self.backed))
-
-    @property
     def templates(self) -> tuple[Template, ...]:
         """All templates, in a fixed order."""
-        return self.templates_within(_no_check)
+        return self._with_all_lanes(self._placed())
 
-    def templates_within(self, check: Callable[[], None]) -> tuple[Template, ...]:
-        """Return the same; `check`, called before each is made, may raise to end that."""
-        if self._templates is None:
-            found = []
-            for template in self.each_template():
-                check()
-                found.append(template)
-            self._templates = tuple(found)
-        return self._templates
+    @cached_property
+    def roomy_templates(self) -> tuple[Template, ...]:
+        """All templates but those whose memories one value of each tensor overfills."""
+        return self._with_all_lanes(filter(self.frame.has_least_room, self._placed()))
 
-    def each_template(self, few: Iterable[Placement] | None = None) -> Iterator[Template]:
-        """Make the templates one by one, in the same order; `few`: of some placements only."""
-        tolls = frozenset(c.name for c in self._holders if isinstance(c, Toll))
-        found = templates(self.placements if few is None else few, tolls, self.floats)
-        if self.einsum.is_copy and not self.frame.rules.copies_whole:
-            found = iter(dict.fromkeys(until_backed(template) for template in found))
-        elif self.frame.rules.runs and not self.einsum.is_copy:
+    @cached_property
+    def some_templates(self) -> tuple[Template, ...]:
+        """A few templates of every placement: a mapping found there says that there is one."""
+        roomy = filter(self.frame.has_least_room, self._placed())
+        return tuple(one for template in roomy for one in some_lanes(self.frame, template))
+
+    def _with_all_lanes(self, placed: Iterable[Template]) -> tuple[Template, ...]:
+        """Return what may stand together in some templates, with the lanes that matter."""
+        found = iter(placed)
+        if self.frame.rules.runs and not self.einsum.is_copy:
             plain = found
-            found = (
-                one for template in plain for one in with_runs(self.frame, template, self.crowded)
-            )
-        return (one for template in found for one in with_lanes(self.frame, template))
+            found = (one for t in plain for one in with_runs(self.frame, t, self.crowded))
+        return tuple(one for template in found for one in with_lanes(self.frame, template))
+
+    def _placed(self) -> Iterable[Template]:
+        """Return what is held where in which order, whatever stands together or has lanes."""
+        holders = [c for c in self.flat.components if isinstance(c, TensorHolder)]
+        found = templates(holders, self.einsum, self.backed, self._floats)
+        if self.einsum.is_copy and not self.frame.rules.copies_whole:
+            return dict.fromkeys(until_backed(template) for template in found)
+        return found
 
     @property
-    def _holders(self) -> list[TensorHolder]:
-        return [c for c in self.flat.components if isinstance(c, TensorHolder)]
-
-    @property
-    def floats(self) -> frozenset[str]:
+    def _floats(self) -> frozenset[str]:
         """Tensors whose outermost holder may stand below loops."""
         if self.frame.rules.backed_on_top or self.einsum.is_copy:
             return frozenset()
@@ -161,9 +144,9 @@ class Mapspace:
 
         Where no memory can overflow it is `size.points`.
         """
-        total, count = 0, walk_fitting if self.uneven else count_fitting
+        total = 0
         for points in self._points:
-            found, steps = count(points, limit)
+            found, steps = count_fitting(points, limit)
             limit -= steps
             if found is None or limit < 0:
                 return None

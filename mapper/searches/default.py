@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
-
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import CopySearch
@@ -17,21 +14,15 @@ from tilewright.mapper.searches.result import SpaceResult
 SMALL = 20_000  # points: some ten seconds of model evaluations
 
 
-@dataclass(frozen=True, slots=True)
 class DefaultSearch:
-    """The dynamic program; what it cannot model is enumerated if small, else refused.
-
-    `memory`: as in ExactSearch.
-    """
-
-    memory: float = inf
+    """The dynamic program; what it cannot model is enumerated if small, else refused."""
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum or a bound; UnsupportedFeature names what stands in the way."""
         if space.einsum.is_copy:
             return CopySearch().find(space, goal, budget)
         try:
-            return ExactSearch(self.memory).find(space, goal, budget)
+            return ExactSearch().find(space, goal, budget)
         except UnsupportedFeature:
             if not is_small(space):
                 raise

@@ -12,7 +12,7 @@ from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.explain.constraint import Constraint
 from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
-from tilewright.mapper.explain.reach import first_mapping
+from tilewright.mapper.explain.reach import any_mapping, first_mapping
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.skeleton import skeleton
@@ -254,12 +254,12 @@ def test_explanations_are_minimal_on_many() -> None:
 def test_witness_is_a_mapping(seed: int) -> None:
     subject = random_subject(seed)
     for space in subject.spaces(frozenset(subject.constraints)):
-        found = first_mapping(space)
-        if found is not None:
-            template, tiles = found
-            mapping = assemble(space.frame, skeleton(space.frame, template), tiles)
-            assert space.contains(mapping) is None
-            assert Judge(space).score(mapping).energy >= 0
+        for found in (first_mapping(space), any_mapping(space)):
+            if found is not None:
+                template, tiles = found
+                mapping = assemble(space.frame, skeleton(space.frame, template), tiles)
+                assert space.contains(mapping) is None
+                assert Judge(space).score(mapping).energy >= 0
 
 
 ORDERED = """
@@ -296,3 +296,34 @@ def test_the_order_of_the_hierarchy_can_be_part_of_a_conflict() -> None:
     assert "BUF stays at its place in the hierarchy" in str(found)
     assert "BUF.size: 32 (now 16)" in [one.text for one in found.relaxations]
     assert conflict(load_arch(text.replace("order: true", "order: false"))) is None
+
+
+WIDE = """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, tensors: {keep: All}, COST}
+  - !Memory {name: BUF, size: inf, tensors: {keep: output}, COST}
+  - !Container {name: Rows, spatial: [{name: x, fanout: 128}, {name: y, fanout: 128}]}
+  - !Memory {name: REG, size: 8, tensors: {keep: A | B}, COST}
+  - !Compute {name: MAC, leak_power: 0, area: 0, actions: [{name: compute, energy: 1, RATE}]}
+"""
+PRODUCT = """
+workload:
+  rank_sizes: {M: 512, K: 512, N: 512}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Z[m, n] = A[m, k] * B[k, n]"}
+"""
+
+
+@pytest.mark.parametrize("size", [8, 15])
+def test_a_conflict_is_found_without_looking_through_all_lanes(size: int) -> None:
+    """REG holds A and B; above BUF it has far more choices of lanes than templates can list."""
+    both = "[{name: read, energy: 1, RATE}, {name: write, energy: 1, RATE}]"
+    text = WIDE.replace("COST", f"leak_power: 0, area: 0, actions: {both}")
+    text = text.replace("RATE", "throughput: 1").replace("size: 8", f"size: {size}")
+    workload = load_workload(PRODUCT)
+    found = why_infeasible(load_arch(text), workload, workload.einsums[0], "default")
+    assert found is not None
+    assert "8 bit for A, 8 bit for B" in str(found)
+    assert f"REG.size: 16 (now {size})" in [one.text for one in found.relaxations]
