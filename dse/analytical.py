@@ -57,7 +57,7 @@ def _claim(result: SearchResult) -> str:
     proof = result.certificate
     if proof.kind == "optimal":
         return f"optimal in {proof.objective}"
-    return f"within {100 * proof.gap:.2g} % of a lower bound in {proof.objective}"
+    return f"{proof.distance} in {proof.objective}"
 
 
 def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:

@@ -90,6 +90,8 @@ class MappingAnswer:
 
     def text(self) -> str:
         """Return the answer for the terminal."""
+        from tilewright.mapper.searches.result import gap_text
+
         score, proof = self.result.best.score, self.result.certificate
         lines = [str(self.result.best.mapping).rstrip(), ""]
         shown = ("energy", "latency", "edp", "area")
@@ -101,7 +103,7 @@ class MappingAnswer:
         else:
             lines.append(
                 f"best found; a lower bound of {self.objective} is "
-                f"{quantity(proof.lower_bound, self.objective)} (gap {100 * proof.gap:.2g} %)"
+                f"{quantity(proof.lower_bound, self.objective)} (gap {gap_text(proof.gap)})"
             )
         lines += self._front_table()
         lines += [f"note: {note}" for note in self.result.notes]

@@ -52,11 +52,13 @@ class SearchDisplay:
 
     def line(self, progress: Progress) -> str:
         """Return the state in words."""
+        from tilewright.mapper.searches.result import gap_text
+
         parts = [progress.doing]
         if progress.value < inf:
             parts.append(f"best {quantity(progress.value, self._metric)}")
         if 0 < progress.lower_bound < inf:
             parts.append(f"at least {quantity(progress.lower_bound, self._metric)}")
             gap = progress.value / progress.lower_bound - 1
-            parts += [f"gap {100 * gap:.2g} %"] if isfinite(gap) else []
+            parts += [f"gap {gap_text(gap)}"] if isfinite(gap) else []
         return ", ".join(parts)

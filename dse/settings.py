@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.names import did_you_mean
+from tilewright.arch.names import close_names
 from tilewright.arch.source import load_document, read_text
 
+_MOST = 20  # names that a message lists
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
@@ -20,11 +21,13 @@ def check_used(settings: Mapping[str, object], files: Sequence[Path]) -> None:
     words = set(_words(files, settings))
     for name in settings:
         if name not in words:
-            capital = sorted(word for word in words if word[0].isupper())
+            capital = {word for word in words if word[0].isupper()}
+            known = sorted(set(_variables(files, settings)))
+            close = close_names(name, known) or close_names(name, capital)
             raise SpecError(
                 f"no file here has a variable {name}",
                 value=", ".join(path.name for path in files),
-                instead=did_you_mean(name, capital) or did_you_mean(name, sorted(words)) or None,
+                instead=f"did you mean {' or '.join(close)}?" if close else _listed(known),
             )
 
 
@@ -32,3 +35,32 @@ def _words(files: Sequence[Path], settings: Mapping[str, object]) -> Iterable[st
     for path in files:
         for read in load_document(path, variables=settings).files:
             yield from _WORD.findall(read_text(Path(read)))
+
+
+def _variables(files: Sequence[Path], settings: Mapping[str, object]) -> Iterator[str]:
+    """Yield what the templates of the files read, and what stands under their `variables:`."""
+    for path in files:
+        document = load_document(path, variables=settings)
+        if isinstance(document.data, dict):
+            declared = document.data.get("variables")
+            yield from declared if isinstance(declared, dict) else ()
+        for read in document.files:
+            yield from _read_by(read_text(Path(read)))
+
+
+def _read_by(text: str) -> set[str]:
+    """Return the names that a template reads before it sets them; the functions it calls not."""
+    from jinja2 import Environment, meta, nodes
+
+    tree = Environment(autoescape=False).parse(text)  # noqa: S701 - parsed only, never rendered
+    called = {
+        call.node.name for call in tree.find_all(nodes.Call) if isinstance(call.node, nodes.Name)
+    }
+    return meta.find_undeclared_variables(tree) - called
+
+
+def _listed(known: Sequence[str]) -> str:
+    if not known:
+        return "no template variable is in them: leave it out"
+    more = ", …" if len(known) > _MOST else ""
+    return f"one of: {', '.join(known[:_MOST])}{more}"

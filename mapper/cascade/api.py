@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
 
@@ -16,7 +15,6 @@ from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
@@ -27,7 +25,7 @@ from tilewright.mapper.cascade.usage import usage_of
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.judge import TOLERANCE
-from tilewright.mapper.searches.options import Request, SearchOptions, request_of
+from tilewright.mapper.searches.options import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.result import Certificate, SearchResult
 from tilewright.mapper.workload import Workload
 
@@ -49,7 +47,8 @@ def solve_fused(request: Request) -> SearchResult:
     objective = request.options.objective
     plan = _plan(request)
     scope = scope_of(plan.cascade, plan.room)
-    search = Optimizer(request, plan, budget_of(request))
+    first = request.hurried(FRONT_SHARE) if request.options.front else request
+    search = Optimizer(request, plan, first.budget)
     with no_collection():
         value = plan.cascade.value
         optimum = search.best(objective, value, request.watch("fused mappings"))
@@ -66,12 +65,6 @@ def solve_fused(request: Request) -> SearchResult:
     front = front_of_fused(request, scored, scope)
     statistics = statistics.plus(front.statistics)
     return replace(result, front=front.points, front_proof=front.proof, statistics=statistics)
-
-
-def budget_of(request: Request) -> Budget:
-    """Return what the search may use up."""
-    memory = request.options.max_memory
-    return Budget(request.deadline, memory=inf if memory is None else memory)
 
 
 def _nothing(plan: Plan, found: Found, scope: str) -> TilewrightError:

@@ -18,16 +18,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from tilewright.mapper.cascade.budget import Allowance, Budget, OutOfBudget
+from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.floors import NEVER, Floors
 from tilewright.mapper.cascade.fold import Graph, Limits, graph_of
 from tilewright.mapper.cascade.labels import LabelPass
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.maker import Choice, Scope, TableMaker
-from tilewright.mapper.cascade.problem import Cascade, Pair, Solo
+from tilewright.mapper.cascade.problem import Cascade, Pair
 from tilewright.mapper.cascade.steps import steps_of
 from tilewright.mapper.cascade.table import Table
 from tilewright.mapper.cascade.walk import Counted, Label
+from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.result import Report, Statistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
@@ -124,11 +125,11 @@ class Deepening:
         return Found(label, graph, self._lower, self._least, exhausted)
 
     def _search(self) -> None:
-        self._least = _work(self._cascade.einsums)
-        self._lower = float(self._cascade.bound(*self._least))
+        floors = self._known = self._floors()
+        self._least = floors.least
+        self._lower = min(float(self._cascade.bound(*self._least)), self._value)
         if self._lower >= self._value:
             return
-        floors = self._known = self._floors()
         try:
             self._bound(floors)
         finally:
@@ -241,15 +242,6 @@ def _highest(value: Callable[[float], float], start: float, limit: float) -> flo
         middle = (low + high) / 2
         low, high = (middle, high) if value(middle) <= limit else (low, middle)
     return high
-
-
-def _work(einsums: Sequence[Solo]) -> tuple[float, float]:
-    """Return what computing alone costs: a bound that needs no search."""
-    each = [
-        [solo.least] if isinstance(solo, LoneTable) else [run.work for run in solo]
-        for solo in einsums
-    ]
-    return sum(min(e for e, _ in few) for few in each), sum(min(t for _, t in few) for few in each)
 
 
 def _share(product: float, other: float) -> float:

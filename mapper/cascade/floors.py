@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.mapper.cascade.budget import Allowance
+from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.fold import Limits
 from tilewright.mapper.cascade.lone import LoneTable
@@ -69,7 +69,7 @@ class Floors:
     def _known(self, choice: Choice) -> Pair | None:
         """Return what is known of a choice before any search; None if it is not looked at."""
         if self._tie is None:
-            return choice.run.work
+            return self._maker.work(choice)
         return self._tie.choices.get(choice.name)
 
     @property

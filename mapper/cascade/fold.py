@@ -14,11 +14,11 @@ from math import inf
 
 import numpy as np
 
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.problem import Pair
 from tilewright.mapper.cascade.steps import START, Form, Pending, Step, Tiling
 from tilewright.mapper.cascade.table import Rows
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
 
 NOT_HELD = -1, -1, Extent(())

@@ -8,10 +8,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.cascade.budget import Budget, OutOfBudget
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.problem import Value
 from tilewright.mapper.cascade.walk import NOISE, Counted, Label, Walk
+from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.kernels import Floats
 
 DEEPENING = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, inf)

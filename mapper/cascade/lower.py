@@ -14,13 +14,13 @@ from math import inf, prod
 import numpy as np
 
 from tilewright.arch.components import Memory
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.layout import Layout
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.deferrals import debts, deferred
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
@@ -186,7 +186,6 @@ class Rules:
 
 
 _NONE = np.zeros((0, 0))
-GROWTH = 4  # times the memory of its labels that an operation may take
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
+from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
+from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Boundaries
-from tilewright.mapper.cascade.budget import Allowance, Budget
 from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
 from tilewright.mapper.cascade.lower import LowerSearch, Part, Rules, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.table import Solution, Table, named
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapspace.placement import Placement
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.fields import Leak, fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
@@ -34,35 +38,25 @@ NOISE = 1e-9  # relative: sums of the same terms in another order
 class Run:
     """One Einsum on the way to one of its computes: the `number`-th.
 
-    `key`: equal for runs that pose the same problem under other names.
+    `key`: equal for runs that pose the same problem under other names. `placements`: by the
+    exchanged tensors that they keep on chip, as bits of `boundary`.
     """
 
     space: Mapspace
     number: int
     boundary: tuple[str, ...]
     key: Hashable
+    placements: Mapping[int, Sequence[Placement]]
 
     @property
     def einsum(self) -> Einsum:
         """The Einsum."""
         return self.space.einsum
 
-    @property
-    def work(self) -> tuple[float, float]:
-        """Joule and second that computing alone takes at least, all instances."""
-        compute, operations = self.space.flat.compute, self.einsum.operations
-        each = sum(action.energy for action in compute.actions if action.name == "compute")
-        lanes = prod(component.own_fanout for component in self.space.flat.components)
-        rule, times = compute.latency, self.einsum.n_instances
-        seconds = 0.0
-        if rule is not None:
-            calls = {action.name: 0.0 for action in compute.actions}
-            scale = float(compute.actions_scale)
-            most, least = (
-                rule({**calls, "compute": n * scale}) for n in (operations, operations / lanes)
-            )
-            seconds = min(most, least)
-        return float(each * operations * compute.actions_scale) * times, seconds * times
+    def work(self, mask: int) -> tuple[float, float]:
+        """Return joule and second that computing and moving each tensor once takes at least."""
+        energy, latency = least_costs(self.space, self.placements[mask])
+        return energy * self.einsum.n_instances, latency * self.einsum.n_instances
 
 
 def run_of(
@@ -80,8 +74,26 @@ def run_of(
         einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.chip
     )
     refuse_unsupported(space.frame, networks=True)
-    roles = _roles(boundaries, einsum)
-    return Run(space, number, boundaries.of(einsum), (signature(space), einsum.n_instances, roles))
+    boundary = boundaries.of(einsum)
+    key = signature(space), einsum.n_instances, _roles(boundaries, einsum)
+    return Run(space, number, boundary, key, _by_mask(space, boundary))
+
+
+def _by_mask(space: Mapspace, boundary: Sequence[str]) -> Mapping[int, Sequence[Placement]]:
+    """Group the placements by what they keep on chip; none keeps an exchanged tensor below."""
+    outer, inner = memories_of(space.flat)
+    found: dict[int, list[Placement]] = {}
+    for placement in space.placements:
+        mask = 0
+        for bit, tensor in enumerate(boundary):
+            holders = [space.frame.holder(name) for name, kept in placement.kept if tensor in kept]
+            first = next(holder for holder in holders if isinstance(holder, Memory))
+            mask |= (first != outer) << bit
+            if first not in (outer, inner):
+                break
+        else:
+            found.setdefault(mask, []).append(placement)
+    return found
 
 
 def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
@@ -164,12 +176,20 @@ class TableMaker:
         self._budget = budget
         self._prepared: dict[Hashable, Prepared] = {}
         self._opened: dict[Hashable, Opened] = {}
+        self._work: dict[Hashable, tuple[float, float]] = {}
         self._known: dict[Hashable, tuple[tuple[Allowance, bool], Solution]] = {}
         self.statistics = Statistics()
 
     def choices(self, run: Run) -> tuple[Choice, ...]:
-        """Return the sets of tensors that `run` may keep on chip."""
-        return tuple(Choice(run, mask) for mask in sorted(self._ready(run).layouts))
+        """Return the sets of tensors that `run` may keep on chip; some may turn out not to fit."""
+        return tuple(Choice(run, mask) for mask in sorted(run.placements))
+
+    def work(self, choice: Choice) -> tuple[float, float]:
+        """Return bounds of energy and latency that need no templates."""
+        key = choice.key
+        if key not in self._work:
+            self._work[key] = choice.run.work(choice.mask)
+        return self._work[key]
 
     def start(self, choice: Choice) -> tuple[float, float]:
         """Return a bound of the energy and of the latency; inf: nothing fits."""
@@ -241,6 +261,7 @@ class TableMaker:
         space, capacity = run.space, self._scope.capacity
         leaks = leaks_of(space.flat, space.conventions)
         inner = memories_of(space.flat)[1]
+        space.templates_within(self._budget.check)
         found: dict[int, list[Layout]] = {}
         for layout in layouts(space, frozenset(run.boundary)):
             self._budget.check()
@@ -260,7 +281,7 @@ class TableMaker:
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
-        owed = most_owed(space.frame, fields(space.frame, leaks), templates)
+        owed = most_owed(space.frame, fields(space.frame, leaks), self._budget.watched(templates))
         deep = frozenset(self._scope.usage.deep)
         summed = deep | ({inner.name} if inner and self._scope.fused else set())
         kept = fields(space.frame, leaks, summed, owed)
@@ -272,7 +293,7 @@ class TableMaker:
     def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
         frame, least = ready.space.frame, 0.0
         if ready.rules.timed:
-            templates = [layout.template for layout in ready.layouts[choice.mask]]
+            templates = [layout.template for layout in ready.layouts.get(choice.mask, ())]
             least = compulsory_latency(ready.space, templates)
         return Metrics(frame, ready.engine.fields, ready.leaks, least)
 
@@ -280,7 +301,7 @@ class TableMaker:
         space, rules = ready.space, ready.rules
         names = tuple(space.einsum.bounds) if self._scope.fused else ()
         found: list[Part] = []
-        for layout in ready.layouts[choice.mask]:
+        for layout in ready.layouts.get(choice.mask, ()):
             self._budget.check()
             banned = banned_above(space, layout)
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]

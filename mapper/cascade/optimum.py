@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.cascade.answer import mapping_of
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Value
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.ties import break_ties
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.options import Request

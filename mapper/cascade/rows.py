@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.cascade.budget import Allowance, Budget
+from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.layout import Layout
-from tilewright.mapper.cascade.lower import GROWTH, Rules, Solved, bits_of
+from tilewright.mapper.cascade.lower import Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rooms import Order, Region, Room, tiles_above
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.fanout import divisors
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Holder
+from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.tables import Engine

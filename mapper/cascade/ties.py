@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.problem import Cascade, Tie
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Objective
 from tilewright.mapper.searches.result import Statistics, no_report

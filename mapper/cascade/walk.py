@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.cascade.budget import Budget
 from tilewright.mapper.cascade.fold import Edges, Graph
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.steps import START, Form
 from tilewright.mapper.cascade.table import Chosen
 from tilewright.mapper.cascade.usage import Usage
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
 
 METRICS = 2  # energy, latency

@@ -17,9 +17,12 @@ from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage
 from tilewright.mapper.mapping import Node as Step
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.searches.options import SearchOptions
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload import Workload
+
+FREE_SHARE = 0.5  # of the budget: for the search as things are
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,10 @@ def why_not_kept(
 ) -> NotKept:
     """Say why the best mapping does not keep `tensor` in `memory`.
 
-    It is searched twice with `options` (those of `search`), as things are and with the tensor in
-    the memory's `keep`; every Einsum that touches it keeps it there then. SpecError for a memory or
-    a tensor that does not exist; InfeasibleMapping if nothing fits in the first place.
+    It is searched twice with `options` (those of `search`; the budget is for both), as things are
+    and with the tensor in the memory's `keep`; every Einsum that touches it keeps it there then.
+    SpecError for a memory or a tensor that does not exist; InfeasibleMapping if nothing fits in the
+    first place.
     """
     node = _holder(arch, memory)
     chosen = options.get("einsum")
@@ -106,15 +110,22 @@ def why_not_kept(
             instead=did_you_mean(tensor, workload.tensors) or None,
         )  # fmt: skip
     objective = options.get("objective", "energy")
-    free = search(arch, workload, **options)
+    ends = budget_from(options.get("budget"))
+    free = search(arch, workload, **_hurried(options, ends, FREE_SHARE))
     if _keeps(free.best.mapping, tensor, memory, users):
         return NotKept(tensor, memory, objective, free, free, True)
     forbidden = tuple(_forbidding(arch, workload, users, (tensor, memory)))
     try:
-        forced = search(_forced(arch, node, tensor), workload, **options)
+        forced = search(_forced(arch, node, tensor), workload, **_hurried(options, ends, 1.0))
     except InfeasibleMapping as error:
         return NotKept(tensor, memory, objective, free, None, False, forbidden, error)
     return NotKept(tensor, memory, objective, free, forced, False, forbidden)
+
+
+def _hurried(options: SearchOptions, ends: Budget, share: float) -> SearchOptions:
+    """Return the options with a share of the seconds that are left, if there is a budget."""
+    left = ends.seconds_left
+    return options if left is None else {**options, "budget": share * left}
 
 
 def _holder(arch: Arch, memory: str) -> Node:

@@ -13,7 +13,7 @@ from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload import Workload
 
-COUNTING = 100_000  # steps of counting the points that fit, per size
+COUNTING = 20_000_000  # steps of counting the points that fit, per size: less than a second
 LARGEST = 3e7  # work of counting the points, per size: less than a second
 _SLOTS = 20  # of a template, about
 _TEMPLATES = 20_000  # slots of all templates
@@ -24,7 +24,7 @@ class Size:
     """`points`: (template, tile shapes) before the sizes of the memories are looked at; `fitting`:
     those that fit. None: too many to count exactly here."""
 
-    templates: int
+    templates: int | None
     points: int | None
     fitting: int | None
 
@@ -107,8 +107,8 @@ def mapspace_report(
 def _size(subject: Subject, active: frozenset[Constraint]) -> Size:
     try:
         return size_of(subject.spaces(active, min_usage=True))
-    except TilewrightError:  # a disabled component brings numbers that do not hold
-        return Size(0, None, None)
+    except TilewrightError:  # too many choices of lanes, or numbers that hold for no Einsum here
+        return Size(None, None, None)
 
 
 def size_of(spaces: Sequence[Mapspace]) -> Size:
@@ -117,8 +117,7 @@ def size_of(spaces: Sequence[Mapspace]) -> Size:
     if max(templates, 1) * _SLOTS > _TEMPLATES or sum(map(_work, spaces)) > LARGEST:
         return Size(templates, None, None)
     points = sum(space.size.points for space in spaces)
-    steps = COUNTING if points <= COUNTING else 0  # none is needed where nothing can overflow
-    parts = [space.fitting(steps) for space in spaces]
+    parts = [space.fitting(COUNTING) for space in spaces]
     known = [part for part in parts if part is not None]
     return Size(templates, points, sum(known) if len(known) == len(parts) else None)
 
@@ -135,7 +134,7 @@ def _work(space: Mapspace) -> float:
 
 
 def _three(size: Size) -> tuple[str, str, str]:
-    return f"{size.templates:,}", _number(size.points), _number(size.fitting)
+    return _number(size.templates), _number(size.points), _number(size.fitting)
 
 
 def _named(constraint: Constraint) -> str:

@@ -78,21 +78,21 @@ class EinsumFronts:
         return replace(best, lower_bound=bound)
 
     def _least(self, space: Mapspace, formula: Formula) -> SpaceLeast:
-        found = least_of_space(space, formula, self._request.deadline)
+        found = least_of_space(space, formula, self._request.budget)
         if found.best is None and found.lower_bound == inf:
             lower = opened(space, self._request.seconds_left)
             if lower is not None:
-                found = least_of_space(lower, formula, self._request.deadline)
+                found = least_of_space(lower, formula, self._request.budget)
         return found
 
     def _front(self, key: Hashable, space: Mapspace) -> SpaceFront:
         if key is not None and key in self._known:
             return _carried(self._known[key], space, self._measures)
-        found = front_of_space(space, self._measures, self._request.deadline)
+        found = front_of_space(space, self._measures, self._request.budget)
         if not found.points and found.proven == inf:
             lower = opened(space, self._request.seconds_left)
             if lower is not None:
-                found = front_of_space(lower, self._measures, self._request.deadline)
+                found = front_of_space(lower, self._measures, self._request.budget)
         self.statistics = self.statistics.plus(found.statistics)
         if key is not None:
             self._known[key] = (space, found)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.cascade.api import budget_of, no_collection, plan_of
-from tilewright.mapper.cascade.budget import Budget, OutOfBudget
+from tilewright.mapper.cascade.api import no_collection, plan_of
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.labels import LabelPass
@@ -26,6 +25,7 @@ from tilewright.mapper.cascade.usage import NO_USAGE
 from tilewright.mapper.cascade.walk import Counted, Label, Walk
 from tilewright.mapper.fronts.api import Front, best_of, measures_for
 from tilewright.mapper.fronts.points import NOISE, undominated
+from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.kernels import Floats
@@ -58,7 +58,7 @@ class _Search:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._budget = budget_of(request)
+        self._budget = request.budget
         self._plan = plan_of(request, "front", VALUES["edp"])
         self._room = Counted(self._plan.cascade.capacity, NO_USAGE)
         self._optimizer = Optimizer(request, self._plan, self._budget)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.mapper.cascade.answer import scope_of
-from tilewright.mapper.cascade.api import budget_of, no_collection, plan_of
-from tilewright.mapper.cascade.budget import OutOfBudget
+from tilewright.mapper.cascade.api import no_collection, plan_of
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.fold import Graph
 from tilewright.mapper.cascade.lone import LoneTable
@@ -25,6 +24,7 @@ from tilewright.mapper.fronts.api import Front, best_of
 from tilewright.mapper.fronts.measures import Measures
 from tilewright.mapper.fronts.points import covered, undominated
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.kernels import Floats
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics, no_report
@@ -50,7 +50,7 @@ class _Search:
 
     def __init__(self, request: Request, known: ScoredMapping, measures: Measures) -> None:
         self._request = request
-        self._budget = budget_of(request)
+        self._budget = request.budget
         objective = "front" if 1 in measures.counted else "energy"
         self._plan = plan_of(request, objective, VALUES["edp"], measures.memories)
         cascade = self._plan.cascade

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Protocol
 
 import numpy as np
 
@@ -14,66 +15,65 @@ from tilewright.mapper.fronts.formula import Formula
 from tilewright.mapper.fronts.least import LeastTarget
 from tilewright.mapper.fronts.measures import Measures
 from tilewright.mapper.fronts.points import NOISE, covered, least_row, undominated
-from tilewright.mapper.fronts.sweep import OutOfBudget, Sweep
-from tilewright.mapper.fronts.targets import Candidate, FrontTarget
-from tilewright.mapper.fronts.track import tracking
+from tilewright.mapper.fronts.sweep import Sweep
+from tilewright.mapper.fronts.targets import Candidate, FrontTarget, Target
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
+from tilewright.mapper.searches.compiled import compiled
+from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.exact import layout_of
-from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
-from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import Goal, Metrics, Objective
-from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import Compiler, Program
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
-from tilewright.mapper.searches.tables import Engine
-from tilewright.mapper.searches.trie import Node, grow, look_ahead
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A mapspace compiled for a sweep; labels keep the room used of `memories`."""
-
-    space: Mapspace
-    memories: tuple[str, ...]
-    engine: Engine
-    metrics: Metrics
-    root: Node
+class Sweeper(Protocol):
+    """Goes through one mapspace."""
 
     @property
-    def rooms(self) -> tuple[int, ...]:
-        """The fields of the label that hold the bits used of `memories`."""
-        return tuple(self.engine.fields.room[name] for name in self.memories)
+    def labels(self) -> int:
+        """Number of partial mappings made."""
+        ...
+
+    @property
+    def states(self) -> int:
+        """Number of tile shapes, or of their classes."""
+        ...
+
+    @property
+    def floor(self) -> tuple[float, ...]:
+        """Return the row of one instance that no mapping is below; inf: there is none."""
+        ...
+
+    def run(self, target: Target, most_energy: float = inf) -> None:
+        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+
+        `most_energy`: mappings above it need not be found (they may be).
+        """
+        ...
 
 
-def problem_of(space: Mapspace, memories: tuple[str, ...]) -> Problem:
-    """Compile `space`. UnsupportedFeature for what the dynamic program does not model."""
-    frame = space.frame
+def sweep_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLESS) -> Sweeper:
+    """Make `space` ready; UnsupportedFeature for what is not modelled, OutOfBudget."""
     if space.uneven:
-        raise UnsupportedFeature(
-            f"no front, and no least value of a formula, is searched over the uneven tiles of"
-            f" {space.einsum.name}: they are too many to list",
-            instead="leave out `uneven`, or ask for the least energy, latency or edp and no front",
-        )
-    spread = {c.name for c in frame.components if c.physical_fanout > 1}
-    refuse_unsupported(frame, networks=True, arrays=not spread & set(memories))
-    leaks = leaks_of(space.flat, space.conventions)
-    tracked = frozenset(memories)
-    layout = layout_of(space, leaks, tracked)
-    engine = Engine(frame, layout)
-    metrics = Metrics(frame, layout, leaks, compulsory_latency(space))
-    return Problem(space, memories, engine, metrics, grow(_compiled(space, layout, tracked)))
+        from tilewright.mapper.fronts.uneven import UnevenSweep
+
+        return UnevenSweep(space, memories, budget)
+    spread = {c.name for c in space.frame.components if c.physical_fanout > 1}
+    refuse_unsupported(space.frame, networks=True, arrays=not spread & set(memories))
+    ready = compiled(space, budget=budget, tracked=frozenset(memories))
+    return Sweep(ready, tuple(ready.engine.fields.room[name] for name in memories), budget)
 
 
 def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
@@ -84,13 +84,6 @@ def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
     return Mapspace(
         space.einsum, space.flat, space.conventions, space.backed, space.uneven, crowded=names
     )
-
-
-def _compiled(space: Mapspace, layout: Fields, tracked: frozenset[str]) -> Iterator[Program]:
-    compiler = Compiler(space.frame, layout)
-    for template in space.templates:
-        for program in compiler.programs(template):
-            yield tracking(program, tracked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +104,27 @@ class SpaceFront:
     statistics: Statistics
 
 
-def front_of_space(space: Mapspace, measures: Measures, deadline: float) -> SpaceFront:
-    """Return the Pareto set of `space` over the metrics, as far as the deadline lets it.
+def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFront:
+    """Return the Pareto set of `space` over the metrics, as far as the budget lets it.
 
     What the dynamic program cannot model is enumerated if it is small; else UnsupportedFeature.
     """
     began = time.monotonic()
     space = crowded(space, measures.memories)
     try:
-        problem = problem_of(space, measures.memories)
+        sweep = sweep_of(space, measures.memories, budget)
     except UnsupportedFeature:
         if not _listable(space):
             raise
-        return _enumerated(space, measures, deadline)
+        return _enumerated(space, measures, budget)
+    except OutOfBudget:
+        return SpaceFront((), 0.0, Statistics())
     target = FrontTarget(measures.counted)
-    sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
-    proven = _deepened(problem, sweep, target, deadline)
+    proven = _deepened(sweep, target, budget)
     times = space.einsum.n_instances
     points = judged(space, measures, target.found)
     statistics = Statistics(
-        len(space.templates), problem.engine.lattice.size, sweep.labels, len(points), 1,
+        len(space.templates), sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceFront(points, proven * times if proven > 0 else 0.0, statistics)
@@ -146,42 +140,54 @@ class SpaceLeast:
     statistics: Statistics
 
 
-def least_of_space(space: Mapspace, formula: Formula, deadline: float) -> SpaceLeast:
-    """Return the least value of `formula`, or the best found with a bound at the deadline.
+def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:
+    """Return the least value of `formula`, or the best found with a bound when the budget ends.
 
     What the dynamic program cannot model is enumerated, as in front_of_space.
     """
     began = time.monotonic()
     space = crowded(space, formula.memories)
     try:
-        problem = problem_of(space, formula.memories)
+        sweep = sweep_of(space, formula.memories, budget)
     except UnsupportedFeature:
         if not _listable(space):
             raise
-        return _least_listed(space, formula, deadline)
-    sweep = Sweep(problem.engine, problem.metrics, problem.rooms, deadline)
+        return _least_listed(space, formula, budget)
+    except OutOfBudget:
+        return SpaceLeast(None, inf, _least_of_all(space, formula), Statistics())
     times = float(space.einsum.n_instances)
-    target = LeastTarget(formula, _floor(problem), times)
-    bound = _narrowed(problem, sweep, target)
+    target = LeastTarget(formula, sweep.floor, times)
+    bound = _narrowed(sweep, target)
     measures = Measures(("energy", "latency"), formula.memories)
     found = [] if target.best is None else [target.best]
     points = judged(space, measures, found)
     best = points[0] if points else None
     value = inf if best is None else formula.of(*best.row)
     statistics = Statistics(
-        len(space.templates), problem.engine.lattice.size, sweep.labels, len(points), 1,
+        len(space.templates), sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceLeast(best, value, min(bound, value), statistics)
 
 
-def _narrowed(problem: Problem, sweep: Sweep, target: LeastTarget) -> float:
+def _least_of_all(space: Mapspace, formula: Formula) -> float:
+    """Return a bound of the formula that needs no templates."""
+    times = space.einsum.n_instances
+    energy, latency = least_costs(space, space.placements)
+    return (
+        inf
+        if energy == inf
+        else formula.of(energy * times, latency * times, *(0.0 for _ in formula.memories))
+    )
+
+
+def _narrowed(sweep: Sweeper, target: LeastTarget) -> float:
     """Raise the limit until the best lies below it; return a bound on every value."""
     bound = target.least
     for slack in DEEPENING:
         target.limit = target.least * (1 + slack) if target.least > 0 else inf
         try:
-            sweep.run(problem.root, target)
+            sweep.run(target)
         except OutOfBudget:
             return bound
         if target.value <= target.limit or target.limit == inf:
@@ -190,30 +196,19 @@ def _narrowed(problem: Problem, sweep: Sweep, target: LeastTarget) -> float:
     return bound
 
 
-def _floor(problem: Problem) -> tuple[float, ...]:
-    """Return the row that nothing of the problem is below."""
-    engine, metrics = problem.engine, problem.metrics
-    outlook = problem.root.before or look_ahead(problem.root, engine)
-    start = engine.initial().label.copy()
-    start[0, 0] += outlook.rest[0]
-    start[0, engine.fields.lanes] *= max(float(outlook.gain[0]), 1.0)
-    energy, latency = (float(metrics.floor(start, kind)[0]) for kind in (ENERGY, LATENCY))
-    return (energy, latency, *(0.0 for _ in problem.memories))
-
-
-def _deepened(problem: Problem, sweep: Sweep, target: FrontTarget, deadline: float) -> float:
-    """Sweep; with a deadline, mappings of little energy first. Return the energy swept to the end.
+def _deepened(sweep: Sweeper, target: FrontTarget, budget: Budget) -> float:
+    """Sweep; with a budget, mappings of little energy first. Return the energy swept to the end.
 
     Joule of one instance; 0 if not even the first sweep came to its end.
     """
-    least, proven = _floor(problem)[0], 0.0
+    least, proven = sweep.floor[0], 0.0
     if not least < inf:
         return inf
-    steps = (inf,) if deadline == inf else SLICES
+    steps = SLICES if budget.ends else (inf,)
     for slack in steps:
         limit = least * (1 + slack) if least > 0 else inf
         try:
-            sweep.run(problem.root, target, limit)
+            sweep.run(target, limit)
         except OutOfBudget:
             return proven
         proven = limit
@@ -257,14 +252,14 @@ def _confirm(mine: Sequence[float], its: Sequence[float], mapping: Mapping) -> N
             )
 
 
-def _enumerated(space: Mapspace, measures: Measures, deadline: float) -> SpaceFront:
+def _enumerated(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFront:
     """Score every mapping of a small mapspace, or the few that matter of a copy."""
     began = time.monotonic()
     judge = Judge(space)
     points: tuple[Point, ...] = ()
     count, batch, whole = 0, list[Point](), True
     for mapping in _listed(space):
-        if time.monotonic() > deadline:
+        if budget.is_used_up:
             whole = False
             break
         count += 1
@@ -302,10 +297,10 @@ def _listed(space: Mapspace) -> Iterable[Mapping]:
     return space
 
 
-def _least_listed(space: Mapspace, formula: Formula, deadline: float) -> SpaceLeast:
+def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:
     """Take the least of what an enumeration leaves."""
     measures = Measures(("energy", "latency"), formula.memories)
-    found = _enumerated(space, measures, deadline)
+    found = _enumerated(space, measures, budget)
     if not found.points:
         return SpaceLeast(None, inf, found.proven, found.statistics)
     rows = np.array([point.row for point in found.points])

@@ -8,54 +8,63 @@ what was found, once more with the calls of every slow component (lattice-dp.md 
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from tilewright.arch.components import Compute
 from tilewright.arch.latency import LinearLatency
 from tilewright.mapper.fronts.targets import Candidate, Target
+from tilewright.mapper.searches.budget import GROWTH, Budget, OutOfBudget
+from tilewright.mapper.searches.compiled import Compiled
 from tilewright.mapper.searches.dynamic import MAX_LABELS, trace
 from tilewright.mapper.searches.kernels import ENERGY, FRONT, LATENCY, Floats
-from tilewright.mapper.searches.metrics import Metrics
-from tilewright.mapper.searches.tables import Engine, Table
-from tilewright.mapper.searches.trie import Node, look_ahead
-
-
-class OutOfBudget(Exception):  # noqa: N818 - control flow inside this package
-    """Time or memory is used up."""
+from tilewright.mapper.searches.tables import Table
+from tilewright.mapper.searches.trie import Node
 
 
 class Sweep:
     """Sweeps one tree of programs; `rooms`: the fields of the memories that rows tell of."""
 
-    def __init__(
-        self, engine: Engine, metrics: Metrics, rooms: tuple[int, ...], deadline: float
-    ) -> None:
-        self._engine = engine
-        self._metrics = metrics
+    def __init__(self, ready: Compiled, rooms: tuple[int, ...], budget: Budget) -> None:
+        self._engine = ready.engine
+        self._metrics = ready.metrics
+        self._root = ready.root
         self._rooms = list(rooms)
-        self._deadline = deadline
+        self._budget = budget
         self._most_energy = np.inf
         self.labels = 0
 
-    def run(self, root: Node, target: Target, most_energy: float = np.inf) -> None:
+    @property
+    def states(self) -> int:
+        """Number of tile shapes."""
+        return self._engine.lattice.size
+
+    @property
+    def floor(self) -> tuple[float, ...]:
+        """Return the row of one instance that no mapping is below; inf: there is none."""
+        outlook, rooms = self._root.before, (0.0 for _ in self._rooms)
+        if outlook is None:  # no program
+            return (np.inf, np.inf, *rooms)
+        start = self._engine.initial().label.copy()
+        start[0, 0] += outlook.rest[0]
+        start[0, self._engine.fields.lanes] *= max(float(outlook.gain[0]), 1.0)
+        bounds = (float(self._metrics.floor(start, kind)[0]) for kind in (ENERGY, LATENCY))
+        return (*bounds, *rooms)
+
+    def run(self, target: Target, most_energy: float = np.inf) -> None:
         """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
 
         `most_energy`: mappings above it need not be found (they may be).
         """
         self._most_energy = most_energy
-        if root.before is None:
-            look_ahead(root, self._engine)
         fields = self._engine.fields
-        floors = self._pass(root, target, fields.n_classes)
+        floors = self._pass(target, fields.n_classes)
         if fields.width > fields.n_classes and target.hopeful(floors).any():
-            self._pass(root, target, fields.width)
+            self._pass(target, fields.width)
 
-    def _pass(self, root: Node, target: Target, nd: int) -> Floats:
+    def _pass(self, target: Target, nd: int) -> Floats:
         """Return the bounds of the labels that were of interest when they arrived."""
         floors: list[Floats] = [np.zeros((0, 2 + len(self._rooms)))]
-        self._visit(root, (target, nd, floors), [self._engine.initial()])
+        self._visit(self._root, (target, nd, floors), [self._engine.initial()])
         return np.concatenate(floors)
 
     def _visit(self, node: Node, how: tuple[Target, int, list[Floats]], path: list[Table]) -> None:
@@ -68,8 +77,7 @@ class Sweep:
                 self._visit(child, how, [*path, following])
 
     def _step(self, child: Node, target: Target, table: Table, nd: int) -> Table:
-        if time.monotonic() > self._deadline:
-            raise OutOfBudget
+        self._budget.check(more=GROWTH * table.label.nbytes)
         assert child.operation is not None
         assert child.before is not None
         assert child.after is not None

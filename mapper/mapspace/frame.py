@@ -54,6 +54,9 @@ class Frame:
     rules: Rules
     uneven: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
+    laid_out: dict[Template, tuple[Slot, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)

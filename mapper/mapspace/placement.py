@@ -7,7 +7,7 @@ interleavings that respect the hierarchy, and a tensor's first holder (its backi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
 
@@ -131,17 +131,13 @@ def _choices(
 
 
 def templates(
-    components: Sequence[TensorHolder],
-    einsum: Einsum,
-    backed: frozenset[str] = frozenset(),
-    floats: frozenset[str] = frozenset(),
+    found: Iterable[Placement], tolls: frozenset[str], floats: frozenset[str] = frozenset()
 ) -> Iterator[Template]:
-    """Enumerate every template of `einsum` over the holders `components` (outermost first).
+    """Enumerate every template of some placements, in which `tolls` name the Tolls.
 
     `floats`: tensors whose outermost holder may float, unless it is of the outermost memory.
     """
-    tolls = {component.name for component in components if isinstance(component, Toll)}
-    for placement in placements(components, einsum, backed):
+    for placement in found:
         seen: set[str] = set()
         backing: list[Holder] = []
         groups: list[list[Holder]] = []

@@ -19,7 +19,7 @@ from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 
 Tiles = tuple[Tile, ...]
-_EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums
+EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
 
 class Points:
@@ -33,7 +33,7 @@ class Points:
         self._bounds = tuple(frame.einsum.bounds.values())
         self._later = self._variables_later()
         self.pins = [pinned(frame, template, slot) for slot in self.slots]
-        self._lattice = Lattice(frame.einsum.bounds)
+        self.lattice = Lattice(frame.einsum.bounds)
         self._weights: list[Any] | None = None
         self.memories = tuple(
             c.name for c in frame.components if isinstance(c, Memory) and c.size < inf
@@ -117,7 +117,7 @@ class Points:
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly, before capacity is looked at."""
-        counts, lattice = self._counts(), self._lattice
+        counts, lattice = self._counts(), self.lattice
         state, tiles = lattice.size - 1, []
         for index, slot in enumerate(self.slots):
             weights = counts[len(self.slots) - 1 - index]
@@ -135,12 +135,12 @@ class Points:
         """Ways to finish from each state, below the last slot first; exact whole numbers."""
         if self._weights is None:
             ways = self._tabulated(np.float64)
-            exact = all(float(table.max()) < _EXACT for table in ways)
+            exact = all(float(table.max()) < EXACT for table in ways)
             self._weights = ways if exact else self._tabulated(object)
         return self._weights
 
     def _tabulated(self, kind: type) -> list[Any]:
-        lattice = self._lattice
+        lattice = self.lattice
         ways: Any = np.zeros(lattice.size, kind)
         ways[0] = 1
         tables = [ways]
@@ -155,6 +155,17 @@ class Points:
     def ways(self, index: int, state: Any) -> int:
         """Count the ways to finish from the tile above slot `index`, exact."""
         return int(self._counts()[len(self.slots) - index][state])
+
+    def ways_above(self, index: int) -> Any:
+        """Count the ways to finish from each tile above slot `index`, exact, per state."""
+        return self._counts()[len(self.slots) - index]
+
+    def admitted(self, index: int) -> Any:
+        """Tell for each state whether the tile_shape at slot `index` lets it pass; None: it asks
+        for nothing."""
+        if not self.pins[index]:
+            return None
+        return np.array([self.admits(index, tile) for tile in self.lattice.tiles.tolist()])
 
     def admits(self, index: int, tile: Sequence[int]) -> bool:
         """Tell whether the tile_shape of the holder at slot `index` lets the tile there pass."""
@@ -176,21 +187,21 @@ class Points:
 
     def start(self) -> Any:
         """Return the state above the first slot: the whole iteration space."""
-        return self._lattice.size - 1
+        return self.lattice.size - 1
 
     def tile_of(self, state: Any) -> Tile:
         """Return the tile of a state."""
-        return tuple(self._lattice.tiles[state].tolist())
+        return tuple(self.lattice.tiles[state].tolist())
 
     def successors(self, index: int, state: Any) -> list[Any]:
         """Return the states that slot `index` can leave of the one above it."""
-        found = states_below(self._lattice, self.slots[index], state)
+        found = states_below(self.lattice, self.slots[index], state)
         return [s for s in found if self._can_finish(index, self.tile_of(s))]
 
     def options(self, index: int, state: Any) -> list[Any]:
         """Return those of the successors from which the other slots can be finished."""
         ways = self._counts()[len(self.slots) - 1 - index]
-        return [s for s in states_below(self._lattice, self.slots[index], state) if ways[s]]
+        return [s for s in states_below(self.lattice, self.slots[index], state) if ways[s]]
 
 
 def _ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:

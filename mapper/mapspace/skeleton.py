@@ -29,7 +29,13 @@ from tilewright.mapper.model.view import Count
 
 
 def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
-    """Lay out the slots of `template`, outermost first."""
+    """Lay out the slots of `template`, outermost first; the frame keeps them."""
+    if template not in frame.laid_out:
+        frame.laid_out[template] = _laid_out(frame, template)
+    return frame.laid_out[template]
+
+
+def _laid_out(frame: Frame, template: Template) -> tuple[Slot, ...]:
     fans = left(template, frame.fans(template))
     lanes, places = lanes_above(frame, template, fans), places_of(frame, fans)
     bans = _bans(frame, template, fans)

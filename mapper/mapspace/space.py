@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from tilewright.arch.components import TensorHolder
+from tilewright.arch.components import TensorHolder, Toll
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.fitting import count_fitting
+from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
 from tilewright.mapper.mapspace.lanes import some_lanes, with_lanes
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
-from tilewright.mapper.mapspace.placement import Template, templates, until_backed
+from tilewright.mapper.mapspace.placement import (
+    Placement,
+    Template,
+    placements,
+    templates,
+    until_backed,
+)
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.runs import with_runs
 from tilewright.mapper.mapspace.skeleton import skeleton
@@ -45,6 +52,10 @@ class Others(TypedDict, total=False):
 
     crowded: frozenset[str]
     exchanged: frozenset[str]
+
+
+def _no_check() -> None:
+    """Let the making of templates go on."""
 
 
 class Mapspace:
@@ -79,19 +90,39 @@ class Mapspace:
         self.exchanged = others.get("exchanged", frozenset())
         self.conventions = conventions
         self.uneven = uneven
+        self._templates: tuple[Template, ...] | None = None
         self._related: dict[int, tuple[int, ...]] = {}
         rules = Rules() if own else AS_ACCELFORGE
         self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged)
 
     @cached_property
+    def placements(self) -> tuple[Placement, ...]:
+        """What the memories and Tolls may hold, in a fixed order."""
+        return tuple(placements(self._holders, self.einsum, self.backed))
+
+    @property
     def templates(self) -> tuple[Template, ...]:
         """All templates, in a fixed order."""
-        return self._with_all_lanes(self._placed())
+        return self.templates_within(_no_check)
+
+    def templates_within(self, check: Callable[[], None]) -> tuple[Template, ...]:
+        """Return the same; `check`, called before each is made, may raise to end that."""
+        if self._templates is None:
+            found = []
+            for template in self.each_template():
+                check()
+                found.append(template)
+            self._templates = tuple(found)
+        return self._templates
+
+    def each_template(self, few: Iterable[Placement] | None = None) -> Iterator[Template]:
+        """Make the templates one by one, in the same order; `few`: of some placements only."""
+        return self._with_all_lanes(self._placed(few))
 
     @cached_property
     def roomy_templates(self) -> tuple[Template, ...]:
         """All templates but those whose memories one value of each tensor overfills."""
-        return self._with_all_lanes(filter(self.frame.has_least_room, self._placed()))
+        return tuple(self._with_all_lanes(filter(self.frame.has_least_room, self._placed())))
 
     @cached_property
     def some_templates(self) -> tuple[Template, ...]:
@@ -99,24 +130,28 @@ class Mapspace:
         roomy = filter(self.frame.has_least_room, self._placed())
         return tuple(one for template in roomy for one in some_lanes(self.frame, template))
 
-    def _with_all_lanes(self, placed: Iterable[Template]) -> tuple[Template, ...]:
+    def _with_all_lanes(self, placed: Iterable[Template]) -> Iterator[Template]:
         """Return what may stand together in some templates, with the lanes that matter."""
         found = iter(placed)
         if self.frame.rules.runs and not self.einsum.is_copy:
             plain = found
             found = (one for t in plain for one in with_runs(self.frame, t, self.crowded))
-        return tuple(one for template in found for one in with_lanes(self.frame, template))
+        return (one for template in found for one in with_lanes(self.frame, template))
 
-    def _placed(self) -> Iterable[Template]:
+    def _placed(self, few: Iterable[Placement] | None = None) -> Iterable[Template]:
         """Return what is held where in which order, whatever stands together or has lanes."""
-        holders = [c for c in self.flat.components if isinstance(c, TensorHolder)]
-        found = templates(holders, self.einsum, self.backed, self._floats)
+        tolls = frozenset(c.name for c in self._holders if isinstance(c, Toll))
+        found = templates(self.placements if few is None else few, tolls, self.floats)
         if self.einsum.is_copy and not self.frame.rules.copies_whole:
             return dict.fromkeys(until_backed(template) for template in found)
         return found
 
     @property
-    def _floats(self) -> frozenset[str]:
+    def _holders(self) -> list[TensorHolder]:
+        return [c for c in self.flat.components if isinstance(c, TensorHolder)]
+
+    @property
+    def floats(self) -> frozenset[str]:
         """Tensors whose outermost holder may stand below loops."""
         if self.frame.rules.backed_on_top or self.einsum.is_copy:
             return frozenset()
@@ -144,9 +179,9 @@ class Mapspace:
 
         Where no memory can overflow it is `size.points`.
         """
-        total = 0
+        total, count = 0, walk_fitting if self.uneven else count_fitting
         for points in self._points:
-            found, steps = count_fitting(points, limit)
+            found, steps = count(points, limit)
             limit -= steps
             if found is None or limit < 0:
                 return None

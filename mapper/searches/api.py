@@ -16,7 +16,7 @@ from tilewright.mapper.searches.cascade import join, unfused
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.options import Request, SearchOptions, request_of
+from tilewright.mapper.searches.options import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.product import least_product
 from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
 from tilewright.mapper.searches.scope import scope_alone, scope_both, scope_unfused
@@ -24,6 +24,8 @@ from tilewright.mapper.searches.solver import Solved, Solver
 from tilewright.mapper.workload import Workload
 
 FUSED_SHARE = 0.7  # of the budget; the rest finds a mapping without fusion if there is none yet
+UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
+CORNER_SHARE = 0.5  # of the seconds left: for one corner of the hull of energy and latency
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
 
@@ -106,12 +108,16 @@ def _without_fusion(
 
 def _fused_or_uneven(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
     """Return the better of the fused mappings with even tiles and the unfused uneven ones."""
-    from tilewright.mapper.cascade.api import solve_fused
+    from tilewright.mapper.cascade.api import NothingYet, solve_fused
 
-    alone = _apart(request, einsums)
+    alone = _apart(request.hurried(UNEVEN_SHARE), einsums)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
         fused = solve_fused(even)
+    except NothingYet as error:
+        proof = alone.certificate
+        lower = min(error.lower_bound, proof.lower_bound)
+        return _bounded_by(lower, scope_both(error.scope, proof.scope), alone)
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
     return better_of(fused, alone)
@@ -124,7 +130,8 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
         from tilewright.mapper.fronts.api import least_of_einsums
 
         return _with_front(request, least_of_einsums(request, einsums), einsums)
-    solver, goal = Solver(request, explain), Goal(objective)
+    first = request.hurried(FRONT_SHARE) if request.options.front else request
+    solver, goal = Solver(first, explain), Goal(objective)
     result = _one(solver, einsums[0], goal) if len(einsums) == 1 else _many(solver, goal)
     return _with_front(request, result, einsums)
 
@@ -134,7 +141,7 @@ def _bounded_by(lower: float, scope: str, result: SearchResult) -> SearchResult:
     value = result.certificate.value
     optimal = value <= lower * (1 + TOLERANCE)
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
-    proof = replace(result.certificate, kind=kind, lower_bound=lower, scope=scope)
+    proof = replace(result.certificate, kind=kind, lower_bound=min(lower, value), scope=scope)
     note = "the budget ended the fused search before its first mapping: this one is unfused"
     return replace(result, certificate=proof, notes=(note,))
 
@@ -156,13 +163,10 @@ def _certificate(goal: Goal, value: float, bound: tuple[float, bool], scope: str
 def _many(solver: Solver, goal: Goal) -> SearchResult:
     """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
 
-    def solve(one: Goal) -> Sequence[Solved]:
-        return [solver.solve(einsum, one) for einsum in solver.workload.einsums]
-
     if goal.objective == "edp":
-        chosen, lower, proven = least_product(solve)
+        chosen, lower, proven = least_product(lambda one: solver.solve_all(one, CORNER_SHARE))
     else:
-        chosen = solve(goal)
+        chosen = solver.solve_all(goal)
         lower = sum(solved.lower_bound for solved in chosen)
         proven = all(solved.proven for solved in chosen)
     best = _joined(solver, chosen)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import inf
+
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import CopySearch
@@ -14,15 +17,21 @@ from tilewright.mapper.searches.result import SpaceResult
 SMALL = 20_000  # points: some ten seconds of model evaluations
 
 
+@dataclass(frozen=True, slots=True)
 class DefaultSearch:
-    """The dynamic program; what it cannot model is enumerated if small, else refused."""
+    """The dynamic program; what it cannot model is enumerated if small, else refused.
+
+    `memory`: as in ExactSearch.
+    """
+
+    memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum or a bound; UnsupportedFeature names what stands in the way."""
         if space.einsum.is_copy:
             return CopySearch().find(space, goal, budget)
         try:
-            return ExactSearch().find(space, goal, budget)
+            return ExactSearch(self.memory).find(space, goal, budget)
         except UnsupportedFeature:
             if not is_small(space):
                 raise

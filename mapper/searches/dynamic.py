@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
@@ -10,11 +9,13 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.searches.budget import ENDLESS, GROWTH, Budget, OutOfBudget
+from tilewright.mapper.searches.compiled import Compiled
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.metrics import KINDS, Metrics, Objective, objective_value
+from tilewright.mapper.searches.metrics import KINDS, Objective, objective_value
 from tilewright.mapper.searches.program import Program
 from tilewright.mapper.searches.tables import Engine, Table
-from tilewright.mapper.searches.trie import Node, look_ahead
+from tilewright.mapper.searches.trie import Node
 
 DEEPENING = (1e-9, 0.002, 0.02, 0.1, 0.3, 1.0, inf)
 TIE = 1e-12
@@ -47,26 +48,23 @@ class Outcome:
     passes: int
 
 
-class _Stop(Exception):  # noqa: N818 - control flow inside this file
-    """A budget is used up."""
-
-
 class DynamicSearch:
-    """Searches one tree of programs for one objective."""
+    """Searches one tree of programs for one objective. `found`: a mapping to start from."""
 
     def __init__(
-        self, engine: Engine, root: Node, metrics: Metrics, deadline: float | None = None
+        self, compiled: Compiled, budget: Budget = ENDLESS, found: Found | None = None
     ) -> None:
-        self._engine = engine
-        self._root = root
-        self._metrics = metrics
-        self._deadline = deadline
+        self._compiled = compiled
+        self._engine = compiled.engine
+        self._root = compiled.root
+        self._metrics = compiled.metrics
+        self._budget = budget
         self._kind = ENERGY
         self._limit = inf
         self._floor = inf
         self._lower = -inf
         self._most_energy = inf
-        self._found: Found | None = None
+        self._found = found
         self.labels = 0
         self.passes = 0
 
@@ -77,21 +75,27 @@ class DynamicSearch:
         if self._lower == inf:
             return Outcome(None, inf, False, 0, 0)
         try:
-            if self._deadline is not None:
+            if self._budget.ends:
                 self._beam()
             if self._kind == ENERGY or not self._seed():
                 self._deepen()
                 self._break_ties()
-        except _Stop:
-            if self._found is None:
-                self._deadline = None  # an answer, late, is better than none
-                self._beam()
+        except OutOfBudget:
             return self._outcome(exhausted=True)
         return self._outcome(exhausted=False)
 
+    def first(self, objective: Objective) -> Found | None:
+        """Return some mapping, fast; None if there is none among few labels."""
+        self._kind = KINDS[objective]
+        if self.bound(objective) < inf:
+            self._beam()
+        return self._found
+
     def bound(self, objective: Objective) -> float:
         """Return a lower bound of `objective` before any search; inf if there is no mapping."""
-        outlook = self._root.before or look_ahead(self._root, self._engine)
+        outlook = self._root.before
+        if outlook is None:  # no program
+            return inf
         start = self._engine.initial().label.copy()
         start[0, 0] += outlook.rest[0]
         start[0, self._engine.fields.lanes] *= max(outlook.gain[0], 1.0)
@@ -111,7 +115,7 @@ class DynamicSearch:
 
         It is when its objective meets the bound: then no other metric of it can improve either.
         """
-        helper = DynamicSearch(self._engine, self._root, self._metrics, self._deadline)
+        helper = DynamicSearch(self._compiled, self._budget)
         found = helper.solve("energy").found
         self.labels += helper.labels
         self.passes += helper.passes
@@ -171,8 +175,7 @@ class DynamicSearch:
         path.pop()
 
     def _step(self, child: Node, table: Table, nd: int) -> Table:
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise _Stop
+        self._budget.check(more=GROWTH * table.label.nbytes)
         assert child.operation is not None
         assert child.before is not None
         assert child.after is not None
@@ -182,7 +185,7 @@ class DynamicSearch:
         result = self._engine.apply(child.operation, table, nd, (child.before, child.after, bound))
         self.labels += result.label.shape[0]
         if nd > 1 and result.label.shape[0] > MAX_LABELS:
-            raise _Stop
+            raise OutOfBudget
         return result
 
     def _arrive(self, node: Node, path: list[Table]) -> None:

@@ -3,59 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.dynamic import DynamicSearch, Outcome
-from tilewright.mapper.searches.fields import Fields, Leak, fields
-from tilewright.mapper.searches.metrics import Goal, Metrics
-from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import Compiler, Program, most_owed
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.compiled import compiled
+from tilewright.mapper.searches.compulsory import least_value
+from tilewright.mapper.searches.dynamic import DynamicSearch, Found
+from tilewright.mapper.searches.hasty import PATIENCE, Hasty
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
-from tilewright.mapper.searches.tables import Engine
-from tilewright.mapper.searches.trie import grow
+
+FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
 
 
+@dataclass(frozen=True, slots=True)
 class ExactSearch:
-    """Optimal by dynamic programming over tile-shape lattices (lattice-dp.md)."""
+    """Optimal by dynamic programming over tile-shape lattices (lattice-dp.md).
+
+    `memory`: bytes of the process; the search ends before it needs more.
+    """
+
+    memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum with its proof, or the best found with a bound when time runs out.
 
-        UnsupportedFeature for what the program does not model (networks, copies, …).
+        UnsupportedFeature for what the program does not model (copies, …).
         """
         if space.uneven:
             from tilewright.mapper.searches.uneven.search import UnevenSearch
 
-            return UnevenSearch(self.find).find(space, goal, budget)
-        began = time.monotonic()
-        frame = space.frame
-        refuse_unsupported(frame, networks=True, arrays=True)
-        leaks = leaks_of(space.flat, space.conventions)
-        layout = layout_of(space, leaks)
-        compiled, complete = _compiled(space, layout, began, budget)
-        if not compiled:
-            seconds = time.monotonic() - began
-            return SpaceResult(
-                None, inf, complete, Statistics(templates=len(space.templates), seconds=seconds)
-            )
-        engine = Engine(frame, layout)
-        metrics = Metrics(frame, layout, leaks, compulsory_latency(space), goal.price)
-        deadline = None if budget is None else began + budget
-        outcome = DynamicSearch(engine, grow(compiled), metrics, deadline).solve(goal.objective)
-        statistics = Statistics(
-            templates=len(space.templates),
-            states=engine.lattice.size,
-            labels=outcome.labels,
-            solved=1,
-            seconds=time.monotonic() - began,
-        )
-        if not complete:  # templates left out: nothing is proven about them
-            outcome = replace(outcome, lower_bound=0.0, exhausted=True)
-        return _result(space, goal, outcome, statistics)
+            return UnevenSearch(self.find, self.memory).find(space, goal, budget)
+        refuse_unsupported(space.frame, networks=True, arrays=True)
+        limits, hasty = budget_from(budget, self.memory), Hasty(space, goal)
+        found = hasty.find(FIRST_SHARE * (budget or 0.0)) if limits.ends else None
+        result = _searched(space, goal, limits, found)
+        if result.best is None and not result.proven:  # an answer, late, is better than none
+            late = _candidate(space, hasty.find_late(inf if budget is None else PATIENCE))
+            result = replace(result, best=late)
+        return result
 
     def bound(self, space: Mapspace, goal: Goal) -> float:
         """Return the bound that `find` starts from, without a search; UnsupportedFeature as there.
@@ -63,51 +53,47 @@ class ExactSearch:
         inf if there is no mapping.
         """
         refuse_unsupported(space.frame, networks=True, arrays=True)
-        leaks = leaks_of(space.flat, space.conventions)
-        layout = layout_of(space, leaks)
-        compiled, _ = _compiled(space, layout, 0.0, None)
-        if not compiled:
-            return inf
-        engine = Engine(space.frame, layout)
-        metrics = Metrics(space.frame, layout, leaks, compulsory_latency(space), goal.price)
-        lower = DynamicSearch(engine, grow(compiled), metrics).bound(goal.objective)
+        lower = DynamicSearch(compiled(space, goal.price)).bound(goal.objective)
         return _of_all(space, goal, lower)
 
 
-def layout_of(
-    space: Mapspace, leaks: Sequence[Leak], tracked: frozenset[str] = frozenset()
-) -> Fields:
-    """Return the fields of a label, those that owe too: as many as any template can defer."""
-    plain = fields(space.frame, leaks, tracked)
-    owed = most_owed(space.frame, plain, space.templates)
-    return plain if owed == (0, 0) else fields(space.frame, leaks, tracked, owed)
+def _searched(space: Mapspace, goal: Goal, limits: Budget, found: Found | None) -> SpaceResult:
+    """Run the dynamic program over all templates; `found`: a mapping to start from."""
+    began = time.monotonic()
+    try:
+        ready = compiled(space, goal.price, limits)
+    except OutOfBudget:
+        return _cut_short(space, goal, found)
+    outcome = DynamicSearch(ready, limits, found).solve(goal.objective)
+    statistics = Statistics(
+        templates=len(space.templates),
+        states=ready.engine.lattice.size,
+        labels=outcome.labels,
+        solved=1,
+        seconds=time.monotonic() - began,
+    )
+    bound = _of_all(space, goal, outcome.lower_bound)
+    best = _candidate(space, outcome.found)
+    return SpaceResult(best, bound, not outcome.exhausted, statistics)
+
+
+def _cut_short(space: Mapspace, goal: Goal, found: Found | None) -> SpaceResult:
+    """Return what is known when not all templates could be looked at."""
+    best, bound = _candidate(space, found), least_value(space, goal)
+    if best is not None:
+        bound = min(bound, best.value(goal))
+    return SpaceResult(best, bound, False, Statistics(solved=1))
+
+
+def _candidate(space: Mapspace, found: Found | None) -> EinsumMapping | None:
+    if found is None:
+        return None
+    times = space.einsum.n_instances
+    mapping = assemble(space.frame, found.program.skeleton, found.tiles)
+    return EinsumMapping(mapping, found.energy * times, found.latency * times)
 
 
 def _of_all(space: Mapspace, goal: Goal, bound: float) -> float:
     """Return the bound for all instances of the Einsum from that for one."""
     times = space.einsum.n_instances
     return bound * (times * times if goal.objective == "edp" else times)
-
-
-def _compiled(
-    space: Mapspace, layout: Fields, began: float, budget: float | None
-) -> tuple[list[Program], bool]:
-    """Compile the templates; stop when that alone uses up the budget (and a second)."""
-    found: list[Program] = []
-    compiler = Compiler(space.frame, layout)
-    for template in space.templates:
-        found += compiler.programs(template)
-        if budget is not None and time.monotonic() > began + max(budget, 1.0):
-            return found, template is space.templates[-1]
-    return found, True
-
-
-def _result(space: Mapspace, goal: Goal, outcome: Outcome, statistics: Statistics) -> SpaceResult:
-    times = space.einsum.n_instances
-    bound = _of_all(space, goal, outcome.lower_bound)
-    if outcome.found is None:
-        return SpaceResult(None, bound, not outcome.exhausted, statistics)
-    found = outcome.found
-    mapping = assemble(space.frame, found.program.skeleton, found.tiles)
-    candidate = EinsumMapping(mapping, found.energy * times, found.latency * times)
-    return SpaceResult(candidate, bound, not outcome.exhausted, statistics)

@@ -18,7 +18,7 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Compute as Leaf
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
-from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.placement import Placement
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.problem import leaks_of
 from tilewright.mapper.searches.result import EinsumMapping
@@ -37,9 +37,12 @@ def signature(space: Mapspace) -> Hashable:
     return (
         space.conventions,
         _chosen(space.uneven, variables),
+        _chosen(space.floats, tensors),
+        _chosen(space.exchanged, tensors),
+        space.crowded,
         _einsum(space.einsum, variables),
         tuple(_component(c, tensors, variables) for c in space.frame.components),
-        tuple(_template(t, tensors, variables) for t in space.templates),
+        tuple(_placement(p, tensors, variables) for p in space.placements),
         leaks_of(space.flat, space.conventions),
     )
 
@@ -115,22 +118,25 @@ def _dim(dim: SpatialDim, tensors: Numbers, variables: Numbers) -> Hashable:
     )  # fmt: skip
 
 
-def _template(template: Template, tensors: Numbers, variables: Numbers) -> Hashable:
-    holders = tuple(
-        (tensors[h.tensor], h.component, h.backing) for h in (*template.holders, *template.tolls)
-    )
-    rules = tuple(_rules(rules, tensors, variables) for rules in template.placement.rules)
-    return holders, rules, template.runs
+def _placement(placement: Placement, tensors: Numbers, variables: Numbers) -> Hashable:
+    """Return all that templates are made of, but for the sets that led to the placement."""
+    kept = tuple((name, _chosen(frozenset(held), tensors)) for name, held in placement.kept)
+    return kept, tuple(_rules(rules, tensors, variables) for rules in placement.rules)
 
 
 def _rules(rules: PlacementRules, tensors: Numbers, variables: Numbers) -> Hashable:
     shapes = tuple(
-        (shape.operator, shape.value, _chosen(shape.rank_variables, variables))
+        (shape.operator, shape.value, shape.of_tensors, _chosen(shape.rank_variables, variables))
         for shape in rules.tile_shape
+    )
+    orders = tuple(
+        tuple(_chosen(group, tensors) for group in option) for option in rules.tensor_order_options
     )
     return (
         _chosen(rules.no_refetch_from_above, tensors),
         _chosen(rules.no_resend_to_below, tensors),
+        orders,
+        rules.force_memory_hierarchy_order,
         shapes,
     )
 

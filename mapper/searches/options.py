@@ -14,11 +14,13 @@ from tilewright.arch.load import load_arch
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods import method_called
 from tilewright.mapper.searches.result import Progress, SpaceSearch
 from tilewright.mapper.workload import Workload, load_workload
 
 ALL = ("all",)
+FRONT_SHARE = 0.5  # of the budget: for the best mapping, where a front is asked for too
 _LISTS = ("front", "uneven")
 
 
@@ -108,7 +110,13 @@ class Request:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, not below 0; None: there is none."""
-        return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
+        return self.budget.seconds_left
+
+    @property
+    def budget(self) -> Budget:
+        """What the search may use up."""
+        memory = self.options.max_memory
+        return Budget(self.deadline, memory=inf if memory is None else memory)
 
 
 def request_of(

@@ -74,19 +74,32 @@ def refuse_unsupported(frame: Frame, networks: bool = False, arrays: bool = Fals
             )
 
 
+Tops = frozenset[tuple[str, str]]  # (tensor, memory) of holders above all loops
+
+
 def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = None) -> float:
     """Return seconds that moving every tensor once out of, or into, its first memory takes.
 
     `templates`: instead of all those of `space`.
     """
-    frame, few = space.frame, space.templates if templates is None else templates
-    slowest = 0.0
+    few = space.templates if templates is None else templates
+    return seconds_of_first_moves(space, [_tops(template) for template in few])
+
+
+def _tops(template: Template) -> Tops:
+    return frozenset((h.tensor, h.component) for h in template.holders if h.backing)
+
+
+def seconds_of_first_moves(space: Mapspace, tops: Sequence[Tops]) -> float:
+    """Return the same of the first memories that are the same in all `tops`."""
+    frame, slowest = space.frame, 0.0
+    always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
     for level, component in enumerate(frame.components):
         if not isinstance(component, Memory) or component.latency is None or not _rises(component):
             continue
         calls = {action.name: 0.0 for action in component.actions}
         for access in frame.einsum.accesses:
-            if _always_backed(few, access.tensor, component):
+            if (access.tensor, component.name) in always:
                 name = "write" if access.output else "read"
                 calls[name] += _calls(frame, component, access.tensor, name)
         lanes = prod(c.own_fanout for c in frame.components[: level + 1])
@@ -94,13 +107,6 @@ def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = N
         least = {name: count / lanes for name, count in calls.items()}
         slowest = max(slowest, component.latency(least))
     return slowest
-
-
-def _always_backed(templates: Sequence[Template], tensor: str, component: Component) -> bool:
-    return all(
-        any(h.backing and (h.tensor, h.component) == (tensor, component.name) for h in t.holders)
-        for t in templates
-    )
 
 
 def _calls(frame: Frame, component: Component, tensor: str, name: str) -> float:

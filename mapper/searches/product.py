@@ -19,10 +19,12 @@ def least_product(solve: Solve) -> tuple[Sequence[Solved], float, bool]:
     it is quasiconcave where both are positive. The corners are the minima of E + price x L, which
     the Einsums reach each on its own. So the corners between the least energy and the least
     latency are found by taking the slope of each chord as the next price, until nothing lies
-    below the chord.
+    below the chord. An end that is not proven, for lack of time, ends the search.
     """
     first, last = solve(Goal("energy")), solve(Goal("latency"))
-    corners = [first, *_between(solve, first, last), last]
+    corners = [first, last]
+    if all(solved.proven for solved in (*first, *last)):
+        corners[1:1] = _between(solve, first, last)
     best = min(corners, key=lambda corner: _total(corner)[0] * _total(corner)[1])
     energy, latency = _total(best)
     if all(solved.proven for corner in corners for solved in corner):

@@ -13,6 +13,7 @@ from tilewright.mapper.mapspace.fanout import (
     usage,
 )
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.result import SpaceResult, SpaceSearch
 
@@ -25,8 +26,10 @@ def with_highest_usage(
     """Search again with each min_usage lowered to the highest usage that has a mapping.
 
     For a mapspace in which none fits. The innermost dimension decides first, as in
-    fanout.apply_min_usage. None if there is nothing to lower or lowering does not help.
+    fanout.apply_min_usage. None if there is nothing to lower or lowering does not help; a result
+    without a mapping that is not proven if the budget (seconds) ends before that is known.
     """
+    limits = budget_from(budget)
     places = [
         (i, j)
         for i, component in enumerate(space.frame.components)
@@ -36,13 +39,17 @@ def with_highest_usage(
     open_space = space
     for place in places:
         open_space = _with_min_usage(open_space, place, 0.0)
-    result = search.find(open_space, goal, budget) if places else None
-    if result is None or result.best is None:
+    result = search.find(open_space, goal, limits.seconds_left) if places else None
+    if result is None or (result.best is None and result.proven):
         return None
+    if result.best is None:
+        return result
     for place in reversed(places):
         for level in _levels(space, place):
             trial = _with_min_usage(open_space, place, level)
-            found = search.find(trial, goal, budget)
+            found = search.find(trial, goal, limits.seconds_left)
+            if found.best is None and not found.proven:
+                return found
             if found.best is not None:
                 open_space, result = trial, found
                 break

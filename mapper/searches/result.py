@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, Protocol, runtime_checkable
 
 from tilewright.mapper.mapping import Mapping
@@ -31,12 +32,28 @@ class Certificate:
         """Relative distance of the value from the bound; inf without a bound above 0."""
         if self.kind == "optimal":
             return 0.0
-        return self.value / self.lower_bound - 1 if self.lower_bound > 0 else float("inf")
+        return self.value / self.lower_bound - 1 if self.lower_bound > 0 else inf
 
     def __str__(self) -> str:
         if self.kind == "optimal":
             return f"optimal in {self.objective} among {self.scope}"
-        return f"within {self.gap:.2%} of a lower bound on {self.objective} among {self.scope}"
+        return f"{self.distance} on {self.objective} among {self.scope}"
+
+    @property
+    def distance(self) -> str:
+        """How far the value is from the bound, in words."""
+        if self.gap == inf:
+            return "without a lower bound above 0"
+        if self.gap < 1:
+            return f"within {gap_text(self.gap)} of a lower bound"
+        return f"at most {gap_text(self.gap)} a lower bound"
+
+
+def gap_text(gap: float) -> str:
+    """Return a relative distance in percent, from 100 % on as a ratio: "2.5 %", "34 x"."""
+    if gap == inf:
+        return "without end"
+    return f"{100 * gap:.3g} %" if gap < 1 else f"{1 + gap:.2g} x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +155,7 @@ class FrontProof:
     @property
     def whole(self) -> bool:
         """Tell whether nothing is missing."""
-        return self.energy == float("inf")
+        return self.energy == inf
 
     def __str__(self) -> str:
         over = ", ".join(self.metrics)

@@ -39,16 +39,36 @@ class Solver:
         self.conventions = request.options.conventions
         self.statistics = Statistics()
         self._request = request
-        self._method = request.options.method or DefaultSearch()
+        self._method = request.options.method or DefaultSearch(request.budget.memory)
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
         self._known: dict[tuple[Hashable, Goal], tuple[Mapspace, SpaceResult]] = {}
 
-    def solve(self, einsum: Einsum, goal: Goal) -> Solved:
+    def solve_all(self, goal: Goal, share: float = 1.0) -> list[Solved]:
+        """Search all Einsums of the workload; `share` of the seconds left is for them.
+
+        Problems that are still to be solved get equal parts of what is left.
+        """
+        end = self._request.hurried(share).budget
+        keys = [[key for key, _ in self.spaces(einsum)] for einsum in self.workload.einsums]
+        found = []
+        for number, einsum in enumerate(self.workload.einsums):
+            left = end.seconds_left
+            if left is not None:
+                ahead = {key for few in keys[number:] for key in few}
+                left /= max(1, sum((key, goal) not in self._known for key in ahead))
+            found.append(self.solve(einsum, goal, left))
+        return found
+
+    def solve(self, einsum: Einsum, goal: Goal, seconds: float | None = None) -> Solved:
         """Search `einsum` on each Compute that can do it; keep the best.
 
-        InfeasibleMapping, with the reason in numbers, if it fits on none.
+        `seconds` for each; None: what is left. InfeasibleMapping, with the reason in numbers, if it
+        fits on none.
         """
-        results = [(space, self._find(key, space, goal)) for key, space in self.spaces(einsum)]
+        left = self._request.seconds_left if seconds is None else seconds
+        results = [
+            (space, self._find(key, space, goal, left)) for key, space in self.spaces(einsum)
+        ]
         feasible = [(space, result.best) for space, result in results if result.best is not None]
         proven = all(result.proven for _, result in results)
         if not feasible:
@@ -96,11 +116,10 @@ class Solver:
         subject = Subject(self.arch, self.workload, einsum, self.conventions, backed, uneven)
         return no_mapping(subject)
 
-    def _find(self, key: Hashable, space: Mapspace, goal: Goal) -> SpaceResult:
+    def _find(self, key: Hashable, space: Mapspace, goal: Goal, left: float | None) -> SpaceResult:
         known = self._known.get((key, goal))
         if known is not None:
             return _carried(known, space, goal)
-        left = self._request.seconds_left
         method = self._method
         if isinstance(method, Watched):
             method = method.watched(self._request.watch(f"searching {space.einsum.name}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tilewright.mapper.searches.budget import ENDLESS, Budget
 from tilewright.mapper.searches.program import Operation, Program
 from tilewright.mapper.searches.tables import Engine, Outlook, merged
 
@@ -31,13 +32,14 @@ def grow(programs: Iterable[Program]) -> Node:
     return root
 
 
-def look_ahead(node: Node, engine: Engine) -> Outlook:
-    """Fill in the outlooks of a tree, from its leaves to the root; return the root's.
+def look_ahead(node: Node, engine: Engine, budget: Budget = ENDLESS) -> Outlook:
+    """Fill in the outlooks of a tree, from its leaves to the root; return the root's. OutOfBudget.
 
     Room is checked for each tile alone and latency left out, so that the energy still to pay is a
     lower bound (lattice-dp.md §9.2).
     """
-    views = [look_ahead(child, engine) for child in node.children.values()]
+    budget.check()
+    views = [look_ahead(child, engine, budget) for child in node.children.values()]
     if node.ends:
         views.append(engine.final())
     node.after = merged(views)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 import numpy as np
 import pytest
@@ -18,12 +19,12 @@ from tilewright.mapper.fronts.one import crowded, front_of_space, least_of_space
 from tilewright.mapper.fronts.points import undominated
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.budget import ENDLESS
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.kernels import Floats
 from tilewright.mapper.searches.metrics import Goal
 
-INF = float("inf")
 METRICS = (
     ("energy", "latency"),
     ("energy", "usage"),
@@ -65,8 +66,8 @@ def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
 def check_fronts(space: Mapspace, listed: list[Score]) -> None:
     for asked in METRICS:
         measures = measures_of(asked, [space.flat])
-        result = front_of_space(space, measures, INF)
-        assert result.proven == INF
+        result = front_of_space(space, measures, ENDLESS)
+        assert result.proven == inf
         found = values_of([point.score for point in result.points], measures.names)
         best = found[undominated(found)]
         every = values_of(listed, measures.names)
@@ -78,7 +79,7 @@ def check_formulas(space: Mapspace, listed: list[Score]) -> None:
     memories = [c.name for c in space.flat.components if isinstance(c, Memory)]
     for text in FORMULAS:
         formula = formula_of(text, memories)
-        result = least_of_space(space, formula, INF)
+        result = least_of_space(space, formula, ENDLESS)
         if not listed:
             assert result.best is None
             continue
@@ -139,7 +140,7 @@ def test_fronts_and_formulas_equal_enumeration_on_many(block: int) -> None:
 @pytest.mark.parametrize("seed", [2, 13, 21, 34])
 def test_the_best_of_a_front_is_the_single_optimum(seed: int) -> None:
     space = space_of(seed)
-    result = front_of_space(space, measures_of(("energy", "latency"), [space.flat]), INF)
+    result = front_of_space(space, measures_of(("energy", "latency"), [space.flat]), ENDLESS)
     rows = [point.row for point in result.points]
     for column, objective in enumerate(("energy", "latency")):
         best = ExactSearch().find(space, Goal(objective), None).best  # type: ignore[arg-type]

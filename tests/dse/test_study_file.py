@@ -97,6 +97,10 @@ def test_set_replaces_fields_and_gives_variables(toy, tmp_path):
         load_study(path, {"objectives.7.metric": "energy"})
     with pytest.raises(SpecError, match="no file here has a variable SCAEL"):
         load_study(path, {"SCAEL": 2})
+    with pytest.raises(SpecError, match="did you mean SCALE"):
+        load_study(path, {"SCALES": 2})
+    with pytest.raises(SpecError, match="no template variable is in them"):
+        load_study(path, {"nope": 3})
 
 
 def test_differing_keys_go_down_into_mappings():

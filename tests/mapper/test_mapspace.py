@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from search_cases import EINSUMS, random_arch, random_workload
+from array_cases import array_space_of
+from search_cases import EINSUMS, random_arch, random_workload, space_of
+from tight_cases import tight_space_of
 
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
@@ -14,6 +17,8 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapping_file import load_mapping
+from tilewright.mapper.mapspace.fitting import count_fitting
+from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.lattice import Lattice, factorise
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
@@ -430,3 +435,16 @@ def test_a_tile_streams_past_a_deeper_memory() -> None:
     assert found.certificate.kind == "optimal"
     assert found.certificate.value == by_hand.energy
     assert search(arch, work, conventions="accelforge").certificate.value > by_hand.energy
+
+
+@pytest.mark.parametrize("maker", [space_of, tight_space_of, array_space_of])
+def test_points_that_fit_are_counted_alike_state_by_state(
+    maker: Callable[[int], Mapspace],
+) -> None:
+    tight = 0
+    for seed in range(8):
+        for points in maker(seed)._points[:20]:
+            found, _ = count_fitting(points, 10**9)
+            assert found == walk_fitting(points, 10**9)[0]
+            tight += found != points.count
+    assert tight

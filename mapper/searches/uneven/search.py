@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from math import inf, prod
 from typing import Any
 
@@ -13,51 +14,44 @@ import numpy as np
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.mapspace.slots import Slot
+from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.compulsory import least_costs, moving_takes
 from tilewright.mapper.searches.errors import InternalError
-from tilewright.mapper.searches.fields import Fields, fields
+from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.hasty import PATIENCE
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.kernels import ENERGY, Floats
 from tilewright.mapper.searches.metrics import KINDS, Goal, Metrics
-from tilewright.mapper.searches.problem import compulsory_latency, leaks_of, refuse_unsupported
-from tilewright.mapper.searches.program import check_order
+from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 from tilewright.mapper.searches.tables import compute_energy
-from tilewright.mapper.searches.uneven.chains import ALL, Chains, Kind
+from tilewright.mapper.searches.uneven.found import Arrivals, Incumbent
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook, look_ahead
 from tilewright.mapper.searches.uneven.labels import Labels
-from tilewright.mapper.searches.uneven.plan import Plan, make_plan
-from tilewright.mapper.searches.uneven.sweep import OutOfBudget, Pruning, Sweep
+from tilewright.mapper.searches.uneven.mode import Mode, least_steps
+from tilewright.mapper.searches.uneven.plan import Plan
+from tilewright.mapper.searches.uneven.sweep import Pruning
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 0.1, 1.0, inf)
 BEAM = 300  # labels that a first look keeps at a slot
 FEW = 20
-MAX_COMBINATIONS = 5_000
-
-
-@dataclass(slots=True)
-class Incumbent:
-    """The best mapping so far, per instance of the Einsum."""
-
-    mapping: Mapping | None = None
-    value: float = inf
-    second: float = inf
-    energy: float = inf
-    latency: float = inf
 
 
 class UnevenSearch:
     """Optimal among mappings with at most one uneven loop per variable (lattice-dp.md §9.6).
 
     `seed`: searches the mappings with even tiles first, so that the bounds have something to cut.
+    `memory`: bytes of the process; the search ends before it needs more.
     """
 
-    def __init__(self, seed: Callable[[Mapspace, Goal, float | None], SpaceResult]) -> None:
+    def __init__(
+        self, seed: Callable[[Mapspace, Goal, float | None], SpaceResult], memory: float = inf
+    ) -> None:
         self._seed = seed
+        self._memory = memory
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum with its proof, or the best found with a bound when time runs out.
@@ -65,9 +59,9 @@ class UnevenSearch:
         UnsupportedFeature for what the program does not model (networks, copies, …).
         """
         began = time.monotonic()
-        deadline = inf if budget is None else began + budget
+        limits = budget_from(budget, self._memory)
         refuse_unsupported(space.frame)
-        run = Run(space, goal, deadline)
+        run = Run(space, goal, limits)
         even = Mapspace(space.einsum, space.flat, space.conventions, space.backed)
         seeded = self._seed(even, goal, None if budget is None else budget / 4)
         if seeded.best is not None and space.contains(seeded.best.mapping) is None:
@@ -76,7 +70,7 @@ class UnevenSearch:
         times = space.einsum.n_instances
         bound = lower * (times * times if goal.objective == "edp" else times)
         statistics = Statistics(
-            templates=len(space.templates),
+            templates=run.templates,
             states=run.states,
             labels=run.labels,
             solved=1,
@@ -89,49 +83,27 @@ class UnevenSearch:
         return SpaceResult(found, bound, proven, statistics)
 
 
-class _Mode:
-    """A layout of the labels with what it needs: `timed` counts steps and calls too."""
-
-    def __init__(self, space: Mapspace, layout: Fields, grid: Grid, *, timed: bool) -> None:
-        frame = space.frame
-        self.timed = timed
-        self.layout = layout if timed else replace(layout, gates={}, calls={})
-        self.plans: list[Plan] = []
-        for template in space.templates:
-            slots = skeleton(frame, template)
-            if all(slot.choices for slot in slots if isinstance(slot, Fan)):
-                check_order(frame, slots)
-                self.plans.append(make_plan(frame, self.layout, template, slots, timed))
-        chains = [
-            Chains(bound, v in frame.uneven, self._kinds(i))
-            for i, (v, bound) in enumerate(frame.einsum.bounds.items())
-        ]
-        self.sweep = Sweep(frame, self.layout, grid, chains)
-
-    def _kinds(self, variable: int) -> list[Kind]:
-        return sorted({ALL, *(k for plan in self.plans for k in plan.needed[0][variable])})
-
-
 class Run:
     """One search of one mapspace."""
 
-    def __init__(self, space: Mapspace, goal: Goal, deadline: float) -> None:
+    def __init__(self, space: Mapspace, goal: Goal, budget: Budget) -> None:
         self._space = space
         self._judge = Judge(space)
-        self._deadline = deadline
+        self._budget = budget
         self._kind = KINDS[goal.objective]
         leaks = leaks_of(space.flat, space.conventions)
         self._layout = fields(space.frame, leaks)
         self.metrics = Metrics(
-            space.frame, self._layout, leaks, compulsory_latency(space), goal.price
+            space.frame, self._layout, leaks, moving_takes(space, space.placements), goal.price
         )
         self._goal = goal
-        self._grid = Grid(space.frame)
+        self.grid = Grid(space.frame)
         self.least: list[tuple[float, float, int]] = []  # value, energy, number of the plan
-        self.states = prod(self._grid.shape)
+        self.states = prod(self.grid.shape)
         self.best = Incumbent()
+        self._starts: dict[int, tuple[float, float]] = {}  # least energy and steps of a plan
         self._lower = 0.0
-        self._modes: dict[bool, _Mode] = {}
+        self._modes: dict[bool, Mode] = {}
 
     @property
     def _settled(self) -> bool:
@@ -149,10 +121,19 @@ class Run:
         """Number of partial mappings made."""
         return sum(mode.sweep.labels for mode in self._modes.values())
 
-    def _mode(self, timed: bool) -> _Mode:
+    def _mode(self, timed: bool) -> Mode:
         if timed not in self._modes:
-            self._modes[timed] = _Mode(self._space, self._layout, self._grid, timed=timed)
+            templates = self._budget.watched(self._space.templates_within(self._budget.check))
+            self._modes[timed] = self._mode_of(templates, timed)
         return self._modes[timed]
+
+    def _mode_of(self, templates: Iterable[Template], timed: bool) -> Mode:
+        return Mode(self._space.frame, self._layout, self.grid, templates, timed)
+
+    @property
+    def templates(self) -> int:
+        """Number of templates looked at."""
+        return max((len(mode.plans) for mode in self._modes.values()), default=0)
 
     def take(self, mapping: Mapping) -> EinsumMapping:
         """Let the model score a mapping and keep it if it is better."""
@@ -169,41 +150,46 @@ class Run:
     def solve(self) -> tuple[float, bool]:
         """Return a lower bound, and whether the search ended."""
         plain = self._plain
-        self.rank()
-        if not self.least:
-            return inf, True
-        self._lower = self.least[0][0]
         try:
+            self.rank()
+            if not self.least:
+                return inf, True
+            self._lower = self.least[0][0]
             self._beams(plain)
             self._deepen(plain)
         except OutOfBudget:
             if self.best.mapping is None:
                 self._answer_late()
             if not self._settled:
-                return min(self._lower, self.best.value), False
+                return min(max(self._lower, self._compulsory()), self.best.value), False
         with suppress(OutOfBudget):  # the objective is optimal all the same
             self._break_ties()
         return self.best.value, True
 
+    def _compulsory(self) -> float:
+        """Return a bound that needs no templates, of one instance."""
+        energy, latency = least_costs(self._space, self._space.placements)
+        return self._goal.value(energy, latency)
+
     def rank(self) -> None:
-        """Bound every template; the most promising one comes first."""
+        """Bound every template; the most promising one comes first. OutOfBudget."""
         ranked: list[tuple[float, float, int]] = []
-        for number, plan in enumerate(self._mode(False).plans):
-            if time.monotonic() > self._deadline and ranked:
-                ranked.append((0.0, 0.0, number))  # nothing is known of it
-                continue
+        plans = self._mode(False).plans
+        for number, plan in enumerate(plans):
+            self._budget.check()
             least = self._outlook(number).least + compute_energy(self._space.frame)
-            steps = _least_steps(self._space, plan.slots)
-            value = float(self._floor(np.array([least]), np.array([steps]), self._kind)[0])
+            steps = least_steps(self._space, plan.slots)
+            self._starts[number] = least, steps
+            value = float(self.floor(np.array([least]), np.array([steps]), self._kind)[0])
             if value < inf:
                 ranked.append((value, least, number))
         self.least = sorted(ranked)
 
     def _outlook(self, number: int) -> Outlook:
         plan = self._mode(False).plans[number]
-        return look_ahead(self._grid, plan.slots, plan.floors)
+        return look_ahead(self.grid, plan.slots, plan.floors)
 
-    def _floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
+    def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
         """Bound an objective from bounds of energy and steps."""
         rows = np.zeros((len(energy), self._layout.width))
         rows[:, 0] = energy
@@ -219,13 +205,16 @@ class Run:
                 self._one(number, timed, self._keeper(inf), BEAM)
 
     def _answer_late(self) -> None:
-        """Find any mapping, whatever the time: an answer, late, is better than none."""
-        self._deadline = inf
-        for _, _, number in self.least:
-            with suppress(OutOfBudget):
+        """Find any mapping a little late: that is better than none."""
+        self._budget = budget_from(PATIENCE)
+        if False not in self._modes:  # a few templates only
+            self._modes[False] = self._mode_of(islice(self._space.each_template(), FEW), False)
+        numbers = [number for _, _, number in self.least] or range(len(self._modes[False].plans))
+        with suppress(OutOfBudget):
+            for number in numbers:
                 self._one(number, False, self._keeper(inf), FEW)
-            if self.best.mapping is not None:
-                return
+                if self.best.mapping is not None:
+                    return
 
     def _keeper(self, limit: float, *, tie: bool = False) -> Callable[[Floats, Floats], Any]:
         """Return the test for labels whose objective may come out at or below a limit.
@@ -236,9 +225,9 @@ class Run:
 
         def keep(energy: Floats, steps: Floats) -> Any:
             bound = min(limit, self.best.value * (1 + TIE))
-            kept = self._floor(energy, steps, self._kind) <= bound
+            kept = self.floor(energy, steps, self._kind) <= bound
             if tie:
-                kept &= self._floor(energy, steps, other) < self.best.second * (1 - TIE)
+                kept &= self.floor(energy, steps, other) < self.best.second * (1 - TIE)
             return kept
 
         return keep
@@ -294,17 +283,47 @@ class Run:
     ) -> float:
         """Sweep one template; return the least floor of the labels that arrived."""
         mode = self._mode(timed)
+        path = self._swept(mode, number, keep, beam, exact=exact)
+        return self._arrive(mode, mode.plans[number], path, keep)
+
+    def _swept(
+        self,
+        mode: Mode,
+        number: int,
+        keep: Callable[[Floats, Floats], Any],
+        beam: int,
+        *,
+        exact: bool,
+    ) -> list[Labels]:
         plan, layout = mode.plans[number], mode.layout
         leading = [0, *layout.room.values(), *layout.gates.values()]
         leading += list(layout.calls.values()) if exact else []
-        pruning = Pruning(keep, tuple(leading), beam, self._deadline)
+        pruning = Pruning(keep, tuple(leading), beam, self._budget)
         energy = compute_energy(self._space.frame)
-        path = mode.sweep.run(plan, self._outlook(number), energy, pruning)
-        return self._arrive(mode, plan, path, keep)
+        return mode.sweep.run(plan, self._outlook(number), energy, pruning)
+
+    def arrivals(self, number: int, keep: Callable[[Floats, Floats], Any], beam: int) -> Arrivals:
+        """Sweep one template with all that energy and latency depend on; see Pruning."""
+        mode = self._mode(True)
+        path = self._swept(mode, number, keep, beam, exact=True)
+        steps = mode.sweep.steps(mode.plans[number], path[-1].states)
+        pairs = zip(path[-1].fields, steps.tolist(), strict=True)
+        rows = [self._metrics_of(fields, late) for fields, late in pairs]
+        return Arrivals(mode.plans[number], rows, partial(mode.sweep.trace, path))
+
+    def start_of(self, number: int) -> tuple[float, float]:
+        """Return bounds of the energy and the steps of one template."""
+        return self._starts[number]
+
+    def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
+        """Return the energy and the latency of a label that counts all."""
+        label = self._label(fields, steps)
+        latency = self.metrics.latency(label)
+        return self.metrics.energy(label, latency), latency
 
     def _arrive(
         self,
-        mode: _Mode,
+        mode: Mode,
         plan: Plan,
         path: list[Labels],
         keep: Callable[[Floats, Floats], Any],
@@ -313,7 +332,7 @@ class Run:
         if not len(labels):
             return inf
         steps = mode.sweep.steps(plan, labels.states)
-        floors = self._floor(labels.fields[:, 0], steps, self._kind)
+        floors = self.floor(labels.fields[:, 0], steps, self._kind)
         least = inf
         for row in np.argsort(floors, kind="stable").tolist():
             one = slice(row, row + 1)
@@ -333,28 +352,24 @@ class Run:
         label[self._layout.lanes] = -self._space.einsum.operations / steps
         return label
 
-    def _promising(self, mode: _Mode, row: Floats, steps: float) -> bool:
+    def _promising(self, mode: Mode, row: Floats, steps: float) -> bool:
         """Tell whether a label improves on the incumbent."""
         best = self.best
         if not mode.timed:
-            value = float(self._floor(row[:1], np.ones(1), self._kind)[0])
+            value = float(self.floor(row[:1], np.ones(1), self._kind)[0])
             return value < best.value * (1 - TIE) or best.mapping is None
-        label = self._label(row, steps)
-        latency = self.metrics.latency(label)
-        energy = self.metrics.energy(label, latency)
+        energy, latency = self._metrics_of(row, steps)
         value = self._goal.value(energy, latency)
         if abs(value - best.value) <= TIE * abs(value):
             return (latency if self._kind == ENERGY else energy) < best.second * (1 - TIE)
         return value < best.value
 
-    def _check(self, mode: _Mode, row: Floats, steps: float, judged: EinsumMapping) -> None:
+    def _check(self, mode: Mode, row: Floats, steps: float, judged: EinsumMapping) -> None:
         """Compare what the labels say with the model; InternalError if they differ."""
         pairs = [("energy", float(row[0]), judged.energy)]
         if mode.timed:
-            label = self._label(row, steps)
-            latency = self.metrics.latency(label)
-            pairs = [("energy", self.metrics.energy(label, latency), judged.energy)]
-            pairs.append(("latency", latency, judged.latency))
+            energy, latency = self._metrics_of(row, steps)
+            pairs = [("energy", energy, judged.energy), ("latency", latency, judged.latency)]
         elif self.metrics.steady_watts != self._goal.price or self._layout.gates:
             return  # leakage is not in the label
         for name, mine, its in pairs:
@@ -363,29 +378,3 @@ class Run:
                     f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
                     f"{judged.mapping}"
                 )
-
-
-def _least_steps(space: Mapspace, slots: tuple[Slot, ...]) -> float:
-    """Return a lower bound of the steps: each variable's share of the lanes, rounded up."""
-    bounds = space.einsum.bounds
-    fans = [slot for slot in slots if isinstance(slot, Fan)]
-    reached = {(1,) * len(bounds)}
-    for fan in fans:
-        chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices]
-        if len(reached) * len(chosen) > 50 * MAX_COMBINATIONS:
-            most = prod(max(map(prod, one.choices)) for one in fans)
-            return space.einsum.operations / most
-        reached = {
-            tuple(
-                min(bound, used * lanes.get(v, 1))
-                for (v, bound), used in zip(bounds.items(), spent, strict=True)
-            )
-            for spent in reached
-            for lanes in chosen
-        }
-    return float(
-        min(
-            prod(-(-b // lanes) for b, lanes in zip(bounds.values(), spent, strict=True))
-            for spent in reached
-        )
-    )

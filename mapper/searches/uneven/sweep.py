@@ -8,7 +8,6 @@ what the better one does. Labels whose energy and outlook exceed the limit are d
 from __future__ import annotations
 
 import operator as op
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, prod
@@ -21,6 +20,7 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, value_bits
 from tilewright.mapper.mapspace.slots import Loops
+from tilewright.mapper.searches.budget import ENDLESS, GROWTH, Budget, OutOfBudget
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.bills import Bill
@@ -42,10 +42,6 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 Host = tuple[int, Lane | None, tuple[int, int]]  # slot; of lanes: dimension, least and most
 
 
-class OutOfBudget(Exception):  # noqa: N818 - control flow of the search
-    """Time, or room for labels, is used up."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pruning:
     """`keep`: tells from (energy, steps), both lower bounds, which labels may still win; `leading`:
@@ -54,7 +50,7 @@ class Pruning:
     keep: Callable[[Floats, Floats], Any]
     leading: tuple[int, ...]
     beam: int = 0
-    deadline: float = inf
+    budget: Budget = ENDLESS
 
 
 class Sweep:
@@ -67,6 +63,7 @@ class Sweep:
         self._chains = chains
         self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
         self.labels = 0
+        self.label_bytes = 8 * (fields.width + len(chains) + 1)
 
     def run(self, plan: Plan, outlook: Outlook, energy: float, pruning: Pruning) -> list[Labels]:
         """Return the labels above each slot and, last, at the Compute; `energy` of all operations.
@@ -301,7 +298,8 @@ class _Step:
 
     def check(self, labels: int) -> None:
         """Stop when the budget is used up."""
-        if labels > MAX_LABELS or time.monotonic() > self._pruning.deadline:
+        self._pruning.budget.check(more=GROWTH * labels * self._sweep.label_bytes)
+        if labels > MAX_LABELS:
             raise OutOfBudget
 
     def joined(self, parts: list[Labels], rest: Floats, index: int) -> Labels:

@@ -10,7 +10,7 @@ from fused_cases import chain, two_memories
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.cascade.budget import Budget, OutOfBudget, resident
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, resident
 from tilewright.mapper.searches.result import Progress
 
 CHAIN = chain(8, (2, 8, 2, 8))
@@ -36,7 +36,7 @@ def test_memory_ends_the_search_with_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     gaps = []
     for labels in (10, 100, 1000):
         small = partial(Budget, labels=labels)
-        monkeypatch.setattr("tilewright.mapper.cascade.api.Budget", small)
+        monkeypatch.setattr("tilewright.mapper.searches.options.Budget", small)
         proof = search(arch, CHAIN).certificate
         assert proof.lower_bound <= best <= proof.value
         gaps.append(proof.gap)

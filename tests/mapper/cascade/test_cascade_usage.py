@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from fused_cases import chain, two_memories
@@ -9,8 +11,7 @@ from fused_cases import chain, two_memories
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.cascade.budget import Budget
-from tilewright.mapper.fronts import fused_usage
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload import Workload, load_workload
@@ -95,7 +96,7 @@ def test_a_budget_leaves_an_honest_proof(monkeypatch: pytest.MonkeyPatch) -> Non
     assert none.front_proof is not None
     assert not none.front_proof.whole
     assert none.front
-    monkeypatch.setattr(fused_usage, "budget_of", lambda _: Budget(labels=1000))
+    monkeypatch.setattr("tilewright.mapper.searches.options.Budget", partial(Budget, labels=1000))
     partly = front_of(arch, work)
     assert partly.front_proof is not None
     limit = partly.front_proof.energy

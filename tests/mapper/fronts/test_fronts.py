@@ -24,6 +24,7 @@ from tilewright.mapper.fronts.one import front_of_space
 from tilewright.mapper.fronts.points import undominated
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.budget import ENDLESS
 from tilewright.mapper.searches.cascade import shared_tensors, unfused
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload, load_workload
@@ -131,7 +132,9 @@ def test_a_fork_joins_the_fronts_of_its_computes() -> None:
     assert len(flats) == 2
     for asked in SETS:
         measures = measures_of(asked, flats)
-        parts = [front_of_space(Mapspace(work.einsums[0], flat), measures, inf) for flat in flats]
+        parts = [
+            front_of_space(Mapspace(work.einsums[0], flat), measures, ENDLESS) for flat in flats
+        ]
         every = [point.score for part in parts for point in part.points]
         values = np.array([[one.metric(name) for name in measures.names] for one in every])
         result = search(design, work, front=asked)

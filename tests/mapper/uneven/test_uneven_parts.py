@@ -11,6 +11,7 @@ import pytest
 from uneven_cases import uneven_space
 
 from tilewright.mapper.mapspace.fanout import divisors
+from tilewright.mapper.searches.budget import ENDLESS
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.uneven.candidates import (
@@ -159,7 +160,7 @@ def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
     compared = 0
     for seed in (1, 3, 7, 9, 12, 21):
         space = uneven_space(seed, small=True)
-        run = Run(space, Goal("energy"), inf)
+        run = Run(space, Goal("energy"), ENDLESS)
         run.rank()
         if run.metrics.steady_watts:
             continue

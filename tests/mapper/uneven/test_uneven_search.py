@@ -119,7 +119,7 @@ def test_refusals_say_why(options: dict[str, object], word: str) -> None:
 @pytest.mark.parametrize(
     "options", [{"front": ["energy", "latency"]}, {"objective": "energy * latency ** 2"}]
 )
-def test_fronts_and_formulas_over_uneven_tiles_are_listed_or_refused(
+def test_fronts_and_formulas_over_uneven_tiles_are_those_of_all_mappings(
     options: dict[str, object],
 ) -> None:
     """What comes back is the best of all mappings of the mapspace."""
@@ -138,8 +138,28 @@ def test_fronts_and_formulas_over_uneven_tiles_are_listed_or_refused(
         assert found.certificate.value == pytest.approx(
             min(one.energy * one.latency**2 for one in judged)
         )
+
+
+@pytest.mark.parametrize(
+    "options", [{"front": ["energy", "usage"]}, {"objective": "energy * (1 + usage.BUF)"}]
+)
+def test_usage_over_uneven_tiles_is_listed_or_refused(options: dict[str, object]) -> None:
+    found = search(ARCH, matmuls(3, 2), uneven=["m"], **options)  # type: ignore[arg-type]
+    assert found.certificate.kind == "optimal"
     with pytest.raises(TilewrightError, match="too many to list"):
-        search(ARCH, matmuls(97, 64, m=101), uneven=["m", "k"], **options)  # type: ignore[arg-type]
+        search(ARCH, matmuls(41, 16, m=37), uneven="all", **options)  # type: ignore[arg-type]
+
+
+def test_a_front_over_uneven_tiles_goes_where_no_list_does() -> None:
+    work = matmuls(41, 16, m=37)
+    found = search(ARCH, work, uneven="all", front=("energy", "latency"))
+    assert space(work, "m", "k", "n").size.points > 20_000
+    assert found.front_proof is not None
+    assert found.front_proof.whole
+    for objective in ("energy", "latency", "edp"):
+        best = search(ARCH, work, uneven="all", objective=objective).certificate.value
+        least = min(point.score.metric(objective) for point in found.front)
+        assert least == pytest.approx(best, rel=1e-9)
 
 
 def test_a_mapspace_refuses_variables_that_the_einsum_does_not_have() -> None:

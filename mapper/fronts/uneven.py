@@ -1,0 +1,90 @@
+"""Pass all partial mappings with uneven tiles that a target may be interested in.
+
+The sweeps of searches/uneven, template by template: a partial mapping stays as long as the least
+energy and the least latency that it can still come to leave room for something of interest.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.fronts.targets import Candidate, Target
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.problem import refuse_unsupported
+from tilewright.mapper.searches.program import Program
+from tilewright.mapper.searches.uneven.search import BEAM, Run
+
+TIE = 1e-12
+
+
+class UnevenSweep:
+    """Sweeps a mapspace with uneven tiles; rows are (energy, latency) of one instance."""
+
+    def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
+        if memories:
+            raise UnsupportedFeature(
+                f"the usage of {', '.join(memories)} under uneven tiles of {space.einsum.name},"
+                " too many to list",
+                instead="energy and latency only, or even tiles",
+            )
+        refuse_unsupported(space.frame)
+        self._run = Run(space, Goal("energy"), budget)
+        self._run.rank()
+        self._begun = False
+
+    @property
+    def labels(self) -> int:
+        """Number of partial mappings made."""
+        return self._run.labels
+
+    @property
+    def states(self) -> int:
+        """Number of classes of tile shapes."""
+        return prod(self._run.grid.shape)
+
+    @property
+    def floor(self) -> tuple[float, ...]:
+        """Return the row of one instance that no mapping is below; inf: there is none."""
+        rows = [self._start(number) for _, _, number in self._run.least]
+        return tuple(np.min(rows, axis=0).tolist()) if rows else (inf, inf)
+
+    def _start(self, number: int) -> Floats:
+        energy, steps = self._run.start_of(number)
+        row: Floats = self._floors(np.array([energy]), np.array([steps]))[0]
+        return row
+
+    def run(self, target: Target, most_energy: float = inf) -> None:
+        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+
+        `most_energy`: mappings above it need not be found. Some are looked for first, with few
+        labels, so that there is something to compare with.
+        """
+        for beam in (0,) if self._begun else (BEAM, 0):
+            for _, _, number in self._run.least:
+                self._template(number, target, most_energy, beam)
+            self._begun = True
+
+    def _template(self, number: int, target: Target, most_energy: float, beam: int) -> None:
+        def keep(energy: Floats, steps: Floats) -> NDArray[np.bool_]:
+            floors = self._floors(energy, steps)
+            return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
+
+        first = self._start(number)
+        if not target.hopeful(first[np.newaxis])[0] or first[0] > most_energy * (1 + TIE):
+            return
+        came = self._run.arrivals(number, keep, beam)
+        if not came.rows:
+            return
+        program = Program(came.plan.template, came.plan.slots, (), ())
+        wanted = target.wanted(np.array(came.rows))
+        target.offer([Candidate(came.rows[i], program, came.tiles(i)) for i in wanted])
+
+    def _floors(self, energy: Floats, steps: Floats) -> Floats:
+        return np.column_stack([self._run.floor(energy, steps, kind) for kind in (ENERGY, LATENCY)])

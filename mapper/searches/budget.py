@@ -1,0 +1,79 @@
+"""What a search may use up."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MAX_LABELS = 8_000_000  # kept at a time: less than 1 GB
+GROWTH = 4  # times the memory of its labels that an operation may take
+_PAGES = Path("/proc/self/statm")
+
+
+class OutOfBudget(Exception):  # noqa: N818 - control flow of the searches
+    """The seconds, the memory or the labels are used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """`deadline` on the monotonic clock; `labels` that may be kept at a time; `memory`: bytes of
+    the whole process."""
+
+    deadline: float = inf
+    labels: int = MAX_LABELS
+    memory: float = inf
+
+    @property
+    def ends(self) -> bool:
+        """Tell whether anything but the labels is limited."""
+        return self.deadline < inf or self.memory < inf
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, not below 0; None: there is none."""
+        return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
+
+    def watched(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items, with a check before each."""
+        for item in items:
+            self.check()
+            yield item
+
+    def check(self, labels: int = 0, more: float = 0.0) -> None:
+        """Raise OutOfBudget if the time, the labels or the memory are beyond the budget, or would
+        be with `more` bytes."""
+        if labels > self.labels or self.is_used_up:
+            raise OutOfBudget
+        if self.memory < inf and resident() + more > self.memory:
+            raise OutOfBudget
+
+    @property
+    def is_used_up(self) -> bool:
+        """Tell whether the time is over."""
+        return self.deadline < inf and time.monotonic() > self.deadline
+
+
+ENDLESS = Budget()
+
+
+def budget_from(seconds: float | None, memory: float = inf) -> Budget:
+    """Return a budget that runs from now on; None: without end."""
+    return Budget(inf if seconds is None else time.monotonic() + seconds, memory=memory)
+
+
+def resident() -> int:
+    """Return the bytes of main memory of this process: now, or else the most so far."""
+    try:
+        pages = int(_PAGES.read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):  # not Linux
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    return pages * resource.getpagesize()

@@ -1,0 +1,159 @@
+"""Searches that are stopped: some mapping, a bound that holds, or a clear error."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from search_cases import space_of
+from tight_cases import tight_space_of
+from uneven_cases import uneven_space
+
+from tilewright.arch.load import load_arch
+from tilewright.mapper import evaluate, search
+from tilewright.mapper.explain.kept import why_not_kept
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.compulsory import least_costs, least_value
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.relax import with_highest_usage
+from tilewright.mapper.searches.result import gap_text
+from tilewright.mapper.workload import load_workload
+
+MAKERS = {"plain": space_of, "tight": tight_space_of, "uneven": uneven_space}
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions:
+    - {name: read, energy: 100e-12, throughput: 4e9}
+    - {name: write, energy: 100e-12, throughput: 4e9}
+  - !Memory
+    name: Buffer
+    size: 512
+    leak_power: 0
+    area: 0
+    tensors: {keep: Nothing, may_keep: All}
+    actions:
+    - {name: read, energy: 2e-12, throughput: inf}
+    - {name: write, energy: 2e-12, throughput: inf}
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 1e-12, throughput: 1e9}]
+"""
+WORK = """
+workload:
+  bits_per_value: {All: 8}
+  rank_sizes: {M: 12, K: 7, N: 12}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "Z[m, k] = Y[m, n] * C[n, k]", renames: {input: Y, weight: C, output: Z}}
+"""
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_what_needs_no_templates_is_a_bound(maker: str, objective: str) -> None:
+    goal, close = Goal(objective), 0  # type: ignore[arg-type]
+    for seed in range(6):
+        space = MAKERS[maker](seed)
+        best = ExactSearch().find(space, goal, None).best
+        if best is None:
+            continue
+        bound = least_value(space, goal)
+        assert 0 < bound <= best.value(goal) * (1 + 1e-12)
+        close += bound > 0.2 * best.value(goal)
+    assert close
+
+
+def test_each_placement_has_a_bound_and_the_least_is_that_of_all() -> None:
+    space = space_of(4)
+    each = [least_costs(space, [one]) for one in space.placements]
+    assert len(set(each)) > 1
+    assert least_costs(space, space.placements)[0] == min(energy for energy, _ in each)
+    assert least_costs(space, []) == (inf, inf)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("limit", [(0.0, inf), (1e6, 1.0)], ids=["time", "memory"])
+def test_an_einsum_stopped_at_once_has_a_mapping_of_its_space(
+    maker: str, limit: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("exact", "uneven.search"):  # a slow machine may take its time here
+        monkeypatch.setattr(f"tilewright.mapper.searches.{module}.PATIENCE", 60.0)
+    seconds, memory = limit
+    for seed in (0, 3, 5, 8):
+        space, goal = MAKERS[maker](seed), Goal("edp")
+        whole = ExactSearch().find(space, goal, None)
+        hasty = ExactSearch(memory).find(space, goal, seconds)
+        if whole.best is None:
+            assert hasty.best is None
+            continue
+        assert hasty.best is not None
+        assert space.contains(hasty.best.mapping) is None
+        assert hasty.lower_bound <= whole.best.value(goal) * (1 + 1e-12)
+        assert hasty.best.value(goal) >= whole.best.value(goal) * (1 - 1e-12)
+        assert not hasty.proven
+
+
+@pytest.mark.parametrize("fusion", [True, False])
+@pytest.mark.parametrize("objective", ["energy", "edp", "energy * latency**2"])
+@pytest.mark.parametrize("uneven", [(), ("all",)])
+def test_a_workload_stopped_at_once_has_a_mapping_and_a_bound(
+    objective: str, uneven: tuple[str, ...], fusion: bool
+) -> None:
+    if uneven and "*" in objective:
+        return
+    arch, work = load_arch(ARCH), load_workload(WORK)
+    options = {"objective": objective, "uneven": uneven, "fusion": fusion}
+    best = search(arch, work, **options).certificate  # type: ignore[arg-type]
+    for stopped in ({"budget": 0.0}, {"max_memory": 1.0}):
+        hasty = search(arch, work, **options, **stopped)  # type: ignore[arg-type]
+        proof = hasty.certificate
+        assert 0 < proof.lower_bound <= best.value * (1 + 1e-12)
+        assert proof.value >= best.value * (1 - 1e-12)
+        assert proof.scope == best.scope
+        assert evaluate(arch, work, hasty.best.mapping) == hasty.best.score
+
+
+def test_a_front_of_one_einsum_stopped_by_memory_is_not_whole() -> None:
+    arch, work = load_arch(ARCH), load_workload(WORK)
+    result = search(arch, work, einsum="Y", front=("energy", "latency"), max_memory=1.0)
+    assert result.front
+    assert result.front_proof is not None
+    assert not result.front_proof.whole
+
+
+def test_min_usage_out_of_time_is_not_lowered_too_far() -> None:
+    class Never:
+        def find(self, space: Mapspace, goal: Goal, budget: float | None) -> object:
+            return ExactSearch().find(space, goal, budget if budget is None else 0.0)
+
+    for seed in range(12):
+        space = space_of(seed)
+        lowered = with_highest_usage(Never(), space, Goal("energy"), 0.0)  # type: ignore[arg-type]
+        whole = with_highest_usage(ExactSearch(), space, Goal("energy"), None)
+        if lowered is None or lowered.best is None or whole is None:
+            continue
+        assert whole.best is not None
+        assert lowered.best.energy >= whole.best.energy * (1 - 1e-12)
+
+
+def test_why_not_shares_its_budget() -> None:
+    arch, work = load_arch(ARCH), load_workload(WORK)
+    answer = why_not_kept(arch, work, "A", "Buffer", budget=0.0)
+    assert answer.free.certificate.lower_bound <= answer.free.certificate.value
+
+
+def test_large_gaps_are_ratios() -> None:
+    assert gap_text(0.0253) == "2.53 %"
+    assert gap_text(0.999) == "99.9 %"
+    assert gap_text(33.0) == "34 x"
+    assert gap_text(inf) == "without end"
