@@ -61,9 +61,12 @@ def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
         )
     if uneven and not exact:
         raise UnsupportedFeature(
-            "uneven tiles under the accelforge conventions: they count average tiles, so that"
-            " what is optimal there need not be for whole tiles",
-            instead='the default conventions, or uneven=() with conventions="accelforge"',
+            f"uneven tiles of {', '.join(sorted(uneven))} are not searched under the accelforge"
+            " conventions: they count average tiles, an outermost loop as bound / tile turns (7"
+            " rows on 4 lanes: 1.75 steps), which no machine takes",
+            instead="the default conventions, which count whole turns and exact remainders; or even"
+            " tiles, uneven=(). A given mapping is scored as there by `evaluate(...,"
+            ' conventions="accelforge")`',
         )
 
 
