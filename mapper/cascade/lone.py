@@ -100,8 +100,8 @@ class LoneSolver:
         ways = [(kept, way) for kept in chosen if (way := self._keeping(einsum, kept)) is not None]
         if not ways:
             raise self._solver.no_mapping(einsum, proven=True)
-        (_, space), *_ = self._solver.spaces(einsum)
-        widths = {t: width_of(space, t) for t in boundary}
+        spaces = [space for _, space in self._solver.spaces(einsum)]
+        widths = {t: max(width_of(space, t) for space in spaces) for t in boundary}
         values = {t: float(einsum.access(t).tile_size(einsum.bounds)) for t in boundary}
         rows: list[Rows] = []
         bodies: list[Body] = []

@@ -42,9 +42,10 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
             f"the tensors need up to {needed:g} bits of {outer.name}, which has {outer.size:g}",
             instead="search without fusion",
         )
-    if any(pair[1] is None for pair in found):
+    seconds = [pair[1] for pair in found if pair[1]]
+    if not seconds:
         return Room(outer.name, None, inf)
-    inner = _one([pair[1] for pair in found if pair[1]], "second memory")
+    inner = _one(seconds, "second memory")  # a compute right below the outermost one uses none
     needed = sum(_whole_bits(einsum, inner) for einsum, _ in runs)
     capacity = inf if needed <= inner.size else inner.size
     return Room(outer.name, inner.name, capacity)

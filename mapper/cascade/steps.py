@@ -93,12 +93,13 @@ def steps_of(
         shared = tuple((earlier[t], place[t]) for t in before if t in place)
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
-        width = table.widths if boundaries.shares_room else dict.fromkeys(table.widths, 0.0)
+        widths = {t: max(one.widths[t] for one in several) for t in table.widths}
+        width = widths if boundaries.shares_room else dict.fromkeys(widths, 0.0)
         contested = [t for t in table.widths if t in boundaries.contested]
         touched = {t: extent_of(table.einsum, names, t, width[t]) for t in contested}
         later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
         sizes = tuple(extents[t] for t in before)
-        extents |= {t: values[t].of_width(table.widths[t]) for t in table.boundary}
+        extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
         resized = tuple(_resized(one, extents) for one in several)
         steps.append(Step(resized, after, sizes, shared, kept, new, touched, later))
         before = after

@@ -99,8 +99,9 @@ def usage_of(
         )
     for name in {room.outer, inner} & asked:
         _refuse_widths(runs, str(name), boundaries)
-        if name == room.outer or not boundaries.shares_room:  # else what copies write is there
-            refuse_gaps(str(name), boundaries.workload)
+        # by default what a copy writes on chip is there from then on
+        sure = _copied(boundaries) if name == inner and boundaries.shares_room else frozenset()
+        refuse_gaps(str(name), boundaries.workload, sure)
     seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
     deep = tuple(name for name in seen if name in asked - {room.outer, inner})
     if room.outer not in asked:
@@ -134,11 +135,17 @@ def _refuse_widths(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> 
             )
 
 
-def refuse_gaps(memory: str, workload: Workload) -> None:
+def _copied(boundaries: Boundaries) -> frozenset[str]:
+    copies = [einsum for einsum in boundaries.workload.einsums if einsum.is_copy]
+    return frozenset(access.tensor for einsum in copies for access in einsum.outputs)
+
+
+def refuse_gaps(memory: str, workload: Workload, sure: frozenset[str] = frozenset()) -> None:
     """Raise UnsupportedFeature for a copy with others between it and the users of its tensors: its
-    mapping decides whether they are in `memory` by then."""
+    mapping decides whether they are in `memory` by then, but for those that are `sure` to be."""
     for number, einsum in enumerate(workload.einsums):
-        for access in einsum.accesses if einsum.is_copy else ():
+        accesses = [access for access in einsum.accesses if access.tensor not in sure]
+        for access in accesses if einsum.is_copy else ():
             users = (i for i, e in enumerate(workload.einsums) if access.tensor in e.tensors)
             others = [user for user in users if user != number]
             before, after = [i for i in others if i < number], [i for i in others if i > number]

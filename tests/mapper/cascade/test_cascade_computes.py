@@ -54,3 +54,29 @@ def test_the_best_compute_is_taken() -> None:
         assert both.certificate.value == min(alone) < max(alone)
         assert f"on {name}" in str(both.best.mapping)
         assert evaluate(design(True, True), work, both.best.mapping) == both.best.score
+
+
+def split(size: int, near: bool) -> Arch:
+    top = 'keep: "~Intermediates", may_keep: All'
+    return load_arch(
+        "arch:\n  nodes:"
+        + MEMORY.format(name="DRAM", size="inf", keep=top, energy=50)
+        + COMPUTE.format(name="Near", energy=1, rate=1, enabled=near)
+        + MEMORY.format(name="BUF", size=size, keep="keep: Nothing, may_keep: All", energy=1)
+        + COMPUTE.format(name="Far", energy=1, rate=1, enabled=True)
+    )
+
+
+def test_a_compute_right_below_the_outermost_memory() -> None:
+    """What others keep on chip has as much room there as without that compute."""
+    work = chain(4, (2, 4, 2))
+    for size in (16, 40, 80, 160):
+        both, far = split(size, True), split(size, False)
+        result = search(both, work)
+        alone = search(far, work)
+        assert result.certificate.kind == "optimal"
+        assert result.certificate.value <= alone.certificate.value
+        assert result.certificate.value <= search(both, work, fusion=False).certificate.value
+        assert result.best.score.capacity.get("BUF", 0) <= size
+        assert evaluate(both, work, result.best.mapping) == result.best.score
+        assert result.on_chip == ("T1",)
