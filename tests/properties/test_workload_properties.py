@@ -1,0 +1,70 @@
+"""What must hold for every optimum of a workload: the designs of benchmarks/random_designs.py."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import pairwise
+
+import pytest
+from random_designs import KINDS, Case, random_case
+
+from tilewright.arch.load import load_arch
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.searches.api import answer
+from tilewright.mapper.searches.options import request_of
+from tilewright.mapper.workload import load_workload
+
+CONVENTIONS = ("default", "accelforge")
+FUSED = ("copies", "dags", "widths", "instances", "persistent", "lanes", "sliding")
+
+
+def best(case: Case, arch: str, workload: str, **options: object) -> float:
+    """Return the least value, infinite where nothing fits."""
+    try:
+        request = request_of(
+            load_arch(arch), load_workload(workload), {"objective": case.objective, **options}
+        )
+        return answer(request, explain=False).certificate.value
+    except InfeasibleMapping:
+        return float("inf")
+
+
+def holds(case: Case, conventions: str) -> None:
+    """Check one case: buffers, energies, order of factors, fusion."""
+    value = best(case, case.arch, case.workload, conventions=conventions)
+    swapped = re.sub(r"= (\w+\[[^]]*]) \* (\w+\[[^]]*])", r"= \2 * \1", case.workload)
+    assert best(case, case.arch, swapped, conventions=conventions) == pytest.approx(value)
+    if "min_usage" not in case.arch:  # it changes what others may do
+        sizes = [int(n) for n in re.findall(r"name: BUF, size: (\d+)", case.arch)]
+        values = [value] + [
+            best(
+                case, case.arch.replace(f"BUF, size: {size}", f"BUF, size: {size * more}"),
+                case.workload, conventions=conventions,
+            )
+            for size in sizes
+            for more in (2, 100)
+        ]  # fmt: skip
+        for small, large in pairwise(values):
+            assert large <= small * (1 + 1e-9)
+        alone = best(case, case.arch, case.workload, conventions=conventions, fusion=False)
+        assert value <= alone * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["copies", "widths"])
+def test_of_two_kinds(kind: str) -> None:
+    holds(random_case(kind, 10), CONVENTIONS[kind == "copies"])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", FUSED)
+def test_of_fused_workloads(kind: str) -> None:
+    for seed in range(1000, 1020):
+        holds(random_case(kind, seed), CONVENTIONS[seed % 2])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(FUSED)))
+def test_of_all_other_kinds(kind: str) -> None:
+    for seed in random.Random(kind).sample(range(10_000), 20):
+        holds(random_case(kind, seed), CONVENTIONS[seed % 2])
