@@ -97,7 +97,7 @@ def test_distributed_memories_equal_brute_force() -> None:
 
 def test_hierarchies_out_of_order_equal_brute_force() -> None:
     """Holders of an outer memory stand below lanes of an inner one, too."""
-    assert sum(check(seed, 600, loose_space_of) for seed in range(20)) >= 2
+    assert sum(check(seed, 600, loose_space_of) for seed in (*range(20), 1012)) >= 3
 
 
 @pytest.mark.nightly

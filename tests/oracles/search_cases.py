@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import permutations, product
+from math import prod
 
 from tolls import tolls_down
 
@@ -96,10 +97,9 @@ def buffer_rules(rng: random.Random) -> str:
         rng.choice(("keep: All", "keep: Nothing, may_keep: All", "keep: input, may_keep: All"))
     ]
     extra = rng.choice(("", "", "refetch", "resend", "order", "shape"))
-    if extra == "refetch":
-        rules.append(f"no_refetch_from_above: {rng.choice(('weight', 'output', 'input'))}")
-    elif extra == "resend":
-        rules.append(f"no_resend_to_below: {rng.choice(('weight', 'output', 'input'))}")
+    sent = {"refetch": "no_refetch_from_above", "resend": "no_resend_to_below"}
+    if extra in sent:
+        rules.append(f"{sent[extra]}: {rng.choice(('weight', 'output', 'input'))}")
     elif extra == "shape":
         operator = rng.choice(("<=", "product<=", "==", ">="))
         value = rng.choice((2, 4))
@@ -174,10 +174,10 @@ def _all_lanes(einsum: Einsum, components: tuple[Component, ...]) -> Iterator[La
     options = []
     for _, _, fanout in dims:
         vectors = product(*(_factors(bound) for bound in einsum.bounds.values()))
-        options.append([v for v in vectors if _product(v) <= fanout])
+        options.append([v for v in vectors if prod(v) <= fanout])
     for chosen in product(*options):
         columns = zip(*chosen, strict=True) if chosen else [()] * len(einsum.bounds)
-        totals = [_product(column) for column in columns]
+        totals = [prod(column) for column in columns]
         if all(b % t == 0 for b, t in zip(einsum.bounds.values(), totals, strict=True)):
             yield {
                 (component, dim): dict(zip(einsum.bounds, vector, strict=True))
@@ -187,13 +187,6 @@ def _all_lanes(einsum: Einsum, components: tuple[Component, ...]) -> Iterator[La
 
 def _factors(number: int) -> list[int]:
     return [d for d in range(1, number + 1) if number % d == 0]
-
-
-def _product(numbers: tuple[int, ...]) -> int:
-    total = 1
-    for number in numbers:
-        total *= number
-    return total
 
 
 def _splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -211,7 +204,7 @@ def _mappings(space: Mapspace, template: Template, lanes: Lanes) -> Iterator[Map
     inner = [h for h in template.holders if not h.backing]
     gaps = len(inner) + 1
     left = {
-        v: bound // _product(tuple(chosen[v] for chosen in lanes.values()))
+        v: bound // prod(chosen[v] for chosen in lanes.values())
         for v, bound in einsum.bounds.items()
     }
     per_variable = [list(_splits(left[v], gaps)) for v in einsum.bounds]
@@ -226,10 +219,24 @@ def _mappings(space: Mapspace, template: Template, lanes: Lanes) -> Iterator[Map
 
 def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Mapping:
     backing, inner, tolls = holders  # type: ignore[misc]
-    nodes: list[Node] = [Storage((h.tensor,), h.component) for h in backing]
+    nodes: list[Node] = []
     shape = dict(space.einsum.bounds)
     dealt: set[tuple[str, str]] = set()
     passed: set[Holder] = set()
+
+    def deal(depth: int) -> None:
+        for key, chosen in lanes.items():
+            if key in dealt or space.frame.level(key[0]) > depth:
+                continue
+            dealt.add(key)
+            for variable, lane in chosen.items():
+                if lane > 1:
+                    shape[variable] //= lane
+                    nodes.append(Spatial(variable, shape[variable], key[1], key[0]))
+
+    for holder in backing:
+        deal(space.frame.level(holder.component))
+        nodes.append(Storage((holder.tensor,), holder.component))
     for gap, order in enumerate(orders):  # type: ignore[arg-type,var-annotated]
         for variable, turn in order:
             shape[variable] //= turn
@@ -246,14 +253,7 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
             if toll not in passed and own < depth and not later:
                 passed.add(toll)
                 nodes.append(Toll((toll.tensor,), toll.component))
-        for key, chosen in lanes.items():
-            if key in dealt or space.frame.level(key[0]) > depth:
-                continue
-            dealt.add(key)
-            for variable, lane in chosen.items():
-                if lane > 1:
-                    shape[variable] //= lane
-                    nodes.append(Spatial(variable, shape[variable], key[1], key[0]))
+        deal(depth)
         if gap < len(inner):
             nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
     nodes.append(Compute(space.einsum.name, space.frame.components[-1].name))
@@ -282,7 +282,7 @@ def _breaks_shape(space: Mapspace, template: Template, mapping: Mapping) -> bool
             for bound in template.placement.rules_of(node.component).tile_shape:
                 values = [shape[v] for v in shape if v in bound.rank_variables]
                 if bound.operator.startswith("product"):
-                    values = [_product(tuple(values))]
+                    values = [prod(values)]
                 compare = {
                     "<=": lambda a, b: a <= b,
                     "==": lambda a, b: a == b,
@@ -307,7 +307,7 @@ def _breaks_dims(space: Mapspace, mapping: Mapping) -> bool:
             for bound in dim.loop_bounds:
                 values = [chosen.get(v, 1) for v in einsum.bounds if v in bound.rank_variables]
                 if bound.operator.startswith("product"):
-                    values = [_product(tuple(values))]
+                    values = [prod(values)]
                 limit = bound.value - (1 if bound.operator.endswith("<") else 0)
                 if any(value > limit for value in values):
                     return True
@@ -394,10 +394,7 @@ def keep_well_used(
             if dim.min_usage <= 0 or not legal:
                 continue
             key = (component.name, dim.name)
-            used = [
-                _product(tuple(lanes[key].values())) / dim.fanout * dim.usage_scale
-                for _, lanes in legal
-            ]
+            used = [prod(lanes[key].values()) / dim.fanout * dim.usage_scale for _, lanes in legal]
             floor = min(max(used), dim.min_usage) - 1e-9
             legal = [pair for pair, share in zip(legal, used, strict=True) if share >= floor]
     return [candidate for candidate, _ in legal]
