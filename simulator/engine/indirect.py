@@ -42,7 +42,8 @@ def address_of(entry: Entry) -> int:
     return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
 
-def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def generate_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the call of a kernel whose address is the first argument."""
     result, given = signature.return_type, signature.args[1:]
     convention = context.call_conv
     pointer = convention.get_function_type(result, given).as_pointer()
@@ -55,7 +56,7 @@ def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
 
 def _by_address(typing: Any, address: Any, store: Any, memory: Any, what: Any) -> Any:  # noqa: ARG001
     """Call the entry kernel at an address."""
-    return types.int64(types.int64, *ARGUMENTS), _generate
+    return types.int64(types.int64, *ARGUMENTS), generate_call
 
 
 def _by_place(address: int, store: Table, memory: Memory, what: What) -> Word:

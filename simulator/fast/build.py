@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.simulator.engine.layout import F_CAP
+from tilewright.simulator.engine.layout import F_CAP, F_COLOR
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.graph import (
+    C_RANK,
+    C_RIVAL,
+    C_RIVALS,
+    C_WIDTH,
     EDGE,
     NODE,
     P_AT,
@@ -56,6 +60,7 @@ from tilewright.simulator.fast.op_tables import (
     Q_SIZE,
 )
 from tilewright.simulator.fast.parts import Division
+from tilewright.simulator.fast.rivals import rivals_of
 from tilewright.simulator.fast.script import Script
 from tilewright.simulator.network import Network
 from tilewright.simulator.program import Program
@@ -77,6 +82,7 @@ class _GraphBuilder:
     ) -> None:
         self.program = program
         self.network = network
+        self.contended = kept.contended
         self.tables = [script.tables for script in scripts]
         lines = lines_of(network, kept)
         self.size = int(network.kind.size)
@@ -110,7 +116,8 @@ class _GraphBuilder:
         at = int(counts.sum()), entries.shape[0]
         for nodes, bounds in messages:
             at = self._nodes(nodes, bounds, at)
-        graph = Graph(self.unit, self.port, self.entry, self._children(), *self._ops())
+        child, contest = self._children(), self._contest()
+        graph = Graph(self.unit, self.port, self.entry, child, *self._ops(), *contest)
         named = tuple(first.tolist()), tuple(self.first_op.tolist())
         return graph, Layout(elements, *named, self.lines.down, self.root)
 
@@ -179,6 +186,17 @@ class _GraphBuilder:
         self.port[:, P_CHILD] = np.cumsum(counts) - counts
         self.port[:, P_CHILDREN] = counts
         return np.asarray(ports[order])
+
+    def _contest(self) -> tuple[Ints, Ints]:
+        """List the ports that contend for a link with each port, and say who goes first."""
+        playing = self.contended & (self.port[:, P_WORDS] > 0)
+        if not playing.any():
+            return np.zeros((0, C_WIDTH), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        contest = np.empty((self.size, C_WIDTH), dtype=np.int64)
+        rival, contest[:, C_RIVAL], contest[:, C_RIVALS] = rivals_of(self.network, playing)
+        contest[:, C_RANK] = self.network.fifo[:, F_COLOR].astype(np.int64) * self.size
+        contest[:, C_RANK] += np.arange(self.size)
+        return contest, rival
 
     # -- units of messages -----------------------------------------------------------------
 

@@ -85,6 +85,7 @@ def check_links(
 ) -> None:
     """Check that no two colors want a link in the same cycle. Raises NotCovered."""
     pairs = _sharing(network, graph)
+    pairs = pairs[:, ~division.contended[pairs].all(axis=0)]
     near = _near(network, graph, layout, times, pairs)
     if not near.any():
         return
@@ -99,8 +100,10 @@ def check_links(
     if not _parts_meeting(graph, times, fifos, Pairs(some, others, one)).size:
         return  # the usual end, without looking for parts
     bad = _parts_meeting(graph, times, fifos, Pairs(some, others, division.part))
-    meeting = np.flatnonzero(np.isin(division.part[: network.kind.size], bad))
-    raise NotCovered("two colors want a link at once", fifos=meeting)
+    fifos_there = np.flatnonzero(np.isin(division.part[: network.kind.size], bad))
+    users = np.unique(np.concatenate([some, others]))
+    meeting = users[np.isin(division.part[users], bad)]
+    raise NotCovered("two colors want a link at once", fifos=fifos_there, meeting=meeting)
 
 
 def _parts_meeting(graph: Graph, times: Times, fifos: Fifos, pairs: Pairs) -> Ints:

@@ -5,6 +5,7 @@ They hold the code of those they call, in this folder and in that of the referen
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +21,8 @@ _SOURCES: Final = (
 )
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 _RECORDS: Final = {
-    "Graph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE]),
-    "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK]),
+    "Graph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE, _TABLE, _LINE]),
+    "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK] * 2 + [_LINE, _TABLE]),
     "Fifos": f"{_LINE}, bool[::1], {_STACK}",
     "Pairs": f"{_LINE}, {_LINE}, {_LINE}",
     "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64",
@@ -34,6 +35,7 @@ def _entry(module: str, name: str, signature: str) -> Kernel:
     return Kernel(home, name, signature, _SOURCES, _RECORDS)
 
 
+play_unit: Final = _entry("arbiter", "play_unit", "int64(Graph, Times, int64, UniTuple(int64, 4))")
 solve: Final = _entry("solve", "solve", "void(Graph, Times)")
 gather: Final = _entry(
     "solve", "gather", f"int64(Graph, Times, {_TABLE}, UniTuple(int64, 4), int64)"
@@ -44,3 +46,15 @@ paint: Final = _entry("painting", "paint", f"void(Graph, Times, {_TABLE}, int64,
 units_meet: Final = _entry("meeting", "units_meet", f"void(Times, {_LINE}, {_LINE}, bool[::1])")
 links_meet: Final = _entry("meeting", "links_meet", "void(Graph, Times, Fifos, Pairs, bool[::1])")
 run_values: Final = _entry("values", "run_values", "void(Flow)")
+
+
+@cache
+def arbiter_address() -> int:
+    """Return the address of the arbiter, which the solver calls where links are contended."""
+    address = play_unit.address()
+    if address is not None:
+        return address
+    from tilewright.simulator.fast.playing import PLAIN
+
+    PLAIN[:] = [play_unit.python()]
+    return 1

@@ -15,9 +15,16 @@ class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves 
     """
 
     def __init__(
-        self, reason: str, *, elements: Ints | None = None, fifos: Ints | None = None
+        self,
+        reason: str,
+        *,
+        elements: Ints | None = None,
+        fifos: Ints | None = None,
+        meeting: Ints | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.elements = elements
         self.fifos = fifos
+        self.meeting = meeting
+        """FIFOs that may want a link in the same cycle."""

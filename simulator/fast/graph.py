@@ -41,6 +41,8 @@ THREAD, NODE, EDGE = range(3)
 P_AT, P_COUNT, P_WORDS, P_SOURCE, P_LATENCY, P_SPACE, P_CREDIT, P_CHILD, P_CHILDREN, P_WIDTH = (
     range(10)
 )
+# What contends for a link: first rival of a port, how many, which goes first if never served.
+C_RIVAL, C_RIVALS, C_RANK, C_WIDTH = range(4)
 
 
 class Graph(NamedTuple):
@@ -58,6 +60,10 @@ class Graph(NamedTuple):
     """(kind, operation, cycles)."""
     follower: Ints
     """Operations of the same element whose start depends on it."""
+    contest: Ints
+    """(ports, C_WIDTH), or empty if no link is contended."""
+    rival: Ints
+    """Ports on the same link, of those on contended ones."""
 
 
 class Layout(NamedTuple):

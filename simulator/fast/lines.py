@@ -32,7 +32,7 @@ class Lines(NamedTuple):
     root: Ints
     """Next port down, and FIFO where the stream begins."""
     branch: Bools
-    """Router buffers that feed several FIFOs."""
+    """Router buffers that feed several FIFOs or contend for a link."""
     sends: Bools
     """Output queues."""
     takes: Bools
@@ -44,7 +44,7 @@ class Lines(NamedTuple):
 
 def lines_of(network: Network, kept: Division) -> Lines:
     """Return the lines of the parts that are not refused. Raises NotCovered."""
-    if not kept.whole or network.kind.size > MOST_FIFOS:
+    if not kept.untouched or network.kind.size > MOST_FIFOS:
         return _find(network, kept)
     found: Lines = _KEPT.of(network.kind, "lines", lambda: _find(network, kept))
     return found
@@ -67,7 +67,8 @@ def _endless(pointer: Ints) -> Ints:
 
 def _find(network: Network, kept: Division) -> Lines:
     kind = network.kind
-    branch = (kind == ROUTER) & (network.fifo[:, at.F_SUCCESSORS] > 1)
+    several = (network.fifo[:, at.F_SUCCESSORS] > 1) | kept.contended
+    branch = (kind == ROUTER) & several
     parent = _parents(network, kept)
     _check_depths(network, kept)
     node = branch | (kind == INPUT) | (kind == EDGE_OUT) | (kind == EDGE_IN)

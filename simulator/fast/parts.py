@@ -15,9 +15,12 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.errors import Ints, NotCovered
+from tilewright.simulator.fast.rivals import can_be_played
 from tilewright.simulator.network import INPUT, OUTPUT, Network
 
 Bools = npt.NDArray[np.bool_]
+MOST_TURNS = 8
+"""Rounds in which links may turn out to be contended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class Division:
         self.network = network
         self.elements = np.ones(network.queue.shape[0], dtype=bool)
         self.fifos = np.ones(network.kind.size, dtype=bool)
+        self.contended = np.zeros(network.kind.size, dtype=bool)
+        """FIFOs that may want a link in the same cycle as another one."""
+        self.turns = 0
         self.reasons: dict[int, str] = {}
         """By part; of all parts if there is one for -1."""
 
@@ -45,6 +51,11 @@ class Division:
     def whole(self) -> bool:
         """Return whether nothing is refused."""
         return not self.reasons
+
+    @property
+    def untouched(self) -> bool:
+        """Return whether the graph is that of the network as it is."""
+        return self.whole and not self.contended.any()
 
     @property
     def reason(self) -> str:
@@ -93,6 +104,19 @@ class Division:
         kept = ~np.isin(self.part, parts)
         self.fifos &= kept[: self.fifos.size]
         self.elements &= kept[self.fifos.size :]
+
+    def meet(self, missing: NotCovered) -> bool:
+        """Let the arbiter decide on the links where words meet; return False if it cannot."""
+        if missing.meeting is None or self.turns == MOST_TURNS:
+            return False
+        self.turns += 1
+        wanted = self.contended.copy()
+        wanted[missing.meeting] = True
+        bad = wanted & ~can_be_played(self.network, wanted)
+        if bad.any():
+            self.refuse(NotCovered(missing.reason, fifos=np.flatnonzero(bad)))
+        self.contended = wanted & self.fifos
+        return True
 
     def certificates(self) -> tuple[PartCertificate, ...]:
         """Return what is known of each part that has elements, by their first one."""

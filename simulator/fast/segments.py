@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.jit import inner_kernel, kernel, whole
+from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, kernel, whole
 
 Ints = npt.NDArray[np.int64]
 NEVER: Final = -(1 << 60)
@@ -43,6 +43,14 @@ def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
     out[n, R] = r
     out[n, M] = m
     return n + 1
+
+
+@inline_kernel
+def copy(out: Ints, source: Ints, count: int) -> None:
+    """Write a list of `count` segments."""
+    for i in range(count):
+        for column in range(3):
+            out[i, column] = source[i, column]
 
 
 @inner_kernel

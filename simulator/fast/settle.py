@@ -34,7 +34,8 @@ def settle(machine: Machine) -> tuple[Solution | None, Division]:
         try:
             return _solve(machine, scripts, division), division
         except NotCovered as missing:
-            division.refuse(missing)
+            if not division.meet(missing):
+                division.refuse(missing)
     return None, division
 
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 from tilewright.simulator.engine.layout import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, whole
+from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, part_kernel, whole
+from tilewright.simulator.fast.playing import play
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -29,24 +30,30 @@ from tilewright.simulator.fast.segments import (
     append,
     append_never,
     append_slice,
+    copy,
     paced,
     same,
     upper,
 )
 from tilewright.simulator.fast.times import (
     FOREVER,
+    KEEP,
+    PLAY,
     SOLVED,
     TOO_FINE,
     TOO_LONG,
     UNKNOWN,
+    X_CHANGES,
     X_COMPLETION,
     X_EVALUATIONS,
     X_ISSUE,
     X_LIMIT,
     X_OUTCOME,
+    X_READY,
     X_WINDOW,
     Times,
 )
+from tilewright.simulator.fast.worklist import enqueue, following, put
 
 
 @inline_kernel
@@ -144,63 +151,53 @@ def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> 
     return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), whole(0))
 
 
-@inline_kernel
-def evaluate(graph: Graph, times: Times, u: int, start: int) -> int:
-    """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
+@part_kernel
+def arrivals(graph: Graph, times: Times, u: int) -> tuple[int, int]:
+    """Write the cycles from which a unit's words are there to work[0] or work[1].
+
+    Return how many segments, UNKNOWN or FULL, and where.
+    """
     row, work = graph.unit[u], times.work
     size = row[at.U_SIZE]
-    here, n = 0, 0
     if row[at.U_KIND] == at.EDGE:
-        n = append(work[0], whole(0), row[at.U_START], row[at.U_STEP], size)
-    else:
-        n = append_never(work[0], whole(0), size)
-        for column in (at.U_IN, at.U_IN2):
-            port = row[column]
-            if port < 0:
-                continue
-            source, shift = graph.port[port, at.P_SOURCE], graph.port[port, at.P_LATENCY]
-            k = gather(graph, times, work[2], (source, row[column + 1], size, shift), whole(1))
-            if k < 0:
-                return k
-            n = upper(work[1 - here], work[here], work[2], (n, k))
-            if n < 0:
-                return FULL
-            here = 1 - here
-    port = row[at.U_OUT]
-    if port >= 0:
-        first = graph.port[port, at.P_CHILD]
-        for i in range(first, first + graph.port[port, at.P_CHILDREN]):
-            k = space_credits(graph, times, work[2], u, graph.child[i])
-            if k < 0:
-                return FULL
-            n = upper(work[1 - here], work[here], work[2], (n, k))
-            if n < 0:
-                return FULL
-            here = 1 - here
-    return paced(work[3], work[here], n, row[at.U_GAP], start)
+        return append(work[0], whole(0), row[at.U_START], row[at.U_STEP], size), 0
+    here, n = 0, append_never(work[0], whole(0), size)
+    for column in (at.U_IN, at.U_IN2):
+        port = row[column]
+        if port < 0:
+            continue
+        source, shift = graph.port[port, at.P_SOURCE], graph.port[port, at.P_LATENCY]
+        k = gather(graph, times, work[2], (source, row[column + 1], size, shift), whole(1))
+        if k < 0:
+            return k, here
+        n = upper(work[1 - here], work[here], work[2], (n, k))
+        if n < 0:
+            return FULL, here
+        here = 1 - here
+    return n, here
 
 
 @inline_kernel
-def following(times: Times, place: int) -> Word:
-    """Return the next place of the worklist's ring."""
-    return place + 1 if place + 2 < times.queue.size - 1 else 0
-
-
-@inline_kernel
-def put(times: Times, u: int) -> None:
-    """Append a unit to the worklist."""
-    tail = times.queue[-1]
-    times.queue[tail] = u
-    times.queue[-1] = following(times, tail)
-
-
-@inline_kernel
-def enqueue(times: Times, u: int) -> None:
-    """Put a unit at the end of the worklist, once."""
-    if times.queued[u] == 1:
-        return
-    times.queued[u] = 1
-    put(times, u)
+def evaluate(graph: Graph, times: Times, u: int, start: int) -> Word:
+    """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
+    work, port = times.work, graph.unit[u, at.U_OUT]
+    n, here = arrivals(graph, times, u)
+    if n < 0:
+        return n
+    if port < 0:
+        return paced(work[3], work[here], n, graph.unit[u, at.U_GAP], start)
+    first = graph.port[port, at.P_CHILD]
+    for i in range(first, first + graph.port[port, at.P_CHILDREN]):
+        k = space_credits(graph, times, work[2], u, graph.child[i])
+        if k < 0:
+            return FULL
+        n = upper(work[1 - here], work[here], work[2], (n, k))
+        if n < 0:
+            return FULL
+        here = 1 - here
+    if graph.rival.size > 0 and graph.contest[port, at.C_RIVALS] > 0:
+        return play(graph, times, u, (whole(PLAY), n, start, here))
+    return paced(work[3], work[here], n, graph.unit[u, at.U_GAP], start)
 
 
 @inline_kernel
@@ -253,7 +250,7 @@ def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
         take = min(end - index, graph.unit[other, at.U_SIZE] - skip)
         if times.pieces[other] > 0:
             span = (index - begin, skip, take, channel[at.P_CREDIT])
-            if exceeds(times, u, other, span):
+            if graph.rival.size > 0 or exceeds(times, u, other, span):
                 enqueue(times, other)
         index += take
         e += 1
@@ -296,13 +293,21 @@ def update(graph: Graph, times: Times, u: int, start: int) -> int:
         return False
     work, mine = times.work[3], times.segment[u]
     old = times.pieces[u]
+    port = graph.unit[u, at.U_OUT]
+    played = graph.rival.size > 0 and port >= 0 and graph.contest[port, at.C_RIVALS] > 0
     if old > 0 and times.start[u] == start and same(mine, work, (old, n)):
-        return True
+        count = (times.arrived[u], times.header[X_READY])
+        if not played or same(times.ready[u], times.work[2], count):
+            return True
+    begin, end = work[0, T], work[n - 1, T] + work[n - 1, R] * (work[n - 1, M] - 1)
+    if old > 0:
+        begin, end = min(begin, mine[0, T]), max(end, last_time(times, u))
+    times.header[X_CHANGES] += 1
     times.start[u] = start
     times.pieces[u] = n
-    for i in range(n):
-        for column in range(3):
-            mine[i, column] = work[i, column]
+    copy(mine, work, n)
+    if played:
+        play(graph, times, u, (whole(KEEP), begin, end, whole(0)))
     wake_followers(graph, times, u)
     for column in (at.U_IN, at.U_IN2):
         wake_sources(graph, times, u, column)
@@ -351,8 +356,13 @@ def solve(graph: Graph, times: Times) -> None:
             enqueue(times, u)
     times.header[X_OUTCOME] = SOLVED
     head = waiting = 0
+    checked = -1 if graph.rival.size > 0 else FOREVER
     horizon = times.header[X_WINDOW]
-    while head != times.queue[-1] or waiting > 0:
+    while head != times.queue[-1] or waiting > 0 or checked < times.header[X_CHANGES]:
+        if head == times.queue[-1] and waiting == 0:
+            checked = times.header[X_CHANGES]
+            for u in range(graph.unit.shape[0]):
+                enqueue(times, u)
         if head == times.queue[-1]:
             horizon = soonest(times, waiting) + times.header[X_WINDOW]
             waiting = let_in(times, waiting, horizon)

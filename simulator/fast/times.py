@@ -14,11 +14,20 @@ UNKNOWN: Final = -1
     X_ISSUE,  # cycles of the profile
     X_COMPLETION,
     X_WINDOW,  # cycles after the earliest start; units that start later wait
+    X_CHANGES,  # evaluations that changed something
+    X_PLAY,  # address of the arbiter, where links are contended
+    X_READY,  # segments of the readiness that the last evaluation left in work[2]
     X_WIDTH,
-) = range(7)
+) = range(10)
 FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
 """Outcomes, beside UNKNOWN: some units wait for each other."""
+
+PLAY, KEEP = range(2)
+"""What the arbiter is to do (arbiter.play_unit)."""
+B_ENTRY, B_PIECE, B_DONE, B_LAST, B_NEXT, B_WIDTH = range(6)
+"""A rival beside a unit: the entry and the place in its list of its next word, the cycle in which
+it was served last, the first cycle in which it can bid."""
 
 
 class Times(NamedTuple):
@@ -40,3 +49,9 @@ class Times(NamedTuple):
     queued: Ints
     work: Ints
     """(4, room, 3)."""
+    ready: Ints
+    """(units, room, 3) where links are contended: the cycles from which each word could go."""
+    arrived: Ints
+    """Segments of it per unit."""
+    bid: Ints
+    """Room for the rivals on one link (arbiter.py)."""

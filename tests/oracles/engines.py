@@ -200,3 +200,77 @@ def duplex(seed: int) -> Case:
     b.edge_output(EdgeOutput("y", "E", 0, 1, y, "f32", sent))
     data = {"v": values(rng, "f32", (1, 1, sent))}
     return Case(b.build(), data, {}, {"x": values(rng, "f32", (1, received))})
+
+
+def meeting(seed: int) -> Case:
+    """Streams of one color each to the east, over links that they share, from and to anywhere.
+
+    Every element sends first and receives then, in pieces and with waits, so words meet in routers
+    at any time; some streams come from the border and some leave there, some go to two elements.
+    """
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(3, 8))
+    b = ProgramBuilder("meeting", 1, width)
+    codes = [b.code(f"e{x}") for x in range(width)]
+    mains = [code.task("main", entry=True) for code in codes]
+    free = list(range(1, width))
+    edges: dict[str, Any] = {}
+    memory: dict[str, Any] = {}
+    for x, code in enumerate(codes):
+        code.buffer("idle", "f32", 1)
+        code.mem1d("all_idle", "idle", 1)
+        b.place(f"e{x}", Area(0, x))
+    receives = []
+    for x in range(-1, width - 1):
+        if rng.random() < 0.2:
+            continue
+        color, words = b.color(f"c{x + 1}"), int(rng.integers(1, 60))
+        ends = sorted({y for y in free if y > x and rng.random() < 0.5})[-2:]
+        free = [y for y in free if y not in ends]
+        leaves = not ends or rng.random() < 0.2
+        for y in range(max(x, 0), width):
+            stays = not leaves and y == max(ends)
+            if y > x or x < 0:
+                tx = ("R" if y in ends else "") + ("" if stays else "E")
+                b.route(color, Area(0, y), rx="W", tx=tx)
+            else:
+                b.route(color, Area(0, y), rx="R", tx="E")
+            if stays:
+                break
+        if leaves:
+            b.edge_output(EdgeOutput(f"o{x + 1}", "E", 0, 1, color, "f32", words))
+        if x < 0:
+            pace, start = int(rng.integers(1, 4)), int(rng.integers(0, 60))
+            b.edge_input(EdgeInput("x", "W", 0, 1, color, "f32", words, pace, start))
+            edges["x"] = values(rng, "f32", (1, words))
+        else:
+            memory["v"] = memory.get("v", {}) | {(0, x): values(rng, "f32", (60,))}
+            codes[x].buffer("v", "f32", 60)
+            codes[x].output_queue(1, color)
+            _pieces(rng, codes[x], mains[x], ("out", words))
+        receives += [(y, color, words) for y in ends]
+    for y, color, words in receives:
+        codes[y].buffer("r", "f32", 60)
+        codes[y].input_queue(0, color)
+        _pieces(rng, codes[y], mains[y], ("in", words))
+    return Case(b.build(), memory, {}, edges)
+
+
+def _pieces(
+    rng: np.random.Generator, code: CodeBuilder, task: TaskBuilder, what: tuple[str, int]
+) -> None:
+    """Send or receive some words in pieces, with waits before them."""
+    way, words = what
+    cuts = sorted({0, words, *rng.integers(0, words + 1, int(rng.integers(0, 4))).tolist()})
+    for i, (low, high) in enumerate(pairwise(cuts)):
+        if rng.random() < 0.5:
+            _wait(rng, code, task)
+        name = f"{way}{i}"
+        if way == "out":
+            code.fabout(name, 1, high - low)
+            mine = code.mem1d(f"{name}_v", "v", high - low, offset=low)
+            slow: Any = ("fmacs", name, mine, mine, 0.25)
+            task.op(*slow) if rng.random() < 0.3 else task.op("fmovs", name, mine)
+        else:
+            code.fabin(name, 0, high - low)
+            task.op("fmovs", code.mem1d(f"{name}_r", "r", high - low, offset=low), name)

@@ -47,7 +47,7 @@ def words(times):
 def test_a_window_gives_the_same_times(name, window):
     graph, cycles = graph_of(name)
     plain = settled(graph, cycles)
-    times = new_times(graph.unit.shape[0], Attempt(16, window, 8 * 64, 4096), cycles)
+    times = new_times(graph, Attempt(16, window, 8 * 64, 4096), cycles)
     solve(graph, times)
     assert times.header[X_OUTCOME] == SOLVED
     assert words(times) == words(plain)
@@ -58,7 +58,7 @@ def test_a_window_gives_the_same_times(name, window):
 
 def test_an_attempt_ends_at_its_limit():
     graph, cycles = graph_of("chain")
-    times = new_times(graph.unit.shape[0], Attempt(4, FOREVER, 0, 3), cycles)
+    times = new_times(graph, Attempt(4, FOREVER, 0, 3), cycles)
     solve(graph, times)
     assert times.header[X_OUTCOME] == TOO_LONG
 

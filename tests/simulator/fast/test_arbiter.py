@@ -1,0 +1,97 @@
+"""The arbiter of the fast engine against a link that is played cycle by cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.fast.run import FastMachine
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
+from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+
+Stream = tuple[int, int, int]
+"""(words, cycles between them, first cycle)."""
+
+
+def crossing(*streams: Stream) -> Program:
+    """Streams from the north, one a column, that leave together by one link to the east."""
+    b = ProgramBuilder("crossing", 1, len(streams))
+    b.code("idle")
+    b.place("idle", Area(0, 0, 1, len(streams)))
+    for column, (words, interval, start) in enumerate(streams):
+        color = b.color(f"c{column}")
+        b.edge_input(EdgeInput(f"i{column}", "N", column, 1, color, "f32", words, interval, start))
+        b.edge_output(EdgeOutput(f"o{column}", "E", 0, 1, color, "f32", words))
+        b.route(color, Area(0, column), rx="N", tx="E")
+        if column < len(streams) - 1:
+            b.route(color, Area(0, column + 1, 1, len(streams) - column - 1), rx="W", tx="E")
+    return b.build()
+
+
+def data(*streams: Stream) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    return {f"i{n}": np.arange(words)[None] for n, (words, _, _) in enumerate(streams)}
+
+
+def played(first: Stream, second: Stream) -> list[list[int]]:
+    """The cycles in which two streams leave one router, endless queues before it, one cycle a hop.
+
+    The first stream comes from a neighbour's router, two cycles later than the second one's.
+    """
+    ready = [[start + k * step for k in range(words)] for words, step, start in (first, second)]
+    ready[0] = [cycle + 1 for cycle in ready[0]]
+    out: list[list[int]] = [[], []]
+    last, now = [-1, -1], 0
+    while any(len(o) < len(r) for o, r in zip(out, ready, strict=True)):
+        bids = [n for n in (0, 1) if len(out[n]) < len(ready[n]) and ready[n][len(out[n])] <= now]
+        if bids:
+            best = min(bids, key=lambda n: (last[n], n))
+            out[best].append(now)
+            last[best] = now
+        now += 1
+    return out
+
+
+@pytest.mark.parametrize(
+    "streams",
+    [
+        ((5, 1, 0), (5, 1, 0)),
+        ((5, 1, 3), (9, 1, 0)),
+        ((6, 2, 0), (6, 2, 1)),
+        ((7, 3, 0), (20, 1, 2)),
+        ((1, 1, 4), (4, 2, 0)),
+    ],
+)
+def test_two_streams_take_turns_as_played(streams: tuple[Stream, Stream]) -> None:
+    program = crossing(*streams)
+    profile = load_profile("generic").with_values({"router_buffer_words": 64, "hop_cycles": 1})
+    machine = FastMachine(program, profile)
+    assert machine.certificate.granted
+    found = machine.run(edges=data(*streams)).result
+    expected = played(*streams)
+    for number in (0, 1):
+        cycles = found.edges[f"o{number}"].cycles[0]
+        assert (cycles - cycles[0]).tolist() == [c - expected[number][0] for c in expected[number]]
+    ahead = found.edges["o1"].cycles[0, 0] - found.edges["o0"].cycles[0, 0]
+    assert ahead == expected[1][0] - expected[0][0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_many_streams_on_one_link(seed: int) -> None:
+    """Up to six rivals, with shallow buffers, as the reference engine has it."""
+    rng = np.random.default_rng(seed)
+    streams = [
+        (int(rng.integers(1, 40)), int(rng.integers(1, 5)), int(rng.integers(0, 30)))
+        for _ in range(int(rng.integers(2, 7)))
+    ]
+    profile = load_profile("generic").with_values({"router_buffer_words": 2 + seed % 3})
+    program = crossing(*streams)
+    machine = FastMachine(program, profile)
+    found = machine.run(edges=data(*streams)).result
+    expected = Machine(program, profile).run(edges=data(*streams))
+    assert machine.certificate.granted
+    for name, stream in expected.edges.items():
+        assert np.array_equal(found.edges[name].cycles, stream.cycles), name
+    assert found.cycles == expected.cycles
