@@ -60,6 +60,10 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     copies = [e.name for e in workload.einsums if e.is_copy]
     if copies:
         text += f"; copies ({', '.join(copies)}) share no loops"
+        if not boundaries.shares_room:
+            text += (
+                f" and read from {room.outer} what is used later, too, unless they write on chip"
+            )
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"

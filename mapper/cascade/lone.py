@@ -122,6 +122,8 @@ class LoneSolver:
         """Return the best with these tensors in the second memory, None if there is none."""
         if not tensors:
             return self._way([space for _, space in self._solver.spaces(einsum)], lambda one: one)
+        if not self._boundaries.shares_room and self._counts_twice(einsum, tensors):
+            return None
         others, room = frozenset(einsum.tensors) - set(tensors), self._room
         flats = flatten(self._request.arch, self._request.workload.scope(einsum))
         conventions = self._request.options.conventions
@@ -134,6 +136,13 @@ class LoneSolver:
             return _tolls_below(mapping, max(place for place, _ in first), self._shared)
 
         return self._way(spaces, kept)
+
+    def _counts_twice(self, einsum: Einsum, tensors: tuple[str, ...]) -> bool:
+        """Tell whether accelforge, which takes what a copy writes for one more place of what it
+        reads, would count what it reads once more on chip: that is used later, too."""
+        number = self._boundaries.workload.einsums.index(einsum)
+        later = [t for t in tensors if self._boundaries.users[t][-1] > number]
+        return bool(later) and not any(access.tensor in tensors for access in einsum.outputs)
 
     @property
     def _shared(self) -> frozenset[str]:

@@ -114,3 +114,30 @@ def test_what_a_copy_reads_and_writes_stays_on_chip(conventions: str) -> None:
     assert values[0] > values[-1]
     if conventions == "accelforge":
         assert values[1:] == [11712] * 3
+
+
+LATER = load_workload("""
+workload:
+  rank_sizes: {M: 4, N: 3}
+  bits_per_value: {All: 1}
+  einsums:
+  - {einsum: "A[m, n] = B[m] * C[n]", renames: {input: B, weight: C, output: A}}
+  - einsum: "I[m, n] = A[m, n]"
+    is_copy_operation: true
+    renames: {input: A, output: I, weight: Nothing}
+  - {einsum: "Z[m] = I[m, n] * A[m, n]", renames: {input: I, weight: A, output: Z}}
+""")
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_a_copy_of_what_is_used_later(conventions: str) -> None:
+    """AccelForge counts what the copy reads once more, so that 14 bits do not keep A there."""
+    values = []
+    for size in (6, 14, 24, 25):
+        arch = two_memories(size)
+        result = search(arch, LATER, conventions=conventions)
+        assert result.certificate.kind == "optimal"
+        assert evaluate(arch, LATER, result.best.mapping, conventions) == result.best.score
+        values.append(result.certificate.value)
+    assert values == sorted(values, reverse=True)
+    assert values[0] > values[-1]
