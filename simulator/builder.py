@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from tilewright.simulator.dsd import (
     mem4d_access,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.field_types import check_fields
 from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.program import (
     ElementCode,
@@ -55,6 +57,15 @@ _CODES: Final = ValueMemo(256)
 """Equal codes are one object: it is checked and compiled once, whatever the programs around it."""
 
 
+def _shape(shape: Sequence[int] | int, where: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+    except TypeError:
+        raise ProgramError(
+            f"{where}: a shape is an integer or several", value=shape, instead="as in (4, 3)"
+        ) from None
+
+
 class CodeBuilder:
     """Buffers, descriptors, queues and tasks of one class of elements."""
 
@@ -73,7 +84,7 @@ class CodeBuilder:
         self, name: str, dtype: str, shape: Sequence[int] | int, address: int | None = None
     ) -> Buffer:
         """Declare a buffer; without an address (16-bit words) it follows the highest one."""
-        dims = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+        dims = _shape(shape, f"buffer {self.name}.{name}")
         if dtype not in DTYPES:
             raise ProgramError(
                 f"buffer {self.name}.{name} has an unknown dtype",
@@ -249,6 +260,12 @@ class ProgramBuilder:
     """Collect codes, placement, colors, routes and edge ports; `build` validates."""
 
     def __init__(self, name: str, height: int, width: int) -> None:
+        if not isinstance(height, int) or not isinstance(width, int) or min(height, width) < 0:
+            raise ProgramError(
+                f"program {name}: the grid has a number of rows and of columns",
+                value=(height, width),
+                instead="integers from 1 on",
+            )
         self.name = name
         self._codes: list[CodeBuilder] = []
         self._placement = np.full((height, width), -1, dtype=np.int32)
@@ -275,6 +292,7 @@ class ProgramBuilder:
         names = [c.name for c in self._codes]
         if code not in names:
             raise ProgramError("placement of an unknown code", value=code, instead=str(names))
+        check_fields(area, f"placement of code {code}")
         rows = slice(area.row, area.row + area.height)
         self._placement[rows, area.column : area.column + area.width] = names.index(code)
 
@@ -297,6 +315,12 @@ class ProgramBuilder:
 
         Properties: `teardown`, the color starts torn down; `swap`, as in `Route`.
         """
+        if not isinstance(rx, Iterable) or not isinstance(tx, Iterable):
+            raise ProgramError(
+                f"route of color {color}: rx and tx are letters of ports",
+                value=(rx, tx),
+                instead='letters of N E S W R, as in rx="W", tx="ER"',
+            )
         directions = tuple(rx), tuple(tx)
         self._routes.append(Route(color, area, *directions, switch, filter, **properties))
 

@@ -55,6 +55,8 @@ def check_map_types(code: ElementCode, instruction: Map, where: str) -> None:
 def _check_uses(given: Mapping[str, str], body: tuple[Instruction, ...], where: str) -> None:
     changed = set(_changed(body))
     for compute in _computes(body):
+        if compute.operation not in SCALARS:
+            continue  # refused behind
         dtypes = source_dtypes(compute.operation, compute.dtype)
         for source, dtype in zip(compute.sources, dtypes, strict=False):
             if not isinstance(source, str) or source in changed or source not in given:

@@ -265,10 +265,16 @@ def _pools(ways: Ways, element: int, thread: int) -> Iterator[Reason]:
         fifo = _fifo(ways.final, element, pool)
         count, most = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
         end = End("", f"FIFO {fifo} of {ways.final.name(element)}")
-        if which and count == 0:
-            yield Reason(f"waits for FIFO {fifo}, which is empty", [end])
+        needed = int(store[thread + at.T_GROUP])
+        at_once = f" of the {needed} that go at once" if needed > 1 else ""
+        if which and count < needed:
+            held = f"has {count}{at_once}" if count else "is empty"
+            yield Reason(f"waits for FIFO {fifo}, which {held}", [end])
         elif which == 0 and count == most:
             yield Reason(f"waits for FIFO {fifo}, which is full with {most} elements", [end])
+        elif which == 0 and count + needed > most:
+            room = f"has room for {most - count}{at_once}"
+            yield Reason(f"waits for FIFO {fifo}, which {room}", [end])
 
 
 def _fifo(final: FinalState, element: int, pool: int) -> str:
@@ -300,7 +306,22 @@ def _words(ways: Ways) -> Iterator[Wait]:
             who = f"{count} words stand in {place}" if count > 1 else f"1 word stands in {place}"
             if ends[0].node == place:  # itself
                 ends = [End(ends[0].text, ways.owner(fifo))]
-            yield Wait(who, (Reason("", ends),), place)
+            yield Wait(who, (Reason("", [*_control(ways, fifo), *ends]),), place)
+
+
+def _control(ways: Ways, fifo: int) -> list[End]:
+    """Say which control wavelet stands first in an input queue and starts no task."""
+    store, table = ways.final.store, ways.final.fifo
+    if ways.kind(fifo) != INPUT:
+        return []
+    payload = int(store[table[fifo, at.F_RING] + 2 * table[fifo, at.F_HEAD] + 1])
+    if not payload & at.IS_CONTROL:
+        return []
+    entry, element = payload >> 16 & 63, int(ways.final.network.element[fifo])
+    tasks = [task.name for task in ways.final.layout(element).code.tasks if task.control == entry]
+    bound = f"control task {tasks[0]}" if tasks else "no control task"
+    text = f"the first is a control wavelet of entry {entry}, which has {bound} here"
+    return [End(text, ways.final.name(element))]
 
 
 def _switched(ways: Ways, fifo: int) -> str:

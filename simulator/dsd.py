@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from operator import index
 from typing import Final
+
+from tilewright.simulator.errors import ProgramError
 
 DTYPES: Final[dict[str, int]] = {"f32": 2, "i32": 2, "u32": 2, "f16": 1, "i16": 1, "u16": 1}
 """16-bit machine words of one value of each dtype."""
@@ -72,7 +75,16 @@ def variable(name: str) -> Index:
 
 def as_index(value: Index | int) -> Index:
     """Return an integer as a constant expression, an expression as itself."""
-    return value if isinstance(value, Index) else Index(int(value))
+    if isinstance(value, Index):
+        return value
+    try:
+        return Index(index(value))
+    except TypeError:
+        raise ProgramError(
+            "an index is an integer or an expression of variables",
+            value=value,
+            instead='variable("k"), for a counter',
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +168,13 @@ def mem4d_access(
     """
     strides: list[int] = []
     jump = 0
+    if not isinstance(loops, Sequence) or not all(
+        isinstance(loop, Sequence) and [hasattr(n, "__index__") for n in loop] == [True, True]
+        for loop in loops
+    ):
+        raise ProgramError(
+            f"DSD {name}: loops are pairs of integers", value=loops, instead="(extent, coefficient)"
+        )
     for extent, coefficient in reversed(loops):
         strides.append(coefficient - jump)
         jump += (extent - 1) * coefficient
@@ -298,12 +317,17 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Immediate:
-    """A number of the program as scalar source; equal if type and value are, 0.0 is not -0.0."""
+    """A number of the program as scalar source; equal if type and value are, 0.0 is not -0.0.
+
+    A NaN is equal to itself, as its text is.
+    """
 
     value: float | int
 
     @property
     def _identity(self) -> tuple[type, float | int, str]:
+        if self.value != self.value:
+            return type(self.value), 0, "nan"
         return type(self.value), self.value, str(self.value) if self.value == 0 else ""
 
     def __eq__(self, other: object) -> bool:

@@ -29,7 +29,7 @@ from tilewright.simulator.topology import network_of
 from tilewright.simulator.trace import RunResult
 from tilewright.simulator.validate import check_program
 
-MAX_CYCLES: Final = 1_000_000_000
+MAX_CYCLES: Final = 100_000_000
 FIRST_EVENTS: Final = 4096
 Timeline = bool | Collection[tuple[int, int]]
 """All elements' operations, none, or those of the elements (row, column) listed."""
@@ -149,8 +149,18 @@ class Machine:
                 return store, sram
         store, sram = self._started(self._store, given)
         store = step_to_end(store, sram) if looks is None else self._looked(store, sram, looks)
+        if store[at.S_ERROR] not in (at.OK, at.ERROR_LIMIT):
+            store = self._failed(given, int(store[at.S_CYCLE]))
         self._check_end(store)
         return store, sram
+
+    def _failed(self, given: Given, cycle: int) -> at.Table:
+        """Run again to an error, with the visits of its cycle in order: the first element's."""
+        store, sram = self._started(self._store, given)
+        store[at.S_LIMIT] = cycle - 1
+        store = step_to_end(store, sram)
+        store[at.S_ERROR], store[at.S_LIMIT], store[at.S_SHUFFLE] = at.OK, cycle, -1
+        return step_to_end(store, sram)
 
     def _looked(self, store: at.Table, sram: at.Memory, looks: Looks) -> at.Table:
         """Run to the end with a look after every interval."""

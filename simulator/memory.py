@@ -61,7 +61,7 @@ class BufferMap:
         if isinstance(values, Mapping):
             self._load_single(word, name, values)
             return
-        array = np.asarray(values)
+        array = as_array(values, f"memory for buffer {name}")
         grid = self.program.placement.shape
         for buffer, elements in holders:
             if array.shape != (*grid, *buffer.shape):
@@ -102,7 +102,7 @@ class BufferMap:
             buffer = self.program.codes[int(self.program.placement[row, column])].buffer(name)
             if buffer is None:
                 raise MachineError(f"element ({row}, {column}) has no buffer {name}")
-            array = np.asarray(given)
+            array = as_array(given, f"memory for buffer {name} of element ({row}, {column})")
             if array.shape != buffer.shape:
                 raise MachineError(
                     f"memory for buffer {name} of element ({row}, {column}) has the wrong shape",
@@ -128,7 +128,7 @@ class BufferMap:
     ) -> None:
         if elements.size == 0:
             return
-        values = _as_held(flat, buffer.dtype).view(np.uint16)
+        values = as_dtype(flat, buffer.dtype, f"memory for buffer {buffer.name}").view(np.uint16)
         if buffer.words < LONG:
             word[self._addresses(buffer, elements)] = values
             return
@@ -147,15 +147,46 @@ class BufferMap:
         return raw.view(NUMPY[buffer.dtype])
 
 
-def _as_held(values: npt.ArrayLike, dtype: str) -> Values:
-    """Return values as a machine holds them: what is too great for a float is infinite."""
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(values, dtype=NUMPY[dtype])
+def as_array(values: npt.ArrayLike, what: str) -> Values:
+    """Return given data as an array of numbers. Raises MachineError."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.zeros(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise MachineError(
+            f"{what}: no array of numbers", value=values, instead="rows of one length"
+        )
+    return array
+
+
+def as_dtype(array: Values, dtype: str, what: str) -> Values:
+    """Return data in a dtype: integers as they are, floats rounded. Raises MachineError."""
+    kind = np.dtype(NUMPY[dtype])
+    if array.dtype == kind:
+        return np.ascontiguousarray(array)
+    with np.errstate(all="ignore"):
+        found = np.ascontiguousarray(array.astype(kind))
+        if kind.kind == "f":
+            lost = np.isinf(found) & np.isfinite(array)
+        else:
+            limits = np.iinfo(kind)
+            inside = np.greater_equal(array, limits.min) & np.less_equal(array, limits.max)
+            lost = ~(inside & (array == np.trunc(array)))
+    if lost.any():
+        first = tuple(int(n) for n in np.argwhere(lost)[0])
+        raise MachineError(
+            f"{what}: a value is no {dtype}",
+            value=array[first].item(),
+            instead=f"{limits.min} to {limits.max}" if kind.kind != "f" else "a wider dtype",
+        )
+    return found
 
 
 def stream_bits(values: npt.ArrayLike, dtype: str, shape: tuple[int, int], name: str) -> at.Table:
     """Return the payloads of an edge input's streams."""
-    array = _as_held(values, dtype)
+    what = f"the data of edge input {name}"
+    array = as_dtype(as_array(values, what), dtype, what)
     if array.shape != shape:
         raise MachineError(
             f"the data of edge input {name} has the wrong shape",

@@ -103,8 +103,21 @@ def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
         )
 
 
+def _check_owned(code: ElementCode, fifo: Fifo, where: str) -> None:
+    """Refuse loads into the registers that a FIFO has for the whole program."""
+    for load in all_loads(code):
+        same = load.register.file != "src0" and load.register.id == fifo.dest
+        if same or (load.xdsr is not None and load.xdsr == fifo.xdsr):
+            raise ProgramError(
+                f"{where}: load of {load.register} takes a register of this FIFO",
+                value=load.register.id if same else load.xdsr,
+                instead="registers that no FIFO has",
+            )
+
+
 def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
     where = f"code {code.name}, DSD {fifo.name}"
+    _check_owned(code, fifo, where)
     given = (fifo.dest, fifo.src, fifo.xdsr)
     if any(number is None for number in given) and any(number is not None for number in given):
         raise ProgramError(f"{where}: dest, src and xdsr are given together or not at all")

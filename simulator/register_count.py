@@ -15,6 +15,7 @@ from typing import Final
 from tilewright.simulator.dsd import FILES, Circbuf, Fabin, Fabout, Fifo, Mem4d
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.instructions import instructions
+from tilewright.simulator.load_check import registers_needed
 from tilewright.simulator.loads import all_loads
 from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, resolve, resolve_map
@@ -22,7 +23,6 @@ from tilewright.simulator.operations import MAP
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import DsdOperation, ElementCode, Map
 from tilewright.simulator.register_check import used_registers
-from tilewright.simulator.validate_special import registers_needed
 
 _NEEDED: Final = ValueMemo(1024)
 KINDS: Final = (*FILES, "extended", "stride")

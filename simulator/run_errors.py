@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from tilewright.simulator.deadlock import FinalState
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import MachineError
+from tilewright.simulator.run_bounds import bounds_error, scalar_name
 
 
 def run_error(final: FinalState) -> MachineError:
@@ -14,7 +17,7 @@ def run_error(final: FinalState) -> MachineError:
     header = final.store
     cycle, error = int(header[at.S_CYCLE]), int(header[at.S_ERROR])
     if error == at.ERROR_LIMIT:
-        return MachineError("the run takes more cycles than allowed", value=cycle)
+        return _limit(final, cycle)
     if error == at.ERROR_FEATURE:
         return MachineError("a kernel that the program needs is not loaded: please report this")
     if error == at.ERROR_TWO_ARRIVALS:
@@ -23,8 +26,13 @@ def run_error(final: FinalState) -> MachineError:
     if error in (at.ERROR_NO_TEARDOWN, at.ERROR_BIND):
         return _fabric(final, element, cycle)
     row, value = int(header[at.S_ERROR_ROW]), int(header[at.S_ERROR_VALUE])
-    if error == at.ERROR_BOUNDS:
-        return _bounds(final, element, row, cycle)
+    made = {
+        at.ERROR_BOUNDS: bounds_error,
+        at.ERROR_DIVISION: _scalar,
+        at.ERROR_SHIFT: _scalar,
+    }.get(error)
+    if made is not None:
+        return made(final, element, row, cycle)
     where = f"cycle {cycle}, {final.name(element)}, {final.operation(element, row)}"
     if error == at.ERROR_QUEUE_BUSY:
         slot = (value & -value).bit_length() - 1
@@ -37,6 +45,45 @@ def run_error(final: FinalState) -> MachineError:
         return MachineError(f"{where}: its microthread is in use by {other}")
     what, instead = _special(final, element, error, value)
     return MachineError(f"{where}: {what}", instead=instead)
+
+
+def _limit(final: FinalState, cycle: int) -> MachineError:
+    """Name the first element whose main thread still runs, or whose operations do."""
+    table = final.element
+    state, running = table[:, at.E_STATE] != at.M_IDLE, table[:, at.E_RUNNING] > 0
+    found = next((np.flatnonzero(mask) for mask in (state, running) if mask.any()), None)
+    who = "wavelets are under way"
+    if found is not None:
+        first = int(found[0])
+        task = final.layout(first).code.tasks[int(table[first, at.E_TASK])].name
+        doing = (
+            f"task {task} runs"
+            if state[first]
+            else f"{int(table[first, at.E_RUNNING])} operations run"
+        )
+        more = f", and {found.size - 1} more elements" if found.size > 1 else ""
+        who = f"{final.name(first)}, {doing}{more}"
+    return MachineError(
+        f"the run takes more cycles than allowed: {who}",
+        value=cycle,
+        instead="an end of its loops and tasks, or run(max_cycles=...)",
+    )
+
+
+def _scalar(final: FinalState, element: int, row: int, cycle: int) -> MachineError:
+    """Say which scalar instruction has no result."""
+    code = final.layout(element).code
+    task = code.tasks[int(final.element[element, at.E_TASK])].name
+    where = f"cycle {cycle}, {final.name(element)}, code {code.name}, task {task}"
+    name, value = scalar_name(final, row), int(final.store[at.S_ERROR_VALUE])
+    if final.store[at.S_ERROR] == at.ERROR_DIVISION:
+        return MachineError(f"{where}, {name}: a division by zero", value=value)
+    bits = 16 if name.endswith("16") else 32
+    return MachineError(
+        f"{where}, {name}: a shift by a number of bits that the value does not have",
+        value=value,
+        instead=f"0 to {bits - 1}",
+    )
 
 
 def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
@@ -83,6 +130,10 @@ OF_REGISTERS: Final = {
         "a load with single_step",
     ),
     at.ERROR_NOT_ASYNC: ("is not loaded as asynchronous", "a load with async"),
+    at.ERROR_EXTENDED: (
+        "has lost its extended or stride register to the load of another register",
+        "an extended register, or stride registers, of its own",
+    ),
     at.ERROR_DTYPE: (
         "holds values of another dtype than the operation's",
         "a load of a descriptor of the operation's dtype",
@@ -106,6 +157,7 @@ OF_OPERATIONS: Final = {
         "an operand has wavelet_index_offset, but the operation gives no index",
         "an index",
     ),
+    at.ERROR_FAR_INDEX: ("its index is outside 0..65535: {value}", "a u16"),
     at.ERROR_GROUP: (
         "{low} values go at once, its length is no multiple of that: {high}",
         "a length that is a multiple of {low}",
@@ -130,29 +182,4 @@ def _arrivals(final: FinalState, cycle: int) -> MachineError:
         f"cycle {cycle}, {where}: two wavelets of color {color} arrive in the same cycle from "
         "two rx ports of its router",
         instead="one rx port at a time, or two colors",
-    )
-
-
-def _bounds(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:
-    layout = final.layout(element)
-    operations = final.parts.operation.view(final.store)
-    columns = slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1)
-    first = layout.first["operation"]
-    number = next(
-        (n for n in range(len(layout.operations)) if operand in operations[first + n, columns]),
-        None,
-    )
-    word = int(final.store[operand + at.D_FIRST])
-    buffer = next(b.name for b in layout.code.buffers if b.address == word)
-    where = f"code {layout.code.name}, a register or a scalar instruction"
-    if number is not None:
-        row = final.parts.operation.start + (first + number) * at.O_WIDTH
-        where = final.operation(element, row)
-    counters = int(final.element[element, at.E_VARIABLES])
-    values = ", ".join(
-        f"{name} = {int(final.store[counters + i])}" for i, name in enumerate(layout.variables)
-    )
-    return MachineError(
-        f"cycle {cycle}, {final.name(element)}, {where}: an operand leaves buffer {buffer}",
-        value=values,
     )

@@ -140,15 +140,21 @@ class SpecialRows:
         for fifo in self._fifos:
             if fifo.dest is not None:
                 first.update(self._fifo_registers(fifo, fifo.dest))
-        rest = (0,) * (at.R_WIDTH - 1)
-        return tuple((first.get(number, -1), *rest) for number in range(len(self._registers)))
+        owners = {
+            extra - 1: self._register(load.register) + 1
+            for load in self.code.loads
+            for extra in self._extras(load)
+        }
+        return tuple(
+            (first.get(number, -1), owners.get(number, 0)) for number in range(len(self._registers))
+        )
 
     def _fifo_registers(self, fifo: Fifo, number: int) -> dict[int, int]:
         """Return the loads of a FIFO's own registers."""
         where = f"code {self.code.name}, DSD {fifo.name}"
         operand = self.compiler.operand(resolve_operand(self.code, Ref(fifo.name), where))
         held = (self._register(Register("dest", number)), self._register(Register("src1", number)))
-        settings = [0, at.NO_ACTION, -1, at.CONTROL_IS_DATA, -1, 0, 0]
+        settings = [0, at.NO_ACTION, -1, at.CONTROL_IS_DATA, -1, 0, 0, 0, 0, 0, 0]
         return {
             register: self.compiler.append_load([register, operand, *settings]) for register in held
         }
@@ -300,6 +306,12 @@ class SpecialRows:
         key = Register(register.file, register.id)
         return self._registers.setdefault(key, len(self._registers))
 
+    def _extras(self, load: LoadRegister) -> list[int]:
+        """Return the numbers + 1 of the extended and stride registers that a load takes."""
+        extended = [] if load.xdsr is None else [Register("xdsr", load.xdsr)]
+        strides = [Register("sr", number) for number in load.strides]
+        return [self._register(register) + 1 for register in (*extended, *strides)]
+
     def _on_control(self, chosen: OnControl | None) -> tuple[int, int]:
         if chosen is None:
             return at.CONTROL_IS_DATA, -1
@@ -316,6 +328,8 @@ class SpecialRows:
         row = [self._register(load.register), self.compiler.operand(operand)]
         row += [int(load.asynchronous), action, task, on_control, control_task]
         row += [int(load.save_address), int(load.single_step)]
+        extras = self._extras(load)
+        row += [*extras, *[0] * (at.R_WIDTH - at.R_EXTRAS - len(extras))]
         return self.compiler.append_load(row)
 
     def _compute(self, task: str, instruction: Compute) -> int:

@@ -266,11 +266,12 @@ def place_special(
             store[at_row[:, None] + np.arange(at.Q_WIDTH)] = row
             store[at_row + at.Q_BASE] += mine[:, at.E_MEMORY]
         for i, loaded in enumerate(layout.registers):
+            at_row = mine[:, at.E_REGISTERS] + i * at.R_WIDTH
             if loaded[0] < 0:
+                store[at_row + at.R_ROW] = loaded[1]
                 continue
             given = load[layout.first["load"] + loaded[0]]
             operand = int(given[at.L_ROW])
-            at_row = mine[:, at.E_REGISTERS] + i * at.R_WIDTH
             store[at_row + at.R_ROW] = operand
             in_memory = store[operand + at.D_KIND] == at.MEMORY
             base = store[operand + at.D_BASE] + mine[:, at.E_MEMORY]

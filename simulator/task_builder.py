@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+
 from tilewright.simulator.dsd import (
     CounterValue,
     Element,
@@ -53,6 +55,8 @@ def as_operand(value: OperandLike) -> Operand:
         return Ref(value)
     if isinstance(value, Index):
         return CounterValue(value)
+    if isinstance(value, np.integer | np.floating):
+        return Immediate(value.item())
     return Immediate(value) if isinstance(value, int | float) else value
 
 

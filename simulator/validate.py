@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from tilewright.simulator.dsd import (
     Mem4d,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.field_types import check_fields
+from tilewright.simulator.load_check import check_load
 from tilewright.simulator.memo import Memo, ValueMemo
 from tilewright.simulator.operands import ResolvedOperation, check_bounds, describe, resolve
 from tilewright.simulator.program import (
@@ -41,7 +44,6 @@ from tilewright.simulator.teardown_check import check_teardowns
 from tilewright.simulator.tokens import MAX_DEPTH
 from tilewright.simulator.validate_special import (
     check_fabric_properties,
-    check_load,
     check_map,
     check_ring,
     check_special_instruction,
@@ -76,6 +78,9 @@ def check_program(program: Program) -> None:
 
 
 def _check_program(program: Program) -> None:
+    for part in (program.colors, program.routes, program.edge_inputs, program.edge_outputs):
+        for one in part:
+            check_fields(one, f"program {program.name}")
     _unique("code", (code.name for code in program.codes))
     _unique("color", (color.name for color in program.colors))
     _unique("color id", (str(color.id) for color in program.colors))
@@ -98,6 +103,7 @@ def check_code(code: ElementCode, colors: frozenset[str]) -> None:
 
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
+    check_fields(code, f"code {code.name}")
     for what, names in (
         ("buffer", [b.name for b in code.buffers]),
         ("DSD", [d.name for d in code.dsds]),
@@ -158,6 +164,19 @@ def _check_buffers(code: ElementCode) -> None:
             raise ProgramError(
                 f"{where}: the address must be a multiple of the value's words",
                 value=buffer.address,
+            )
+    _check_overlaps(code)
+
+
+def _check_overlaps(code: ElementCode) -> None:
+    """Refuse buffers that share words: nothing says which of them a word belongs to."""
+    ordered = sorted(code.buffers, key=lambda buffer: buffer.address)
+    for first, second in pairwise(ordered):
+        if first.address + first.words > second.address:
+            raise ProgramError(
+                f"code {code.name}, buffer {second.name}: lies in the words of {first.name}",
+                value=f"word {second.address}",
+                instead=f"@ {first.address + first.words} or more, or no address",
             )
 
 

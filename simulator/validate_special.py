@@ -8,7 +8,6 @@ from tilewright.simulator.counter_types import check_argument_types, check_map_t
 from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
-    FILES,
     Circbuf,
     Element,
     Fabin,
@@ -16,10 +15,9 @@ from tilewright.simulator.dsd import (
     Fifo,
     Mem1d,
     Mem4d,
-    Ref,
-    Register,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.load_check import check_load, check_on_control, no_groups
 from tilewright.simulator.operands import (
     ResolvedOperation,
     check_bounds,
@@ -35,7 +33,6 @@ from tilewright.simulator.program import (
     LoadRegister,
     Loop,
     Map,
-    OnControl,
     Set,
     SetLength,
     Task,
@@ -49,8 +46,6 @@ from tilewright.simulator.routes import (
     Route,
 )
 from tilewright.simulator.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS, source_dtypes
-
-ON_CONTROL = ("terminate", "activate", "unblock")
 
 
 def has_register(resolved: ResolvedOperation) -> bool:
@@ -239,7 +234,9 @@ def _check_compute(code: ElementCode, instruction: Compute, where: str) -> None:
     dtypes = (instruction.dtype, *source_dtypes(name, instruction.dtype))
     for dtype, value in zip(dtypes, (instruction.dest, *instruction.sources), strict=True):
         if isinstance(value, Element):
-            buffer = resolve_operand(code, value, f"{where}, {name}").buffer
+            element = resolve_operand(code, value, f"{where}, {name}")
+            check_bounds(element, {}, f"{where}, {name}")
+            buffer = element.buffer
             assert buffer is not None
             if DTYPES[buffer.dtype] != DTYPES[dtype]:
                 raise ProgramError(
@@ -262,6 +259,8 @@ def check_special_operation(code: ElementCode, resolved: ResolvedOperation, wher
     indexed = any(_is_indexed(operand.dsd) for operand in resolved.operands)
     if indexed and op.index is None:
         raise ProgramError(f"{where}: a descriptor with wavelet_index_offset needs an index")
+    _check_index(resolved, where)
+    _check_zero(resolved, where)
     if op.asynchronous and op.result is not None:
         raise ProgramError(f"{where}: an asynchronous operation has no result")
     registers = [o.register for o in resolved.operands if o.register is not None]
@@ -274,6 +273,38 @@ def check_special_operation(code: ElementCode, resolved: ResolvedOperation, wher
             raise ProgramError(f"{where}: a source is a register of file src0 or src1")
 
 
+def _check_index(resolved: ResolvedOperation, where: str) -> None:
+    """Refuse an index that is no u16, or that overwrites half of a float."""
+    index = resolved.source.index
+    if index is not None and not index.terms and not 0 <= index.constant <= 0xFFFF:
+        raise ProgramError(
+            f"{where}: an index is outside 0..65535", value=index.constant, instead="a u16"
+        )
+    dest = resolved.dest.dsd
+    float32 = resolved.operation.legal(0) == ("f32",)
+    if isinstance(dest, Fabout) and dest.wavelet_index_offset and float32:
+        raise ProgramError(
+            f"{where}: the index takes the upper 16 bits of every wavelet of {dest.name}",
+            value="f32",
+            instead="an operation on 16-bit values",
+        )
+
+
+def _check_zero(resolved: ResolvedOperation, where: str) -> None:
+    """Refuse to clear a source that is no vector in memory."""
+    dest = resolved.dest.dsd
+    if not isinstance(dest, Fabout) or not dest.zero:
+        return
+    source = resolved.sources[1 if dest.zero == "second" and len(resolved.sources) > 1 else 0]
+    held = source.register is not None or (source.letter == "D" and source.is_memory)
+    if not held or isinstance(source.dsd, Fifo):
+        raise ProgramError(
+            f"{where}: {dest.name} clears its {dest.zero} source, which is no vector in memory",
+            value=dest.zero,
+            instead="a source that is a memory descriptor",
+        )
+
+
 def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
     """Refuse a map whose operands or body do not hold. Raises ProgramError."""
     where = f"code {code.name}, task {task.name}, @map"
@@ -283,7 +314,7 @@ def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
         if _is_indexed(operand.dsd):
             raise ProgramError(f"{where}: wavelet_index_offset needs an index")
         if isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd:
-            raise _no_groups(where, operand.dsd)
+            raise no_groups(where, operand.dsd)
     check_map_types(code, instruction, where)
     pending = list(instruction.body)
     while pending:
@@ -296,77 +327,5 @@ def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
             raise ProgramError(f"{where}: the body has scalar instructions only")
 
 
-def _no_groups(where: str, dsd: Fabin | Fabout) -> ProgramError:
-    return ProgramError(
-        f"{where}: the callback of a map takes one value, a wavelet of {dsd.name} has two",
-        value=dsd.simd,
-        instead="a descriptor without SIMD mode",
-    )
-
-
 def _is_indexed(dsd: object) -> bool:
     return isinstance(dsd, Mem1d | Mem4d | Fabout) and dsd.wavelet_index_offset
-
-
-def check_on_control(code: ElementCode, chosen: OnControl | None, where: str) -> None:
-    """Refuse an unknown action of a control wavelet. Raises ProgramError."""
-    if chosen is None:
-        return
-    if chosen.action not in ON_CONTROL:
-        raise ProgramError(
-            f"{where}: unknown on_control", value=chosen.action, instead=", ".join(ON_CONTROL)
-        )
-    known = {task.name for task in code.tasks}
-    if (chosen.task is None) != (chosen.action == "terminate") or (
-        chosen.task is not None and chosen.task not in known
-    ):
-        raise ProgramError(f"{where}: on_control {chosen.action} needs a task", value=chosen.task)
-
-
-def registers_needed(dsd: Mem4d) -> int:
-    """Return the stride registers of a descriptor whose extents are known (wse.md §2.2)."""
-    free = 1 if dsd.strides[0] != 1 else 2
-    return max(0, len(dsd.extents) - free)
-
-
-def check_load(code: ElementCode, load: LoadRegister, where: str) -> None:
-    """Refuse a load that the register's type or the descriptor forbids. Raises ProgramError."""
-    register = load.register
-    if not isinstance(register, Register) or register.file not in FILES:
-        raise ProgramError(f"{where}: the file of a register is dest, src0 or src1")
-    operand = resolve_operand(code, Ref(load.dsd, load.offset), where)
-    dsd = operand.dsd
-    if isinstance(dsd, Fifo):
-        raise ProgramError(f"{where}: a FIFO cannot be loaded into a register", value=dsd.name)
-    if isinstance(dsd, Fabin) and register.file == "dest":
-        raise ProgramError(f"{where}: a fabin DSD cannot be loaded into dsr_dest", value=dsd.name)
-    if isinstance(dsd, Fabout) and register.file != "dest":
-        raise ProgramError(f"{where}: a fabout DSD is loaded into dsr_dest only", value=dsd.name)
-    if isinstance(dsd, Fabin | Fabout) and dsd.simd and load.single_step:
-        raise _no_groups(where, dsd)
-    if isinstance(dsd, Mem4d | Circbuf) and load.xdsr is None:
-        raise ProgramError(f"{where}: {dsd.name} needs an extended register", value=None)
-    if not isinstance(dsd, Mem4d | Circbuf) and load.xdsr is not None:
-        raise ProgramError(f"{where}: no extended register holds it", value=load.dsd)
-    needed = 0
-    if isinstance(dsd, Mem4d):
-        needed = 3 if load.offset.terms else registers_needed(dsd)
-    if len(load.strides) != needed:
-        raise ProgramError(f"{where}: needs {needed} stride registers", value=len(load.strides))
-    _check_load_settings(code, load, isinstance(dsd, Fabin | Fabout), where)
-
-
-def _check_load_settings(code: ElementCode, load: LoadRegister, fabric: bool, where: str) -> None:
-    check_on_control(code, load.on_control, where)
-    waits = load.activate or load.unblock or load.on_control
-    if (load.asynchronous or waits) and not fabric:
-        raise ProgramError(f"{where}: only a fabric DSD is loaded as asynchronous")
-    if load.activate and load.unblock:
-        raise ProgramError(f"{where}: at most one of activate and unblock")
-    if waits and not load.asynchronous:
-        raise ProgramError(f"{where}: only an asynchronous load can activate a task")
-    for name in (load.activate, load.unblock):
-        if name is not None and name not in {task.name for task in code.tasks}:
-            raise ProgramError(f"{where}: unknown task", value=name)
-    if load.save_address and fabric:
-        raise ProgramError(f"{where}: save_address is for memory DSDs")

@@ -7,7 +7,7 @@ from tilewright.simulator.engine.datapath import read_word, start_walk, write_wo
 from tilewright.simulator.engine.fabric import schedule
 from tilewright.simulator.engine.finish import finish
 from tilewright.simulator.engine.indirect import What, use
-from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.jit import inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.lengths import check_halves, inside, set_extent
 from tilewright.simulator.engine.special import (
@@ -20,6 +20,17 @@ from tilewright.simulator.engine.special import (
 )
 from tilewright.simulator.engine.task import fail, memory_cycles, record, start_of
 from tilewright.simulator.trace import BUSY
+
+
+@part_kernel
+def has_extras(store: Table, e: int, register: int, number: int) -> Word:
+    """Return whether no later load took a register's extended and stride registers."""
+    for i in range(at.R_WIDTH - at.R_EXTRAS):
+        extra = store[register + at.R_EXTRAS + i] - 1
+        owner = store[e + at.E_REGISTERS] + extra * at.R_WIDTH
+        if extra >= 0 and store[owner + at.R_ROW] != number + 1:
+            return False
+    return True
 
 
 @inner_kernel
@@ -35,6 +46,9 @@ def use_register(store: Table, e: int, thread: int, which: int) -> Word:
     declared = store[op + at.O_OPERANDS + which]
     if store[declared + at.D_FLAGS] & at.FIFO_TYPED and store[row + at.D_KIND] != at.POOL:
         fail(store, at.ERROR_NO_FIFO, e, op, number)
+        return -1
+    if not has_extras(store, e, register, number):
+        fail(store, at.ERROR_EXTENDED, e, op, number)
         return -1
     if store[declared + at.D_TYPES] & store[row + at.D_TYPES] == 0:
         fail(store, at.ERROR_DTYPE, e, op, number)
@@ -66,7 +80,7 @@ def change_operand(store: Table, memory: Memory, where: tuple[int, int, int], ro
         length = value_of(store, memory, e, store[row + at.D_LENGTH_ROW])
         store[thread + at.T_OWN + which] = length
         if length == 0 or length > 0xFFFF:
-            fail(store, at.ERROR_CHANGE, e, op, length)
+            fail(store, at.ERROR_CHANGE, e, op, (length ^ 0x80000000) - 0x80000000)
             return False
     if store[row + at.D_STRIDE_ROW] >= 0:
         stride = value_of(store, memory, e, store[row + at.D_STRIDE_ROW])
@@ -121,7 +135,7 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
     if not change_operand(store, memory, where, row):
         return False
     if kind == at.MEMORY and not inside(store, (e, thread, which), row, position):
-        fail(store, at.ERROR_BOUNDS, e, row, position)
+        fail(store, at.ERROR_BOUNDS, e, row, position - store[e + at.E_MEMORY])
         return False
     if kind in (at.FABRIC_IN, at.FABRIC_OUT):
         store[thread + at.T_QUEUES] |= 1 << store[row + at.D_BASE]
@@ -145,7 +159,11 @@ def load_operand_rows(store: Table, memory: Memory, where: tuple[int, int], op: 
     store[thread + at.T_QUEUES] = 0
     index = store[op + at.O_INDEX]
     if index >= 0:
-        store[thread + at.T_INDEX] = value_of(store, memory, e, index) & 0xFFFF
+        given = value_of(store, memory, e, index)
+        store[thread + at.T_INDEX] = given
+        if given > 0xFFFF:
+            fail(store, at.ERROR_FAR_INDEX, e, op, given)
+            return False
     for which in range(3):
         row = store[op + at.O_OPERANDS + which]
         store[thread + at.T_ROWS + which] = row

@@ -300,10 +300,11 @@ R_ON_CONTROL: Final = 6
 R_CONTROL_TASK: Final = 7
 R_SAVES: Final = 8
 R_SINGLE: Final = 9
-R_WIDTH: Final = 10
-# What a load gives to a register: its number, an operand row, then R_ASYNC ... R_SINGLE.
+R_EXTRAS: Final = 10  # numbers + 1 of its extended and stride registers, 0 for none
+R_WIDTH: Final = 14  # an extended or stride register has in R_ROW who loaded it last, + 1
+# What a load gives to a register: its number, an operand row, then R_ASYNC and all behind it.
 L_REGISTER, L_ROW, L_SETTINGS = range(3)
-L_WIDTH: Final = 9
+L_WIDTH: Final = 13
 
 # A scalar instruction: operation, dtype, then (kind, value) of destination and two sources.
 U_CODE, U_TYPE, U_DEST, U_DEST_VALUE, U_LEFT, U_LEFT_VALUE, U_RIGHT, U_RIGHT_VALUE, U_WIDTH = range(
@@ -386,8 +387,8 @@ WHEEL_AT: Final = 96
     EVENTS_FULL, ERROR_EXTENTS, ERROR_FIFO, ERROR_NOT_LOADED, ERROR_INDEX, ERROR_NOT_ASYNC,
     ERROR_SINGLE_STEP, ERROR_NO_SINGLE_STEP, ERROR_FIFO_REGISTER, ERROR_FEATURE, ERROR_NO_FIFO,
     ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_BIND, ERROR_NO_LENGTH, ERROR_GROUP, ERROR_HALF,
-    ERROR_DTYPE, ERROR_ENDLESS,
-) = range(25)  # fmt: skip
+    ERROR_DTYPE, ERROR_ENDLESS, ERROR_EXTENDED, ERROR_FAR_INDEX, ERROR_DIVISION, ERROR_SHIFT,
+) = range(29)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

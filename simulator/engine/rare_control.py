@@ -23,6 +23,11 @@ def load_register(store: Table, e: int, row: int) -> None:
     store[register + at.R_GONE] = 0
     for i in range(at.R_WIDTH - at.R_ASYNC):
         store[register + at.R_ASYNC + i] = store[row + at.L_SETTINGS + i]
+    for i in range(at.R_WIDTH - at.R_EXTRAS):
+        extra = store[register + at.R_EXTRAS + i] - 1
+        if extra >= 0:
+            owner = store[e + at.E_REGISTERS] + extra * at.R_WIDTH
+            store[owner + at.R_ROW] = store[row + at.L_REGISTER] + 1
 
 
 @inner_kernel

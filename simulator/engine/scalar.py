@@ -11,9 +11,9 @@ import numpy as np
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.engine.datapath import read_word, write_word
-from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.jit import inner_kernel, part_kernel
 from tilewright.simulator.engine.layout import Memory, Table, Word
-from tilewright.simulator.engine.task import start_of
+from tilewright.simulator.engine.task import fail, start_of
 from tilewright.simulator.engine.values import (
     bits_of,
     f16_to_f32,
@@ -37,6 +37,7 @@ from tilewright.simulator.scalars import (
     NORM,
     OR,
     SHL,
+    SHR,
     SQRT,
     SUB,
     TO_INT,
@@ -153,7 +154,7 @@ def on_bits(code: int, left: int, right: int) -> Word:
 
 @inner_kernel
 def on_integers(code: int, left: int, right: int) -> Word:
-    """Return an integer operation; division truncates to zero, by zero it gives 0."""
+    """Return an integer operation; division truncates to zero."""
     if code == ADD:
         return left + right
     if code == SUB:
@@ -185,6 +186,21 @@ def scalar_value(store: Table, memory: Memory, e: int, at_value: tuple[int, int]
     return wrapped(read_word(memory, position, store[value + at.D_WIDE]), dtype)
 
 
+@part_kernel
+def is_defined(store: Table, where: tuple[int, int], what: tuple[int, int], right: int) -> Word:
+    """Refuse a division by zero and a shift by more than the bits: what = (operation, dtype)."""
+    e, row = where
+    code, dtype = what
+    if code == DIV and right == 0:
+        fail(store, at.ERROR_DIVISION, e, row, right)
+        return False
+    bits = 16 if dtype in (at.SCALAR_I16, at.SCALAR_U16) else 32
+    if (code in (SHL, SHR)) and (right < 0 or right >= bits):
+        fail(store, at.ERROR_SHIFT, e, row, right)
+        return False
+    return True
+
+
 @inner_kernel
 def compute(store: Table, memory: Memory, e: int, row: int) -> None:
     """Do a scalar instruction."""
@@ -196,6 +212,8 @@ def compute(store: Table, memory: Memory, e: int, row: int) -> None:
     elif dtype in (at.SCALAR_F32, at.SCALAR_F16):
         result = on_floats(code, dtype, left, right)
     else:
+        if not is_defined(store, (e, row), (code, dtype), right):
+            return
         result = wrapped(on_integers(code, left, right), dtype)
     target = store[row + at.U_DEST_VALUE]
     if store[row + at.U_DEST] == at.COUNTER_VALUE:

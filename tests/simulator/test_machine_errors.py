@@ -284,8 +284,8 @@ def test_counter_that_leaves_the_buffer() -> None:
     main.set("k", 5)
     main.op("fmovs", Ref("half").at(variable("k")), 0.0)
     assert str(run_error(b)) == (
-        "cycle 6, element (0, 0), code main, task main, @fmovs: an operand leaves buffer a\n"
-        "  value:   'k = 5'"
+        "cycle 6, element (0, 0), code main, task main, @fmovs: operand half leaves buffer a of 8 "
+        "elements\n  value:   'elements 5 to 8 (k = 5)'\n  instead: elements 0 to 7"
     )
 
 

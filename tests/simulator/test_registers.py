@@ -71,7 +71,7 @@ def test_a_saved_address_that_leaves_the_buffer() -> None:
     code.load(SRC1, "chunk", save_address=True)
     for _ in range(4):
         main.op("mov16", "out_chunk", SRC1)
-    with pytest.raises(MachineError, match="an operand leaves buffer a"):
+    with pytest.raises(MachineError, match="what register dsr_src1 2 holds leaves buffer a"):
         Machine(b.build(), WSE3).run()
 
 

@@ -20,12 +20,12 @@ from tilewright.simulator.dsd_changes import (
 )
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.fast.run import FastMachine
+from tilewright.simulator.load_check import registers_needed
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.parsing import parse_program
 from tilewright.simulator.printing import print_program
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.routes import Area, EdgeInput
-from tilewright.simulator.validate_special import registers_needed
 
 ROWS = [
     ((10,), "|i|{10} -> a[i]", 0, (1,), (10,)),
@@ -241,8 +241,8 @@ CHANGES_REFUSED = [
     (B.with_length(N), A.with_length(N + 1), "the lengths of its operands differ: 4 and 5"),
     (B.with_length(N - 4), A.with_length(N - 4), "an operand's length is outside 1..65535"),
     (B, A.with_stride(K * 50), "or its stride outside -128..127: 150"),
-    (B, A.with_stride(K), "an operand leaves buffer a"),
-    (B.with_length(N * 4), A.with_length(N * 4), "an operand leaves buffer b"),
+    (B, A.with_stride(K), "operand from_a leaves buffer a of"),
+    (B.with_length(N * 4), A.with_length(N * 4), "operand to_b leaves buffer b of"),
     (B.with_length(0), A.with_length(0), "to_b has no elements"),
     (B, A.with_stride(200), "set_dsd_stride: the stride is no i8"),
 ]

@@ -465,7 +465,10 @@ STOPPED: dict[str, tuple[str, Breakage]] = {
         two_arrivals,
     ),
     "memory out of bounds at run time": (
-        "cycle 6, element (0, 0), code main, task main, @fmovs: an operand leaves buffer a",
+        (
+            "cycle 6, element (0, 0), code main, task main, @fmovs: operand all leaves buffer a of "
+            "8 elements"
+        ),
         far_away,
     ),
 }
