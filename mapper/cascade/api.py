@@ -72,8 +72,7 @@ def _nothing(plan: Plan, found: Found, scope: str) -> TilewrightError:
     if found.exhausted:
         return NothingYet(_lower_bound(plan.cascade, found), scope)
     return InfeasibleMapping(
-        f"no mapping of the workload fits {plan.room.inner or plan.room.outer} and the memories"
-        " below",
+        f"no mapping of the workload fits {', '.join(plan.room.tight)} and the memories below",
         instead="search the Einsums one by one: that names the constraint which fails",
     )
 
@@ -131,8 +130,9 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     ]
     repeats = request.options.max_fused_loops_per_rank_variable
     cascade = Cascade(
-        boundaries, tuple(einsums), room.capacity, objective, value, repeats=repeats, usage=usage
-    )
+        boundaries, tuple(einsums), room.capacity, objective, value,
+        repeats=repeats, usage=usage, limit=room.limit,
+    )  # fmt: skip
     return Plan(cascade, room)
 
 

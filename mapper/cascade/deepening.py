@@ -197,7 +197,8 @@ class Deepening:
             if not any(table.rows for table in made):
                 return None
             tables.append(tuple(table.numbered(i) for i, table in enumerate(made)))
-        graph = graph_of(steps_of(self._cascade.boundaries, tables), limits, self._budget)
+        steps = steps_of(self._cascade.boundaries, tables, self._cascade.limit)
+        graph = graph_of(steps, limits, self._budget)
         self._keys += graph.keys
         return graph
 

@@ -194,7 +194,22 @@ def target_of(step: Step, form: Form, rows: Rows) -> Form | None:
     after = tuple(_depth(before, place, form, rows) for before, place in step.kept)
     shared = max(0, *after) if after else 0
     pending = _pending(step, form, (rows, shared))
-    return None if pending is None else Form(rows.loops[:shared], after, pending)
+    outermost = _outermost(step, form, rows, after)
+    if pending is None or outermost is None:
+        return None
+    return Form(rows.loops[:shared], after, pending, outermost if shared else frozenset())
+
+
+def _outermost(step: Step, form: Form, rows: Rows, after: tuple[int, ...]) -> frozenset[str] | None:
+    """Return what the Einsums in the shared loops have in the outermost memory; None if there is no
+    room for that, and for what is there between earlier and later Einsums."""
+    if step.limit is None:
+        return frozenset()
+    boundary = step.tables[0].boundary
+    on_chip = {t for t, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
+    used = form.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
+    live = frozenset(t for t, depth in zip(step.live, after, strict=True) if depth < 0)
+    return used if step.limit.admits(used | live | step.passing) else None
 
 
 def _depth(before: int | None, place: int | None, form: Form, rows: Rows) -> int:

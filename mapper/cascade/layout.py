@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components import Comparison, Memory
 from tilewright.arch.flat import FlatArch
+from tilewright.mapper.mapspace.fanout import holds
+from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.placement import Holder, Template, order_allowed
+from tilewright.mapper.mapspace.runs import runs_across
+from tilewright.mapper.mapspace.slots import Fill
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.errors import UnsupportedFeature
 
@@ -36,6 +40,13 @@ class Layout:
         return self.template.holders[self.first : self.split + 1]
 
     @property
+    def streamed(self) -> frozenset[int]:
+        """Numbers of the holders of the region whose tiles shrink below it."""
+        runs = (run for run in self.template.runs if run.first <= self.split)
+        moving = (i for run in runs for group in run.groups for i in group if i <= self.split)
+        return frozenset(i - self.first for i in moving)
+
+    @property
     def on_chip(self) -> tuple[str, ...]:
         """Tensors backed in the second memory, in order."""
         return tuple(h.tensor for h in self.region if h.backing)
@@ -50,17 +61,13 @@ def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
 
 
 def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
-    """Enumerate the layouts of `space`; tensors in `chip` may be backed in the second memory.
-
-    UnsupportedFeature for constraints that fused loops would have to obey.
-    """
+    """Enumerate the layouts of `space`; tensors in `chip` may be backed in the second memory."""
     outer, inner = memories_of(space.flat)
     for template in space.templates:
-        if _backed_right(space, template, chip):
+        if _backed_right(space, template, chip) and _admits_whole(space, template):
             on_chip = [
                 h for h in template.holders if inner and h.backing and h.component == inner.name
             ]
-            _refuse_constraints(space, template, bool(on_chip))
             top = [h for h in template.holders if h.backing and h.component == outer.name]
             rest = [h for h in template.holders if not h.backing]
             count = next(
@@ -74,7 +81,9 @@ def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
                 if any(run.first <= split for run in template.runs):
                     continue  # held above a tensor on chip, but no loop between: the same as below
                 holders = (*top, *order, *rest[count:])
-                yield Layout(replace(template, holders=holders), len(top), split)
+                layout = Layout(replace(template, holders=holders), len(top), split)
+                yield layout
+                yield from _streaming(space, layout)
 
 
 def _backed_right(space: Mapspace, template: Template, chip: frozenset[str]) -> bool:
@@ -118,6 +127,9 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
     """
     holders = layout.template.holders
     banned: list[frozenset[str]] = [frozenset() for _ in layout.region]
+    for run in layout.template.runs:  # its holders stand together
+        for place in range(run.first + 1, layout.split + 1):
+            banned[place - layout.first] = frozenset(space.einsum.bounds)
     for index, holder in enumerate(holders):
         rules = layout.template.placement.rules_of(holder.component)
         same = [i for i, h in enumerate(holders) if h.tensor == holder.tensor]
@@ -135,19 +147,31 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
     return tuple(banned)
 
 
-def _refuse_constraints(space: Mapspace, template: Template, on_chip: bool) -> None:
-    """Raise UnsupportedFeature for rules whose meaning above tensors on chip is not modelled."""
-    outer, inner = memories_of(space.flat)
-    for (name, _), rules in zip(template.placement.kept, template.placement.rules, strict=True):
-        shared = on_chip and inner is not None and name == inner.name
-        found = {
-            "tile_shape": (shared or name == outer.name)
-            and space.frame.rules.tile_shape
-            and rules.tile_shape,
-        }
-        for feature, present in found.items():
-            if present:
-                raise UnsupportedFeature(
-                    f"{feature} of {name} is not modelled where Einsums share loops",
-                    instead=_INSTEAD,
-                )
+def _streaming(space: Mapspace, layout: Layout) -> Iterator[Layout]:
+    """Yield the layouts in which holders right above the lowest tensor on chip shrink below it.
+
+    Where the holders of a memory come in every order, one has them right below it instead.
+    """
+    template, last = layout.template, layout.split
+    inner = template.holders[last]
+    options = template.placement.rules_of(inner.component).tensor_order_options
+    if not space.frame.rules.runs or not options or last < layout.first:
+        return
+    for run in runs_across(space.frame, template, (layout.first, last), space.crowded):
+        if all(run.last < other.first for other in template.runs):
+            yield replace(layout, template=replace(template, runs=(run, *template.runs)))
+
+
+def _admits_whole(space: Mapspace, template: Template) -> bool:
+    """Tell whether tile_shape of the outermost memory lets whole tensors pass."""
+    outer = template.holders[0]
+    fill = Fill(outer.tensor, outer.component, backing=True)
+    pins = pinned(space.frame, template, fill)
+    return all(holds(comparison, space.einsum.bounds) for comparison in pins)
+
+
+def held_still(frame: Frame, layout: Layout) -> tuple[Comparison, ...]:
+    """Return the tile_shape of the first holder that shared loops may stand above."""
+    if not layout.region or not frame.rules.tile_shape:
+        return ()
+    return layout.template.placement.rules_of(layout.region[0].component).tile_shape

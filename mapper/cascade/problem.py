@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.maker import Run
+from tilewright.mapper.cascade.room import Outermost
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.searches.metrics import Objective
 
@@ -40,7 +41,8 @@ class Cascade:
 
     `objective`: the name of what `value` computes; `tie`: only ties are left to be broken;
     `repeats`: how many shared loops a rank variable may have; `usage`: the memories whose usage
-    `value` depends on, behind energy and latency.
+    `value` depends on, behind energy and latency; `limit`: the room of the outermost memory, if
+    that may be too little.
     """
 
     boundaries: Boundaries
@@ -51,6 +53,7 @@ class Cascade:
     tie: Tie | None = None
     repeats: int = 1
     usage: Usage = NO_USAGE
+    limit: Outermost | None = None
 
     @property
     def counts_room(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -14,14 +14,36 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 
 
 @dataclass(frozen=True, slots=True)
+class Outermost:
+    """The outermost memory where it may be too small: its `size`, the `bits` of each tensor, whole,
+    and tensors that are there `always`."""
+
+    size: float
+    bits: Mapping[str, float]
+    always: frozenset[str]
+
+    def admits(self, tensors: frozenset[str]) -> bool:
+        """Tell whether there is room for some tensors at a time."""
+        return sum(self.bits[tensor] for tensor in sorted(tensors | self.always)) <= self.size
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
-    there is none); `capacity`: its bits, inf when all tensors fit into it together.
+    there is none); `capacity`: its bits, inf when all tensors fit into it together; `limit`: the
+    room of `outer`, None when everything fits there.
     """
 
     outer: str
     inner: str | None
     capacity: float
+    limit: Outermost | None = None
+
+    @property
+    def tight(self) -> tuple[str, ...]:
+        """The memories of these two that may be too small; the lower one if neither is known to."""
+        outer = (self.outer,) if self.limit is not None or self.inner is None else ()
+        return (*outer, self.inner) if self.inner else outer
 
     @property
     def crowded(self) -> frozenset[str]:
@@ -32,23 +54,45 @@ class Room:
 def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
     """Check the memories that the Einsums see on the ways to their computes.
 
-    UnsupportedFeature if they differ, or if the outermost memory could overflow.
+    UnsupportedFeature if they differ.
     """
     found = [memories_of(flat) for _, flat in runs]
     outer = _one([pair[0] for pair in found], "outermost memory")
-    needed = sum(_whole_bits(einsum, outer) for einsum, _ in runs)
-    if needed > outer.size:
-        raise UnsupportedFeature(
-            f"the tensors need up to {needed:g} bits of {outer.name}, which has {outer.size:g}",
-            instead="search without fusion",
-        )
+    limit = _limit([(e, pair[0]) for (e, _), pair in zip(runs, found, strict=True)])
     seconds = [pair[1] for pair in found if pair[1]]
     if not seconds:
-        return Room(outer.name, None, inf)
+        return Room(outer.name, None, inf, limit)
     inner = _one(seconds, "second memory")  # a compute right below the outermost one uses none
-    needed = sum(_whole_bits(einsum, inner) for einsum, _ in runs)
+    needed = sum(sum(_whole_bits(einsum, inner).values()) for einsum, _ in runs)
     capacity = inf if needed <= inner.size else inner.size
-    return Room(outer.name, inner.name, capacity)
+    return Room(outer.name, inner.name, capacity, limit)
+
+
+def _limit(runs: Sequence[tuple[Einsum, Memory]]) -> Outermost | None:
+    """Return the room of the outermost memory, as each Einsum sees it, if it may be too little.
+
+    UnsupportedFeature where it may be, and Einsums see a tensor there in different sizes or copy.
+    """
+    seen: dict[str, set[float]] = {}
+    for einsum, memory in runs:
+        for tensor, bits in _whole_bits(einsum, memory).items():
+            seen.setdefault(tensor, set()).add(bits)
+    size = runs[0][1].size
+    needed = sum(max(several) for several in seen.values())
+    if needed <= size:
+        return None
+    unclear = [tensor for tensor, several in seen.items() if len(several) > 1]
+    copied = [t for einsum, _ in runs if einsum.is_copy for t in einsum.tensors]
+    if unclear or copied:
+        why = "copied" if copied else "of different sizes to Einsums"
+        raise UnsupportedFeature(
+            f"the tensors need up to {needed:g} bits of {runs[0][1].name}, which has {size:g}, and"
+            f" {', '.join(sorted({*unclear, *copied}))} are {why}",
+            instead="search without fusion",
+        )
+    accesses = (access for einsum, _ in runs for access in einsum.accesses)
+    always = frozenset(access.tensor for access in accesses if access.persistent)
+    return Outermost(size, {t: max(several) for t, several in seen.items()}, always)
 
 
 def _one(memories: Sequence[Memory], what: str) -> Memory:
@@ -62,11 +106,11 @@ def _one(memories: Sequence[Memory], what: str) -> Memory:
     return memories[0]
 
 
-def _whole_bits(einsum: Einsum, memory: Memory) -> float:
-    """Return the bits of all tensors of an Einsum, whole."""
-    total = 0.0
+def _whole_bits(einsum: Einsum, memory: Memory) -> dict[str, float]:
+    """Return the bits of each tensor of an Einsum, whole."""
+    found: dict[str, float] = {}
     for access in einsum.accesses:
         width = memory.bits_per_value.get(access.tensor, access.bits_per_value)
         times = einsum.n_instances if access.persistent else 1
-        total += float(access.tile_size(einsum.bounds) * width * times)
-    return total
+        found[access.tensor] = float(access.tile_size(einsum.bounds) * width * times)
+    return found

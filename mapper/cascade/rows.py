@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.mapper.cascade.allowance import Allowance
-from tilewright.mapper.cascade.layout import Layout
+from tilewright.mapper.cascade.layout import Layout, held_still
 from tilewright.mapper.cascade.lower import Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rooms import Order, Region, Room, tiles_above
-from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.fanout import divisors
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.searches.budget import GROWTH, Budget
@@ -99,7 +99,9 @@ class RowMaker:
         region, legal = solved.part.layout.region, dict(solved.part.legal)
         apart = self._rules.apart if self._rules.shares_room else frozenset()
         rooms = Region(self._engine.frame, region, apart)
-        idle = idle_below(self._engine.frame.einsum, region, self._rules.apart)
+        idle = idle_below(self._engine.frame, solved.part.layout, self._rules.apart)
+        pins = held_still(self._engine.frame, solved.part.layout)
+        allowed = self._engine.allowed(pins) if pins else None
         patterns = np.unique(cut).tolist() if self._rules.fused else [0]
         for pattern in patterns:
             variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
@@ -108,6 +110,8 @@ class RowMaker:
             for nested in product(*options):
                 gaps = tuple(loop for loops in nested for loop in loops)
                 mine = chosen[self._divides(gaps, states[chosen])]
+                if allowed is not None:
+                    mine = mine[allowed[self._above(gaps, 0, states[mine])]]
                 depths = tuple(sum(gap <= i for _, gap, _ in gaps) for i in range(len(region)))
                 ways = rooms.by_room(depths, orders(gaps, idle)) if len(mine) else {}
                 for place, some in ways.items():
@@ -155,18 +159,18 @@ class RowMaker:
         labels = source.solved.labels[chosen]
         reserved = np.zeros((len(chosen), len(source.gaps) + 1))
         shared = np.zeros(len(chosen))
+        streamed = source.solved.part.layout.streamed
         for place, holder in enumerate(source.solved.part.layout.region):
             low, tiles = rooms[place]
             kept = self._bits(holder.tensor)[widened(lattice, states, dict(tiles))]
             if holder.backing:
                 shared += kept
                 continue
-            upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
-            deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]
-            above = widened(lattice, states, tiles_above(upper, deeper))
+            above = self._above(source.gaps, place, states)
             for add in source.solved.part.above[place]:
                 labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
-            reserved[:, low] += kept
+            if place not in streamed:
+                reserved[:, low] += kept
         field = self._engine.fields.room.get(self._rules.memory or "")
         if field is not None:
             reserved[:, -1] += labels[:, field]
@@ -180,6 +184,12 @@ class RowMaker:
         origin = np.stack([np.full(len(chosen), len(self.sources)), chosen], axis=1)
         self.sources.append(replace(source, solved=source.solved.origins))
         return Block(states[fits], values[fits], origin[fits])
+
+    def _above(self, gaps: Gaps, place: int, states: Ints) -> Ints:
+        """Return the tiles above a region holder, as states."""
+        upper = [(v, tile) for v, gap, tile in gaps if gap <= place]
+        deeper = [(v, tile) for v, gap, tile in gaps if gap > place]
+        return widened(self._engine.lattice, states, tiles_above(upper, deeper))
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:
         energy, latency = labels[:, 0], np.zeros(len(labels))
@@ -261,16 +271,21 @@ def _own(gaps: Gaps, variable: int) -> list[tuple[int, int]]:
 
 
 def idle_below(
-    einsum: Einsum, holders: Sequence[Holder], apart: frozenset[str] = frozenset()
+    frame: Frame, layout: Layout, apart: frozenset[str] = frozenset()
 ) -> dict[int, frozenset[int]]:
     """Return, per region holder, the variables that may not be looped over first above it.
 
-    `apart`: tensors that another Einsum may have to hold where it is.
+    `apart`: tensors that another Einsum may have to hold where it is. Where a tile is held still,
+    or an order is given in which holders stand together, none is left out.
     """
-    found = {0: frozenset[int]()}
-    for place, above in enumerate(holders[:-1]):
-        names = () if above.backing or above.tensor in apart else tuple(einsum.bounds)
-        relevant = [v for v in names if einsum.access(above.tensor).relevance(v) == "relevant"]
+    found = {place: frozenset[int]() for place in range(len(layout.region))}
+    rules = layout.template.placement.rules_of
+    for place, above in enumerate(layout.region[:-1]):
+        ordered = frame.rules.runs and rules(above.component).tensor_order_options
+        if above.backing or above.tensor in apart or ordered or held_still(frame, layout):
+            continue
+        access, names = frame.einsum.access(above.tensor), tuple(frame.einsum.bounds)
+        relevant = [v for v in names if access.relevance(v) == "relevant"]
         found[place + 1] = frozenset(names.index(v) for v in relevant)
     return found
 

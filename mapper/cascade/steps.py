@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.extent import Extent, extent_of
 from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.room import Outermost
 from tilewright.mapper.cascade.table import Rows, Table
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.kernels import Floats, Ints
@@ -22,11 +23,15 @@ Pending = tuple[str, int, int, int, Extent]
 @dataclass(frozen=True, slots=True)
 class Form:
     """What many keys have in common: the variables of the shared loops, outermost first, the depth
-    of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles."""
+    of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles.
+
+    `outermost`: tensors in the outermost memory of the Einsums in those loops, if it may be full.
+    """
 
     loops: tuple[str, ...]
     depths: tuple[int, ...]
     pending: tuple[Pending, ...]
+    outermost: frozenset[str] = frozenset()
 
 
 START = Form((), (), ())
@@ -40,7 +45,8 @@ class Step:
     None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
     afterwards; `before`: the sizes of those live before; `contested`: sizes of contested tensors
     that it touches, as far as an earlier Einsum may hold them for it; `later`: contested tensors
-    that a later Einsum touches.
+    that a later Einsum touches; `limit`: the room of the outermost memory, if that may be too
+    little; `passing`: tensors that are there for Einsums before and after this one.
     """
 
     tables: tuple[Table | LoneTable, ...]
@@ -51,6 +57,8 @@ class Step:
     new: tuple[int, ...]
     contested: Mapping[str, Extent]
     later: frozenset[str]
+    limit: Outermost | None = None
+    passing: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> tuple[Rows, ...]:
@@ -78,9 +86,12 @@ class Step:
 
 
 def steps_of(
-    boundaries: Boundaries, tables: Sequence[tuple[Table | LoneTable, ...]]
+    boundaries: Boundaries,
+    tables: Sequence[tuple[Table | LoneTable, ...]],
+    limit: Outermost | None = None,
 ) -> tuple[Step, ...]:
-    """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors."""
+    """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors; `limit`:
+    see Step."""
     steps: list[Step] = []
     before: tuple[str, ...] = ()
     values = _exchanged(boundaries, [several[0] for several in tables])
@@ -101,9 +112,17 @@ def steps_of(
         sizes = tuple(extents[t] for t in before)
         extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
         resized = tuple(_resized(one, extents) for one in several)
-        steps.append(Step(resized, after, sizes, shared, kept, new, touched, later))
+        made = Step(resized, after, sizes, shared, kept, new, touched, later, limit)
+        steps.append(replace(made, passing=_passing(boundaries, number)))
         before = after
     return tuple(steps)
+
+
+def _passing(boundaries: Boundaries, number: int) -> frozenset[str]:
+    """Return the tensors of the outermost memory that Einsums before and after this one use."""
+    users = boundaries.users
+    outside = (t for t in boundaries.workload.tensors if t not in boundaries.chip)
+    return frozenset(t for t in outside if users[t][0] < number < users[t][-1])
 
 
 def _exchanged(boundaries: Boundaries, tables: Sequence[Table | LoneTable]) -> Mapping[str, Extent]:

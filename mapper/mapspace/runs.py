@@ -57,6 +57,24 @@ def _runs(frame: Frame, template: Template, full: frozenset[str]) -> Iterator[Ru
                 yield Run(first, last, groups)
 
 
+def runs_across(
+    frame: Frame, template: Template, span: tuple[int, int], crowded: frozenset[str]
+) -> Iterator[Run]:
+    """Enumerate the runs from above to below (or at) holder `span[1]`, which is backed there.
+
+    They begin at holder `span[0]` or below; holders that are backed keep their whole tiles.
+    """
+    full = crowded | _overflowing(frame, template)
+    for first in range(*span):
+        for last in range(span[1], len(template.holders)):
+            if not _can_stand_together(frame, template, first, last):
+                break
+            maker = _Maker(frame, template, (first, last), full)
+            if first in maker.moving:
+                for groups in maker.extend((), maker.moving):
+                    yield Run(first, last, groups)
+
+
 def _overflowing(frame: Frame, template: Template) -> frozenset[str]:
     """Return the memories that do not hold everything that is kept there at once."""
     bits: dict[str, float] = {}
@@ -95,6 +113,7 @@ class _Maker:
             i
             for i in range(first, last + 1)
             if template.holders[i].tensor not in tensors[i - first + 1 :]
+            and not template.holders[i].backing
         )  # a holder right above another one of its tensor keeps its whole tile
 
     def extend(

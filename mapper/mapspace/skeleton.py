@@ -94,7 +94,8 @@ def _run(
 ) -> Iterator[Slot]:
     """Lay out the loops below a run of holders, with its reservations."""
     allowed = [v for v in frame.einsum.bounds if v not in bans[run.last]]
-    pinned = any(_pinned(frame, template, i) for i in range(run.first, run.last + 1))
+    members = range(run.first, run.last + 1)
+    pinned = any(template.holders[i].backing or _pinned(frame, template, i) for i in members)
     before: tuple[str, ...] = tuple(frame.einsum.bounds)  # nothing streams for the first time
     for number, group in enumerate(run.groups):
         later = [i for rest in run.groups[number + 1 :] for i in rest]

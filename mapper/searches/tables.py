@@ -218,10 +218,10 @@ class Engine:
                 add.tensor, add.kind, add.lanes
             )
         if operation.pinned:
-            plus[0, ~self._allowed(operation.pinned)] = inf
+            plus[0, ~self.allowed(operation.pinned)] = inf
         return _charge(numbers, plus, (-1.0, inf, 0.0))
 
-    def _allowed(self, comparisons: tuple[Comparison, ...]) -> Any:
+    def allowed(self, comparisons: tuple[Comparison, ...]) -> Any:
         names = self.lattice.variables
         return np.array(
             [

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
-from fused_cases import random_case, random_deep_case, random_halo_case, random_ordered_case
+from fused_cases import (
+    random_case,
+    random_deep_case,
+    random_halo_case,
+    random_narrow_case,
+    random_ordered_case,
+    random_shaped_case,
+)
 from fused_mappings import best_fused
 
 from tilewright.arch.tree import Arch
@@ -47,6 +55,21 @@ def test_fused_optimum_in_a_given_order(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_ordered_case) or seed > 0
 
 
+def test_fused_optimum_where_holders_stream_past_what_is_exchanged() -> None:
+    """An order that puts weights above the exchanged tensor, in whose tiles they may still come."""
+    assert check(2001, "energy", partial(random_ordered_case, conventions="default"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fused_optimum_with_a_prescribed_tile(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_shaped_case)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fused_optimum_below_a_small_outermost_memory(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_narrow_case) or seed > 0
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2, 18, 19])
 def test_fused_optimum_of_convolutions(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_halo_case)
@@ -76,3 +99,11 @@ def test_fused_optimum_above_registers_of_many(block: int) -> None:
 def test_fused_optimum_of_many_convolutions(block: int) -> None:
     seeds = range(1000 + block * 10, 1010 + block * 10)
     assert sum(check(seed, OBJECTIVES[seed % 3], random_halo_case) for seed in seeds) >= 5
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("case", [random_shaped_case, random_ordered_case, random_narrow_case])
+def test_fused_optimum_under_rules_of_many(block: int, case: Case) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds) >= 5

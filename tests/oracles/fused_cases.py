@@ -128,16 +128,41 @@ def random_halo_case(seed: int) -> tuple[Arch, Workload, str]:
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
-def random_ordered_case(seed: int) -> tuple[Arch, Workload, str]:
+def random_ordered_case(seed: int, conventions: str = "") -> tuple[Arch, Workload, str]:
     """Return the same with a random order of what the buffer holds."""
-    _, workload, conventions = random_case(seed)
+    _, workload, drawn = random_case(seed)
     rng = random.Random(f"order{seed}")
     one, two, three = rng.sample(("input", "weight", "output"), 3)
     first, second = f"[{one}, {two} | {three}]", f"[{two}, {one}]"
     options = rng.choice((f"[{first}]", f"[{second}]", f"[{first}, {second}]"))
     size, outer = rng.choice((4, 8, 12, 16, 24)), rng.choice((5, 50))
     arch = two_memories(size, outer, 1, f", tensor_order_options: {options}")
-    return arch, workload, conventions
+    return arch, workload, conventions or drawn
+
+
+def random_shaped_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design that prescribes the first tile in the buffer, with halos or without."""
+    rng = random.Random(f"shape {seed}")
+    _, workload, _ = rng.choice((random_case, random_halo_case))(seed)
+    names = sorted({name for einsum in workload.einsums for name in einsum.bounds})
+    few = " | ".join(rng.sample(names, min(len(names), rng.choice((1, 2)))))
+    operator = rng.choice(("<=", "==", ">=", "product<=", "<"))
+    line = f'{{expression: "{few}", operator: "{operator}", value: {rng.choice((1, 2, 3))}}}'
+    rules = rng.choice(("", ", tensor_order_options: [[output, input]]"))
+    size = rng.choice((4, 6, 8, 12, 16, 24))
+    arch = two_memories(size, rng.choice((5, 50)), 1, f"{rules}, tile_shape: [{line}]")
+    return arch, workload, "default"
+
+
+def random_narrow_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design whose outermost memory may be too small for what is not on chip."""
+    rng = random.Random(f"narrow {seed}")
+    _, workload, conventions = rng.choice((random_case, random_case, random_halo_case))(seed)
+    whole = {a.tensor: a.tile_size(e.bounds) for e in workload.einsums for a in e.accesses}
+    least = max(sum(whole[t] for t in e.tensors) for e in workload.einsums)
+    outer = rng.randint(least - min(whole.values()), sum(whole.values()))
+    text = _text(rng.choice((4, 6, 8, 12, 16, 24)), (rng.choice((5, 50)), 1), "", 0)
+    return load_arch(text.replace("size: inf", f"size: {outer}", 1)), workload, conventions
 
 
 def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:

@@ -31,6 +31,7 @@ from tilewright.mapper.mapping import (
     Storage,
     Temporal,
 )
+from tilewright.mapper.mapspace.fanout import holds
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.tally import tally
@@ -213,6 +214,8 @@ def owns(
     for nodes in lists(workload, einsum, chip, below, repeats):
         if moves_again(einsum, nodes, inner_rules, chip) or disordered(nodes, inner_rules):
             continue
+        if conventions == "default" and misshapen(einsum, nodes, inner_rules):
+            continue
         (path,) = paths_of(Mapping((*outer, *nodes)))
         try:
             score = evaluate_flat([(path, view)], rules)
@@ -294,6 +297,17 @@ def disordered(nodes: list[Node], rules: PlacementRules) -> bool:
         return listed == sorted(listed)
 
     return bool(rules.tensor_order_options) and not any(map(agrees, rules.tensor_order_options))
+
+
+def misshapen(einsum: Einsum, nodes: list[Node], rules: PlacementRules) -> bool:
+    """Tell whether tile_shape of the inner memory forbids the tile above its first holder."""
+    tile = dict(einsum.bounds)
+    for node in nodes:
+        if isinstance(node, Temporal):
+            tile[node.rank_variable] = node.tile_shape
+        if isinstance(node, Storage) and node.component == INNER:
+            return not all(holds(comparison, tile) for comparison in rules.tile_shape)
+    return False
 
 
 def is_chip(node: Node, chip: frozenset[str]) -> bool:

@@ -11,15 +11,18 @@ from fused_cases import chain, two_memories, workload_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.api import fused_search, no_collection
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.extent import Extent
+from tilewright.mapper.cascade.layout import layouts
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rows import Order, idle_below, orders
 from tilewright.mapper.cascade.walk import Labels, behind, reduced
 from tilewright.mapper.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.placement import Holder
+from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload import load_workload
 
 ROWS = st.lists(
@@ -199,10 +202,15 @@ def test_the_outer_loop_of_one_variable_comes_first() -> None:
 
 
 def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
-    (einsum,) = workload_of(("Z[m, n] = A[m, k] * B[k, n]",), {"m": 2, "n": 2, "k": 2}).einsums
-    holders = (Holder("B", "BUF"), Holder("Z", "BUF", True))
+    texts = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m] = Y[m, n] * C[n]")
+    work, arch = workload_of(texts, {"m": 2, "n": 2, "k": 2}), two_memories(64)
+    einsum = work.einsums[0]
+    (flat,) = flatten(arch, work.scope(einsum))
+    space = Mapspace(einsum, flat, exchanged=frozenset({"Y"}))
+    wanted = (Holder("B", "BUF"), Holder("Y", "BUF", True))
+    layout = next(one for one in layouts(space, frozenset({"Y"})) if one.region == wanted)
     names = tuple(einsum.bounds)
-    idle = idle_below(einsum, holders)
+    idle = idle_below(space.frame, layout)
     assert {names[v] for v in idle[1]} == {"k", "n"}
     assert idle[0] == frozenset()
 

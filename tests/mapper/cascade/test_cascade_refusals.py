@@ -33,15 +33,11 @@ def edited(old: str, new: str) -> str:
 
 
 CASES = {
-    "tile_shape": (
-        'keep: "~DRAM", may_keep: All',
-        'keep: "~DRAM", may_keep: All, tile_shape: [{expression: All, operator: "<=", value: 2}]',
-    ),
     "fanout BUF.x": (
         "name: BUF\n",
         "name: BUF\n    spatial: [{name: x, fanout: 2}]\n",
     ),
-    "bits of DRAM": ("size: inf", "size: 100"),
+    "T1 are of different sizes": ("size: inf", "size: 150\n    bits_per_value: {input: 4}"),
     "may be backed in BUF": ('keep: "~Intermediates", may_keep: All', "may_keep: All"),
 }
 
