@@ -15,6 +15,7 @@ from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.reach import Reach, meet, reaches_of
 from tilewright.simulator.fast.script import (
     ADVANCE,
     AFTER,
@@ -86,6 +87,9 @@ class ScriptWalker:
         self.words = [0] * 16
         self.held: dict[int, int] = {}
         self.steps = 0
+        self.reaches: dict[int, list[Reach]] = {}
+        self.ends: dict[int, int | None] = {}
+        """Ends of loops over memory, by their beginning."""
 
     def walk(self) -> Script:
         """Return the script. Raises NotCovered."""
@@ -178,7 +182,7 @@ class ScriptWalker:
             self._operation(first)
             return after
         if code == at.I_LOOP:
-            end = None if self.every else self._memory_loop(pc)
+            end = None if self.every else self._end_of(pc)
             if end is not None:
                 return self._whole_loop(pc, end)
         if code in (at.I_LOOP, at.I_SET, at.I_ADD):
@@ -225,6 +229,11 @@ class ScriptWalker:
 
     # -- loops over memory -----------------------------------------------------------------
 
+    def _end_of(self, pc: int) -> int | None:
+        if pc not in self.ends:
+            self.ends[pc] = self._memory_loop(pc)
+        return self.ends[pc]
+
     def _memory_loop(self, pc: int) -> int | None:
         """Return the address of a loop's end if there are only loops and memory work inside."""
         open_loops = [(pc + at.I_WIDTH, self.store[pc + 1])]
@@ -258,7 +267,7 @@ class ScriptWalker:
         """Return a loop's cycles and the address after it; `times` it runs as a whole."""
         store = self.store
         slot = store[pc + 1]
-        end = self._memory_loop(pc)
+        end = self._end_of(pc)
         assert end is not None
         count = max(1, store[end + 2])
         ranges[slot] = (0, count - 1)
@@ -352,33 +361,15 @@ class ScriptWalker:
         """Return the words that an operation reads and writes, as (first, last) at most."""
         if not self.state.touched and not self.store[op + at.O_ASYNC]:
             return [], []
-        store = self.store
-        rows = [store[op + at.O_OPERANDS + which] for which in range(3)]
-        rows.append(store[op + at.O_SCALAR_ROW])
-        spans = [self._span(row, ranges) for row in rows]
-        return [s for s in spans if s is not None], [s for s in spans[:1] if s is not None]
-
-    def _span(self, row: int, ranges: dict[int, Span]) -> Span | None:
-        store = self.store
-        if row < 0 or store[row + at.D_KIND] != at.MEMORY:
-            return None
-        low = high = store[row + at.D_BASE]
-        for i in range(store[row + at.D_TERMS]):
-            slot = store[row + at.D_VARIABLE + i]
-            factor = store[row + at.D_FACTOR + i]
-            value = self.state.variables.get(slot, 0)
-            ends = [factor * end for end in ranges.get(slot, (value, value))]
-            low, high = low + min(ends), high + max(ends)
-        last = high + store[row + at.D_HIGH] + store[row + at.D_WIDE] - 1
-        return low + store[row + at.D_LOW], last
+        if op not in self.reaches:
+            self.reaches[op] = reaches_of(self.store, op)
+        mine, variables = self.reaches[op], self.state.variables
+        spans = [(reach.written, reach.span(variables, ranges)) for reach in mine]
+        return [span for _, span in spans], [span for written, span in spans if written]
 
     def _check_races(self, words: tuple[list[Span], list[Span]]) -> None:
         """Refuse work on words that an operation on a microthread may touch at the same time."""
         reads, writes = words
         for other_reads, other_writes in self.state.touched.values():
-            if _meet(writes, other_reads) or _meet(reads, other_writes):
+            if meet(writes, other_reads) or meet(reads, other_writes):
                 raise NotCovered("a microthread shares memory with what runs beside it")
-
-
-def _meet(some: list[Span], others: list[Span]) -> bool:
-    return any(a[0] <= b[1] and b[0] <= a[1] for a in some for b in others)
