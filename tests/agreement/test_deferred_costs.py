@@ -11,12 +11,13 @@ from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.cascade import maker
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches import exact
+from tilewright.mapper.searches import compiled
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.exact import ExactSearch, layout_of
+from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.problem import leaks_of
+from tilewright.mapper.searches.program import most_owed
 from tilewright.mapper.workload import load_workload
 
 REUSE = ("Nothing", "input", "output", "weight", "weight | output", "All")
@@ -58,15 +59,15 @@ def space_of(seed: int) -> Mapspace:
 
 
 def defers(space: Mapspace) -> bool:
-    layout = layout_of(space, leaks_of(space.flat, space.conventions))
-    return bool(layout.owed) or bool(layout.owed_calls)
+    plain = fields(space.frame, leaks_of(space.flat, space.conventions))
+    return most_owed(space.frame, plain, space.templates) != (0, 0)
 
 
 def check(space: Mapspace, objective: Objective, monkeypatch: pytest.MonkeyPatch) -> None:
     goal = Goal(objective)
     deferred = ExactSearch().find(space, goal, None)
     with monkeypatch.context() as patched:
-        patched.setattr(exact, "layout_of", lambda space, leaks: fields(space.frame, leaks))
+        patched.setattr(compiled, "most_owed", lambda frame, layout, templates: (0, 0))
         enumerated = ExactSearch().find(space, goal, None)
     assert (deferred.best is None) == (enumerated.best is None)
     if deferred.best is None or enumerated.best is None:
