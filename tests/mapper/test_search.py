@@ -234,13 +234,24 @@ def test_workload_is_fused_where_that_can_be_modelled() -> None:
 
 
 def test_what_fusion_cannot_model_is_searched_without_it() -> None:
-    rule = 'keep: "~DRAM", may_keep: All, tile_shape: [{expression: m, operator: "<=", value: 4}]'
-    ordered = load_arch(ARCH.replace('keep: "~DRAM", may_keep: All', rule))
-    result = search(ordered, chain(8, 8, 8))
+    spread = ARCH.replace(
+        "    name: BUF\n", "    name: BUF\n    spatial: [{name: up, fanout: 2}]\n"
+    )
+    result = search(load_arch(spread), chain(8, 8, 8))
     (note,) = result.notes
-    assert "searched without fusion: tile_shape of BUF" in note
+    assert "searched without fusion: the fanout BUF.up is above a memory" in note
     assert result.certificate.scope.startswith("unfused mappings")
     assert result.on_chip == ()
+
+
+def test_fused_mappings_keep_to_tile_shape() -> None:
+    rule = 'keep: "~DRAM", may_keep: All, tile_shape: [{expression: m, operator: "<=", value: 4}]'
+    machine, work = load_arch(ARCH.replace('keep: "~DRAM", may_keep: All', rule)), chain(8, 8, 8)
+    result = search(machine, work)
+    assert not result.notes
+    assert result.on_chip == ("T1",)
+    assert result.certificate.value > search(arch(), work).certificate.value
+    assert result.certificate.value < search(machine, work, fusion=False).certificate.value
 
 
 def test_unknown_options_are_named() -> None:
