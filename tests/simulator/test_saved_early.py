@@ -90,7 +90,7 @@ def test_a_register_that_walks_out_before_the_first_word(elements: int) -> None:
     main.op("mov16", "two", SRC1)
     main.op("mov16", "two", SRC1)
     b.place("only", Area(0, 0, 1, elements))
-    with pytest.raises(MachineError, match="an operand leaves buffer v"):
+    with pytest.raises(MachineError, match="holds leaves buffer v of 4 elements"):
         Machine(b.build(), load_profile("wse3-sdk-sim")).run()
 
 
