@@ -1,0 +1,195 @@
+"""The nodes of one Einsum below the outermost memory: every list, constraints aside.
+
+Every subset and order of holders in the inner memory, what the innermost one keeps below them in
+every order, every loop in every gap. Loops above a tensor on chip come in all orders; those of
+other gaps in every order that differs for a holder in the run right above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations, permutations, product
+from math import prod
+
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapping import Compute, Node, Spatial, Storage, Temporal
+from tilewright.mapper.workload import Workload
+
+OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
+Place = tuple[str, str]  # tensor, memory
+Loop = tuple[str, int]  # rank variable, turns
+
+
+def on_chip_candidates(workload: Workload) -> dict[str, list[int]]:
+    users = {
+        t: [i for i, e in enumerate(workload.einsums) if t in e.tensors] for t in workload.tensors
+    }
+    written = {a.tensor for e in workload.einsums for a in e.outputs}
+    return {t: u for t, u in users.items() if len(u) > 1 and t in written}
+
+
+def relevant_above(workload: Workload, tensor: str, users: list[int]) -> set[str]:
+    """Variables that are one rank of the tensor, the same one in all its users."""
+    found = []
+    for number in users:
+        projection = workload.einsums[number].access(tensor).projection
+        alone = [(rank, form.terms[0]) for rank, form in projection if len(form.terms) == 1]
+        found.append({(rank, name) for rank, (name, factor) in alone if factor == 1})
+    return {name for _, name in set.intersection(*found)}
+
+
+def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (number,)
+        return
+    for first in (d for d in range(1, number + 1) if number % d == 0):
+        for rest in splits(number // first, parts - 1):
+            yield (first, *rest)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A dimension of lanes below the inner memory; fanout 1: there is none."""
+
+    component: str = ""
+    dim: str = ""
+    fanout: int = 1
+
+
+@dataclass(frozen=True)
+class Order:
+    """Holders from the outermost in, and the variables allowed in each gap above the exchanged.
+
+    `repeats`: how many loops over one variable may stand in those gaps.
+    """
+
+    places: tuple[Place, ...]
+    legal: tuple[frozenset[str], ...]
+    lanes: Lanes
+    repeats: int
+
+    @property
+    def dealing(self) -> int:
+        """The gap whose last loops are the lanes: below all holders of the inner memory."""
+        return sum(memory == INNER for _, memory in self.places)
+
+
+def lists(
+    workload: Workload,
+    einsum: Einsum,
+    chip: frozenset[str],
+    below: tuple[list[str], Lanes],
+    repeats: int = 1,
+) -> Iterator[list[Node]]:
+    """Yield the nodes of `einsum` below the outermost memory, constraints aside.
+
+    `below`: what the innermost memory keeps, and the lanes above it.
+    """
+    low, lanes = below
+    mine = [t for t in einsum.tensors if t in chip]
+    others = [t for t in einsum.tensors if t not in chip]
+    candidates = on_chip_candidates(workload)
+    above = {t: relevant_above(workload, t, candidates[t]) for t in mine}
+    held = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
+    for subset in held:
+        for order in permutations((*mine, *subset)):
+            lowest = max((i for i, t in enumerate(order) if t in chip), default=-1)
+            legal = tuple(
+                frozenset.intersection(*(frozenset(above[t]) for t in order[gap:] if t in chip))
+                for gap in range(lowest + 1)
+            )
+            for last in permutations(low):
+                places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
+                yield from placed(einsum, Order(places, legal, lanes, repeats))
+
+
+def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:
+    """Yield the nodes with all loops; the last part of each bound is its lanes."""
+    names, fanout, fused = list(einsum.bounds), order.lanes.fanout, len(order.legal)
+    gaps = len(order.places) + 1
+    parts = gaps + (fanout > 1)
+    for turns in product(*(list(splits(b, parts)) for b in einsum.bounds.values())):
+        dealt = {n: turn[-1] for n, turn in zip(names, turns, strict=True) if fanout > 1}
+        loops = [[(n, turn[g]) for n, turn in zip(names, turns, strict=True) if turn[g] > 1]
+                 for g in range(gaps)]  # fmt: skip
+        if prod(dealt.values()) > fanout or any(
+            name not in order.legal[gap] for gap in range(fused) for name, _ in loops[gap]
+        ):
+            continue
+        choices = [
+            orders_of(loops[gap], order.repeats)
+            if gap < fused
+            else orders_seen(einsum, order.places, loops[: gap + 1])
+            for gap in range(gaps)
+        ]
+        for chosen in product(*choices):
+            shared = [name for gap in chosen[:fused] for name, _ in gap]
+            if all(shared.count(name) <= order.repeats for name in shared):
+                yield nodes_of(einsum, order, chosen, dealt)
+
+
+def orders_seen(
+    einsum: Einsum, places: tuple[Place, ...], loops: list[list[Loop]]
+) -> list[tuple[Loop, ...]]:
+    """Return orders of the last gap, one of each kind that the holders above tell apart.
+
+    These are the holders of the run right above the gap: without a loop between them and it.
+    """
+    *upper, gap = loops
+    start = max((g for g, loops_there in enumerate(upper) if loops_there), default=0)
+    run = [tensor for tensor, _ in places[start : len(upper)]]
+    kinds = {tuple(streamed(einsum, t, order) for t in run): order for order in permutations(gap)}
+    return list(kinds.values())
+
+
+def streamed(einsum: Einsum, tensor: str, loops: tuple[Loop, ...]) -> frozenset[str]:
+    """Return the variables that the walk down from a holder of the tensor passes at most."""
+    passed: set[str] = set()
+    for name, _ in loops:
+        ranks = [form for _, form in einsum.access(tensor).projection if name in dict(form.terms)]
+        if not ranks:
+            break
+        passed.add(name)
+        if any(len(form.terms) > 1 or form.terms[0][1] != 1 for form in ranks):
+            break  # the window slides
+    return frozenset(passed)
+
+
+def orders_of(gap: list[tuple[str, int]], repeats: int) -> list[tuple[tuple[str, int], ...]]:
+    """Return the loops of a gap in all orders, each variable in at most `repeats` of them."""
+    ways = [[(name, part) for part in factored(turn, repeats)] for name, turn in gap]
+    found: dict[tuple[tuple[str, int], ...], None] = {}
+    for way in product(*ways):
+        loops = [(name, factor) for name, factors in way for factor in factors]
+        found |= dict.fromkeys(permutations(loops))
+    return list(found)
+
+
+def factored(number: int, most: int) -> list[tuple[int, ...]]:
+    """Return the ways to write a number as at most `most` factors above 1."""
+    found = [(number,)]
+    if most > 1:
+        for first in (d for d in range(2, number) if number % d == 0):
+            found += [(first, *rest) for rest in factored(number // first, most - 1)]
+    return found
+
+
+def nodes_of(
+    einsum: Einsum, order: Order, loops: tuple[tuple[Loop, ...], ...], dealt: dict[str, int]
+) -> list[Node]:
+    """Write the loops between the holders; `dealt`: the share of each variable in the lanes."""
+    tile = dict(einsum.bounds)
+    nodes: list[Node] = []
+    for gap, turns in enumerate(loops):
+        for name, turn in turns:
+            tile[name] //= turn
+            nodes.append(Temporal(name, tile[name]))
+        for name, share in dealt.items() if gap == order.dealing else ():
+            tile[name] //= share
+            if share > 1:
+                nodes.append(Spatial(name, tile[name], order.lanes.dim, order.lanes.component))
+        if gap < len(order.places):
+            tensor, memory = order.places[gap]
+            nodes.append(Storage((tensor,), memory))
+    return [*nodes, Compute(einsum.name, MAC)]

@@ -1,0 +1,139 @@
+"""The lists of one Einsum with their energy and latency, those left out that others beat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fused_lists import INNER, LOW, OUTER, lists
+from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of
+
+from tilewright.arch.flat import FlatArch
+from tilewright.arch.flattening import flatten
+from tilewright.arch.tree import Arch
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.evaluation import evaluate_flat
+from tilewright.mapper.mapping import Mapping, Node, Storage, Temporal
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.tally import tally
+from tilewright.mapper.model.view import View, make_view
+from tilewright.mapper.workload import Workload
+
+Scored = Callable[[Einsum, FlatArch, tuple[Node, ...]], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A workload on a design. Einsums share up to `repeats` loops per rank variable.
+
+    `scored`: joule and second of one Einsum on its own path, instead of the model's.
+    `low`: what the innermost memory holds matters, too.
+    """
+
+    arch: Arch
+    workload: Workload
+    conventions: str
+    repeats: int = 1
+    scored: Scored | None = None
+    low: bool = False
+
+
+@dataclass(frozen=True)
+class Own:
+    """One Einsum: its nodes below the outermost memory, and how many of its loops are fused."""
+
+    einsum: str
+    tensors: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    fused: int
+    chip: dict[str, int]  # tensor on chip -> loops above
+    energy: float = 0.0
+    latency: float = 0.0
+
+    @property
+    def loops(self) -> tuple[Temporal, ...]:
+        return tuple(n for n in self.nodes if isinstance(n, Temporal))[: self.fused]
+
+
+def owns(subject: Subject, einsum: Einsum, chip: frozenset[str]) -> list[Own]:
+    """Score every list alone; of those that look the same from outside, keep the Pareto points."""
+    (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
+    view = make_view(einsum, flat)
+    outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
+    rules, below = inner_rules(flat, einsum, chip), (kept_low(flat, einsum), lanes_of(flat))
+    best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
+    for nodes in lists(subject.workload, einsum, chip, below, subject.repeats):
+        if breaks_rule(einsum, nodes, rules, chip, subject.conventions):
+            continue
+        found = scored_alone(subject, view, (*outer, *nodes))
+        if found is None:
+            continue
+        (energy, latency), held = found
+        fused, depths = fused_of(nodes, chip)
+        own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, energy, latency)
+        inner = [h for h in held if h.component == INNER and h.tensor not in chip]
+        deep = sum(h.bits for h in held if subject.low and h.component == LOW)
+        bits = sum(h.bits for h in inner if h.loops_above >= fused)
+        seen = (own.loops, tuple(sorted(depths.items())), outside(own, inner))
+        keep_best(best.setdefault(seen, []), (energy, latency, float(bits), float(deep)), own)
+    return [own for known in best.values() for _, own in known]
+
+
+def scored_alone(
+    subject: Subject, view: View, nodes: tuple[Node, ...]
+) -> tuple[tuple[float, float], list[Occupancy]] | None:
+    """Return energy, latency and what the holders occupy; None if it does not fit."""
+    rules = conventions_called(subject.conventions)
+    (path,) = paths_of(Mapping(nodes))
+    try:
+        score = evaluate_flat([(path, view)], rules)
+    except InfeasibleMapping:
+        return None
+    held = list(tally(path, view, rules).occupancy)
+    if subject.scored is None:
+        return (score.energy, score.latency), held
+    return subject.scored(view.einsum, view.flat, nodes), held
+
+
+def keep_best(
+    known: list[tuple[tuple[float, ...], Own]], costs: tuple[float, ...], own: Own
+) -> None:
+    """Add one to those that no other beats in every cost."""
+    if any(all(a <= b for a, b in zip(other, costs, strict=True)) for other, _ in known):
+        return
+    known[:] = [
+        (other, one)
+        for other, one in known
+        if any(a < b for a, b in zip(other, costs, strict=True))
+    ]
+    known.append((costs, own))
+
+
+def fused_of(nodes: list[Node], chip: frozenset[str]) -> tuple[int, dict[str, int]]:
+    """Return the number of loops above the lowest exchanged tensor, and above each of them."""
+    depths = {
+        n.tensors[0]: sum(isinstance(m, Temporal) for m in nodes[:i])
+        for i, n in enumerate(nodes)
+        if isinstance(n, Storage) and is_chip(n, chip)
+    }
+    return max(depths.values(), default=0), depths
+
+
+def is_chip(node: Node, chip: frozenset[str]) -> bool:
+    return isinstance(node, Storage) and node.component == INNER and node.tensors[0] in chip
+
+
+def outside(own: Own, inner: list[Occupancy]) -> object:
+    """What other Einsums can notice of the others in the inner memory: what outlasts its turns."""
+    high = tuple(
+        sorted((h.tensor, h.loops_above, h.bits) for h in inner if h.loops_above < own.fused)
+    )
+    written = tuple(
+        (s.tensors[0], sum(isinstance(m, Temporal) for m in own.nodes[:i]))
+        for i, s in enumerate(own.nodes)
+        if isinstance(s, Storage) and s.component == INNER and s.tensors[0] not in own.chip
+    )
+    return high, tuple(sorted((t, d) for t, d in written if d < own.fused))

@@ -1,0 +1,93 @@
+"""Constraints of the inner memory that a list of nodes may break, read off the nodes."""
+
+from __future__ import annotations
+
+from fused_lists import INNER, LOW, OUTER, Lanes
+
+from tilewright.arch.components import Memory, PlacementRules
+from tilewright.arch.flat import FlatArch
+from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapping import Node, Storage, Temporal
+from tilewright.mapper.mapspace.fanout import holds
+
+
+def inner_rules(flat: FlatArch, einsum: Einsum, chip: frozenset[str]) -> PlacementRules:
+    """Return the rules of the inner memory below an outer one that backs all but `chip`."""
+    memory = flat.component(INNER)
+    assert isinstance(memory, Memory)
+    return memory.tensors.resolve({OUTER: frozenset(einsum.tensors) - chip})
+
+
+def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
+    """Return what the innermost memory keeps, if there is one."""
+    for component in flat.components:
+        if isinstance(component, Memory) and component.name == LOW:
+            rules = component.tensors.resolve({})
+            return [t for t in einsum.tensors if t in rules.keep]
+    return []
+
+
+def lanes_of(flat: FlatArch) -> Lanes:
+    """Return the dimension with lanes, if there is one."""
+    dims = [Lanes(c.name, d.name, d.fanout) for c in flat.components for d in c.spatial]
+    return dims[0] if dims else Lanes()
+
+
+def breaks_rule(
+    einsum: Einsum,
+    nodes: list[Node],
+    rules: PlacementRules,
+    chip: frozenset[str],
+    conventions: str,
+) -> bool:
+    """Tell whether the inner memory forbids the list."""
+    if moves_again(einsum, nodes, rules, chip) or disordered(nodes, rules):
+        return True
+    return conventions == "default" and misshapen(einsum, nodes, rules)
+
+
+def moves_again(
+    einsum: Einsum, nodes: list[Node], rules: PlacementRules, chip: frozenset[str]
+) -> bool:
+    """Tell whether no_refetch_from_above or no_resend_to_below forbids a loop of the list."""
+    for place, node in enumerate(nodes):
+        if not isinstance(node, Storage) or node.component != INNER:
+            continue
+        (tensor,) = node.tensors
+        used = einsum.access(tensor).rank_variables
+        above = [] if tensor in chip else nodes[:place]
+        end = next(
+            (i for i, n in enumerate(nodes) if isinstance(n, Storage)
+             and n.component == LOW and tensor in n.tensors), len(nodes),
+        )  # fmt: skip
+        for names, part in (
+            (rules.no_refetch_from_above, above),
+            (rules.no_resend_to_below, nodes[place:end]),
+        ):
+            loops = {n.rank_variable for n in part if isinstance(n, Temporal)}
+            if tensor in names and not loops <= used:
+                return True
+    return False
+
+
+def disordered(nodes: list[Node], rules: PlacementRules) -> bool:
+    """Tell whether the inner memory's holders agree with no list of tensor_order_options."""
+    held = [n.tensors[0] for n in nodes if isinstance(n, Storage) and n.component == INNER]
+
+    def agrees(option: tuple[frozenset[str], ...]) -> bool:
+        places = [[i for i, group in enumerate(option) if t in group] for t in held]
+        listed = [place[0] for place in places if place]
+        return listed == sorted(listed)
+
+    return bool(rules.tensor_order_options) and not any(map(agrees, rules.tensor_order_options))
+
+
+def misshapen(einsum: Einsum, nodes: list[Node], rules: PlacementRules) -> bool:
+    """Tell whether tile_shape of the inner memory forbids the tile above its first holder."""
+    tile = dict(einsum.bounds)
+    for node in nodes:
+        if isinstance(node, Temporal):
+            tile[node.rank_variable] = node.tile_shape
+        if isinstance(node, Storage) and node.component == INNER:
+            return not all(holds(comparison, tile) for comparison in rules.tile_shape)
+    return False

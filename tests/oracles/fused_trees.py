@@ -1,0 +1,105 @@
+"""One mapping of a workload from one list per Einsum."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from fused_lists import INNER, OUTER
+from fused_owns import Own, is_chip
+
+from tilewright.mapper.mapping import Mapping, Node, Sequential, Storage, Temporal
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.workload import Workload
+
+
+def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Mapping | None:
+    nodes = tree(chosen, shared)
+    if nodes is None:
+        return None
+    chip = {t for own in chosen for t in own.chip}
+    outer = tuple(Storage((t,), OUTER) for t in workload.tensors if t not in chip)
+    mapping = Mapping((*outer, *nodes))
+    return mapping if says_the_same(mapping, chosen) else None
+
+
+def tree(chosen: tuple[Own, ...], shared: list[int], done: int = 0) -> tuple[Node, ...] | None:
+    """Merge lists that share `shared[b]` loops pairwise; None where they cannot be merged."""
+    if len(chosen) == 1:
+        return chosen[0].nodes
+    split = min(shared)
+    if any(o.fused < split - done or o.loops[: split - done] != chosen[0].loops[: split - done]
+           for o in chosen):  # fmt: skip
+        return None
+    nodes: list[Node] = []
+    rests = [list(own.nodes) for own in chosen]
+    for _ in range(done, split):
+        nodes += take_storages(rests)
+        heads = [rest.pop(0) for rest in rests]
+        nodes.append(heads[0])
+    groups: list[list[int]] = [[0]]
+    for boundary, depth in enumerate(shared):
+        if depth == split:
+            groups.append([])
+        groups[-1].append(boundary + 1)
+    parting = {
+        t for t in chain(*(o.chip for o in chosen))
+        if sum(any(is_chip(n, frozenset({t})) for i in g for n in rests[i]) for g in groups) > 1
+    }  # fmt: skip
+    nodes += [Storage((t,), INNER) for t in sorted(parting)]
+    rests = [[n for n in rest if not is_chip(n, frozenset(parting))] for rest in rests]
+    branches = []
+    for group in groups:
+        part = tuple(
+            Own(chosen[i].einsum, chosen[i].tensors, tuple(rests[i]),
+                chosen[i].fused - (split - done), chosen[i].chip) for i in group
+        )  # fmt: skip
+        branch = tree(part, shared[group[0] : group[-1]], split)
+        if branch is None:
+            return None
+        branches.append(branch)
+    return (*nodes, Sequential(tuple(branches)))
+
+
+def take_storages(rests: list[list[Node]]) -> list[Node]:
+    """Take the storages on top of all lists, in an order that keeps that of each if one does."""
+    found: list[Node] = []
+    for rest in rests:
+        place = 0
+        while isinstance(rest[0], Storage):
+            node = rest.pop(0)
+            if node not in found:
+                found.insert(place, node)
+            place = found.index(node) + 1
+    return found
+
+
+def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
+    """Tell whether each Einsum sees in the tree what its own list says."""
+    for path, own in zip(paths_of(mapping), chosen, strict=True):
+        seen: list[object] = []
+        for step in path.steps:
+            if isinstance(step, Temporal):
+                seen.append(step)
+            elif getattr(step, "component", "") == INNER and step.tensor in own.tensors:  # type: ignore[union-attr]
+                seen.append(step.tensor)  # type: ignore[union-attr]
+        wanted = [
+            n.tensors[0] if isinstance(n, Storage) else n
+            for n in own.nodes[:-1]
+            if isinstance(n, Temporal) or (isinstance(n, Storage) and n.component == INNER)
+        ]
+        if levels(seen) != levels(wanted):
+            return False
+    return True
+
+
+def levels(items: list[object]) -> list[object]:
+    """Sort what stands between two loops: its order means nothing here."""
+    out: list[object] = []
+    run: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            run.append(item)
+        else:
+            out += [*sorted(run), item]
+            run = []
+    return out + sorted(run)
