@@ -1,6 +1,7 @@
 """Compute docs/validation/fabric.md: the machine's cycles beside recorded ones.
 
-Run `python tools/fabric_validation.py` to write the page anew; a test compares it.
+Run `python tools/fabric_validation.py` to write the page anew; a test compares it. The prose is in
+fabric_page.md.j2.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
+
+from jinja2 import StrictUndefined, Template
 
 from tilewright.simulator.collectives import (
     aliased_operation,
@@ -29,6 +32,7 @@ from tilewright.simulator.trace import RunResult
 from tilewright.simulator.tree import tree_reduce
 from tilewright.simulator.validate import MAX_FABRIC_EXTENT
 
+TEMPLATE = Path(__file__).parent / "fabric_page.md.j2"
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "fabric.md"
 ELEMENTS, WORDS = 512, 4096
 REDUCTIONS = ((2, 10055), (8, 9117), (16, 8989), (32, 8973), (128, 9297), (512, 7218))
@@ -264,128 +268,10 @@ def table(rows: list[Row], other: str) -> str:
 
 
 def page() -> str:
-    """Return the text of the page."""
-    return f"""# The fabric's timing beside recorded figures
-
-Every simulated figure on this page is computed by `tools/fabric_validation.py`; a test fails when
-the page and the machine disagree. Source keys: SPMM = pr0f3ss/SpMM_Cerebras (WSE-2, SDK 0.6
-simulator, recorded results); FAB = arXiv 2608.25124 (WSE-3, SDK 2.10 simulator traces and a CS-3);
-HPDC = arXiv 2404.15888 (closed forms of reductions on the WSE-2).
-
-## Reduction of 512 x 4096 f32 on `wse2-sdk-sim`
-
-Recorded: SPMM. No constant of the profile was fitted to these rows: hop, ramp and operation
-latency are HPDC's (one chain stage takes 6 cycles), the few cycles of the launch are WSE-3's
-descriptor loads (FAB), marked as assumed in the profile.
-
-{table(reduction_rows(), "recorded")}
-
-In the two-phase programs each phase has colors of its own, and the farthest head finishes the first
-phase before it sends. The recorded program changes phase by switch positions; it leaves a nearly
-constant difference to the recorded cycles (fabric-engine notes: 77 cycles) where ours drifts from
-below to above with the size of the groups.
-
-## One message on `wse3-sdk-sim`
-
-8 words over 1 hop, from the dispatch of the send to the start of the receiver's completion task:
-simulated **{message_cycles()}** cycles, recorded **19** (FAB trace). The trace's parts give
-7 + (B - 1) + 2 hops + 3 for B words; the {len(MESSAGES)} messages of 1, 2, 7, 33 and 500 words
-over 1, 2, 5 and 12 hops differ from that by {" or ".join(map(str, message_errors()))} cycles.
-
-## One operation on memory on `wse3-sdk-sim`
-
-A task with one 16-bit operation on two memory vectors, first descriptor load to last execution.
-Recorded: FAB §8, n = 8, 16 and 64; the others by its rule 9 + 2 ceil(n / 8).
-
-{table(operation_rows(), "recorded")}
-
-## Store-and-forward relay on `wse3-sdk-sim`
-
-Published fit: 1.001 N B + 16.1 N + 16.5 (FAB, N stages, B words; its own points lie within 4 %).
-The fit was timed by the time stamp counter, which adds {TSC_CYCLES} cycles to the one message
-whose trace is published (36 instead of 19); the simulated figures contain them.
-
-{table(relay_rows(), "published fit")}
-
-At sizes that the fit was not made from. Our first stage takes 3.4 cycles more than the fit's: for
-few words over one or two stages that is more than 5 %. (From dispatch to completion task, as the
-message is timed, it would be 4.6 cycles less; which of the two the fit holds is not said.)
-
-{table(relay_between_rows(), "published fit")}
-
-## Chains on `wse2-sdk-sim` against the closed form
-
-HPDC: B + (2 T_R + 2)(P - 1) with T_R = 2. The closed form has no launch; ours has a constant one.
-
-{table(chain_rows(), "closed form")}
-
-## Other collectives on `wse2-sdk-sim` against their closed forms
-
-HPDC, T_R = 2. star: B (P - 1) + 2 T_R + 1; tree: max(B log2 P, B P / (2 (P - 1)) log2 P + P - 1)
-+ (2 T_R + 1) log2 P; broadcast: B + P + 2 T_R, on M x N elements B + M + N - 2 + 2 T_R + 1;
-two-phase, groups of S = sqrt(P): 2 B + P - 1 + (2 T_R + 1)(2 S - 2).
-The closed forms assume that an operation costs nothing to launch. On the machine it is dispatched 5
-cycles after its fetch, and a task ends 3 cycles after its last instruction: star and broadcast take
-9 and 8 cycles more than their form at every size, two-phase 13, the tree as much only where its
-vectors are short. Where that is little beside the form (from B = 256 or P = 512 on), all lie
-within 5 %.
-
-The tree's vectors share two colors: the children of an element use one, its parent the other one,
-and switches let them follow each other without a gap. An earlier program had a color and an
-operation per round and took up to 11 % more than the form: 5 cycles of launch in every round, and
-the first words of a round, as many as the buffers on their way hold, took turns on the links with
-those of the round before (4 % were left at P = 128, B = 64 with launches that cost nothing).
-
-{table(collective_rows(), "closed form")}
-
-The same forms at sizes that no table holds (the star as far as one operation can take its words).
-Chain, star and broadcast take 8, 9 and 8 cycles more than their form here too. The tree lies up to
-2 % below its form, which adds the hops and words of rounds that overlap.
-
-{table(between_rows(), "closed form")}
-
-## Ring all-reduce on `wse2-sdk-sim`
-
-HPDC: 2 (P - 1) B / P + 4 P - 6 + 2 (P - 1)(2 T_R + 1). The form takes 2 (P - 1) B / P words through
-an element, one a cycle, and lets it store a word and pass it on at once. An operation of the
-machine has one destination: in the reduce-scatter it adds to a word and passes it on (one cycle),
-in the all-gather it stores it and sends it again (two cycles). So (3 P - 2) B / P words are
-handled, half as many again: {ring_operations(64, 4096)} at P = 64, B = 4096, where the form has
-{2 * 63 * 4096 // 64}. The rest is launches and latency: 16 cycles in each of the P - 1 steps of the
-all-gather, 34 for every slice of 16 words in the reduce-scatter. (All elements begin by sending, so
-what they send must fit into the queues; a ring that sends more at once is a deadlock.)
-
-{table(ring_rows(), "closed form")}
-
-## Memory banks on `wse2-sdk-sim`
-
-Recorded: SPMM, one f32 operation on memory alone. The row of 2597 cycles contains the loads of
-its descriptors (29 cycles by the other rows), ours those of the machine.
-
-{table(bank_rows(), "recorded")}
-
-## Rates of operations on `wse3-sdk-sim`
-
-Recorded: FAB, setup + n / rate. The setups of additions and products are those of its trace,
-which the machine follows; for copies FAB fits 15 cycles, the machine's loads and dispatch take 8.
-
-{table(rate_rows(), "recorded")}
-
-## SPADA's programs
-
-Recorded: SPADA (arXiv 2511.09447), issue 79. Only names and sizes are published: ours are a
-message of 4 words over 3 hops, and a chain of 15 elements with 128 words each. The recorded
-reduction takes some 20 times the words of its busiest link, so it may handle every word by itself;
-ours streams. The errors compare programs that are not the same.
-
-{table(spada_rows(), "recorded")}
-
-## What these figures do not show
-
-WSE-3 silicon (profile
-`wse3-silicon` holds published rates; nothing here was checked against it), programs with filters or
-data tasks, and turns in a route.
-"""
+    """Return the text of the page: its prose with the figures that this module computes."""
+    prose = TEMPLATE.read_text(encoding="utf-8")
+    template = Template(prose, undefined=StrictUndefined, keep_trailing_newline=True)
+    return str(template.render(globals()))
 
 
 if __name__ == "__main__":

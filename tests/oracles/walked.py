@@ -1,22 +1,19 @@
 """Energy and latency of mappings by the slow walk, and all mappings of small problems so scored.
 
-The walk of tests/properties/test_model_counts.py visits every iteration and counts what moves. Its
+The walk of tests/oracles/walk.py visits every iteration and counts what moves. Its
 counts are turned into joule and second here from the numbers of the components. Whether a mapping
 fits is the model's word (test_fused_walk.py checks that one).
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, permutations, product
 from math import prod
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import walk
 from search_cases import Lanes, _all_lanes, _mappings, breaks_rule, keep_well_used
 
 from tilewright.arch.components import Compute as ComputePart
@@ -30,20 +27,6 @@ from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.result import EinsumMapping
-
-
-def _module() -> ModuleType:
-    file = Path(__file__).parent.parent / "properties" / "test_model_counts.py"
-    spec = importlib.util.spec_from_file_location("walk_for_searches", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
-
-
-walk = _module()
 
 
 def levels_of(flat: FlatArch) -> list[Any]:

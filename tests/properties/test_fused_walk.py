@@ -4,7 +4,7 @@ Random chains of two or three Einsums (matmul, element-wise, convolution) under 
 intermediates backed in DRAM or in a buffer below the shared loops, inputs staged above or inside
 the branches. Three things are found by walking every iteration and compared with the model:
 
-- reads, writes and steps of each Einsum, by the counter of test_model_counts.py on its own path;
+- reads, writes and steps of each Einsum, by the counter of tests/oracles/walk.py on its own path;
 - the size of each tile: a lower holder keeps the smallest window in which every element stays from
   its first use to its last without being fetched twice (accelforge.md §2.3);
 - the most bits at a time: a tile lives from the first run of a branch that uses it to the last one,
@@ -15,13 +15,11 @@ Also here: intermediates are complete before they are read, in every mapping tha
 
 from __future__ import annotations
 
-import importlib.util
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,21 +28,6 @@ from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage, Temporal
 from tilewright.mapper.workload import Workload, load_workload
 
-
-def _walk() -> ModuleType:
-    import sys
-
-    file = Path(__file__).with_name("test_model_counts.py")
-    spec = importlib.util.spec_from_file_location("walk_of_one_einsum", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
-
-
-walk = _walk()
 LEVELS = [
     walk.Level("DRAM"),
     walk.Level("BUF"),
