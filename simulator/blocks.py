@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.operands import ResolvedOperation
-from tilewright.simulator.program import ElementCode, Reconfigure
+from tilewright.simulator.program import ElementCode, Instruction, Reconfigure
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class CodeLayout:
     """Another one for every block that was ever compiled."""
     operations: tuple[tuple[str, ResolvedOperation], ...]
     """(task, operation) per row of the operation table."""
+    sources: tuple[tuple[str, Instruction | None], ...]
+    """(task, instruction) that each row of the instruction table is for; None at a task's ends."""
     variables: tuple[str, ...]
     threads: tuple[int, ...]
     """Microthread id per thread row after the first."""

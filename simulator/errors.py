@@ -14,7 +14,28 @@ class ProfileError(SpecError):
 
 
 class ProgramError(TilewrightError):
-    """A program is refused before it runs: it names what does not exist, fit or match."""
+    """A program is refused before it runs: it names what does not exist, fit or match.
+
+    `about` is the part of the program that is meant, where the check knows it.
+    """
+
+    about: object = None
+
+
+class About:
+    """Around the check of a part of a program: a ProgramError inside is about the part."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: object) -> None:
+        self.part = part
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ProgramError) and error.about is None:
+            error.about = self.part
 
 
 class MachineError(TilewrightError):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from tilewright.simulator.dsd import FILES, Circbuf, Fabin, Fabout, Fifo, Mem4d, Ref, Register
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import check_bounds, resolve_operand
 from tilewright.simulator.program import ElementCode, LoadRegister, OnControl
 
+NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
 ON_CONTROL = ("terminate", "activate", "unblock")
 
 
@@ -40,7 +45,9 @@ def registers_needed(dsd: Mem4d) -> int:
     return max(0, len(dsd.extents) - free)
 
 
-def check_load(code: ElementCode, load: LoadRegister, where: str) -> None:
+def check_load(
+    code: ElementCode, load: LoadRegister, where: str, counts: Mapping[str, int] = NO_COUNTS
+) -> None:
     """Refuse a load that the register's type or the descriptor forbids. Raises ProgramError."""
     register = load.register
     if not isinstance(register, Register) or register.file not in FILES:
@@ -59,7 +66,7 @@ def check_load(code: ElementCode, load: LoadRegister, where: str) -> None:
         raise ProgramError(f"{where}: {dsd.name} needs an extended register", value=None)
     if not isinstance(dsd, Mem4d | Circbuf) and load.xdsr is not None:
         raise ProgramError(f"{where}: no extended register holds it", value=load.dsd)
-    check_bounds(operand, {}, where)
+    check_bounds(operand, counts, where)
     needed = 0
     if isinstance(dsd, Mem4d):
         needed = 3 if load.offset.terms else registers_needed(dsd)

@@ -71,7 +71,7 @@ class Machine:
         try:
             self._compile()
         except ProgramError as error:
-            error.where = error.where or place_in_text(program, error.what)
+            error.where = error.where or place_in_text(program, error.what, error.about)
             raise
         self._parts = self._compiled.parts
         self._fuse = fuse and not any(layout.rebinds for layout in self._layouts)

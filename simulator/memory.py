@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,7 +128,14 @@ class BufferMap:
     ) -> None:
         if elements.size == 0:
             return
-        values = as_dtype(flat, buffer.dtype, f"memory for buffer {buffer.name}").view(np.uint16)
+        width = self.program.placement.shape[1]
+
+        def place(row: int, value: int) -> str:
+            where = divmod(int(elements[row]), width)
+            index = [int(n) for n in np.unravel_index(value, buffer.shape)]
+            return f"memory for buffer {buffer.name} of element {where}, value {index}"
+
+        values = as_dtype(flat, buffer.dtype, place).view(np.uint16)
         if buffer.words < LONG:
             word[self._addresses(buffer, elements)] = values
             return
@@ -160,8 +167,11 @@ def as_array(values: npt.ArrayLike, what: str) -> Values:
     return array
 
 
-def as_dtype(array: Values, dtype: str, what: str) -> Values:
-    """Return data in a dtype: integers as they are, floats rounded. Raises MachineError."""
+def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Values:
+    """Return a table in a dtype: integers as they are, floats rounded. Raises MachineError.
+
+    place: says where a row and column are.
+    """
     kind = np.dtype(NUMPY[dtype])
     if array.dtype == kind:
         return np.ascontiguousarray(array)
@@ -176,7 +186,7 @@ def as_dtype(array: Values, dtype: str, what: str) -> Values:
     if lost.any():
         first = tuple(int(n) for n in np.argwhere(lost)[0])
         raise MachineError(
-            f"{what}: a value is no {dtype}",
+            f"{place(*first)}: is no {dtype}",
             value=array[first].item(),
             instead=f"{limits.min} to {limits.max}" if kind.kind != "f" else "a wider dtype",
         )
@@ -186,13 +196,10 @@ def as_dtype(array: Values, dtype: str, what: str) -> Values:
 def stream_bits(values: npt.ArrayLike, dtype: str, shape: tuple[int, int], name: str) -> at.Table:
     """Return the payloads of an edge input's streams."""
     what = f"the data of edge input {name}"
-    array = as_dtype(as_array(values, what), dtype, what)
+    array = as_array(values, what)
     if array.shape != shape:
-        raise MachineError(
-            f"the data of edge input {name} has the wrong shape",
-            value=array.shape,
-            instead=str(shape),
-        )
+        raise MachineError(f"{what} has the wrong shape", value=array.shape, instead=str(shape))
+    array = as_dtype(array, dtype, lambda row, column: f"{what}, position {row}, wavelet {column}")
     raw = array.view(np.uint32 if DTYPES[dtype] == 2 else np.uint16)
     return np.asarray(raw.astype(np.int64))
 

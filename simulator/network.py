@@ -199,6 +199,7 @@ class _NetworkCompiler:
                     raise ProgramError(
                         f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
                         f"but the router of {self._at(bad[0])} has no route for it from R"
+                        f"{self._swapped(color, bad[0], RAMP)}"
                     )
                 depth = self.profile.output_queue_words[queue] + latency - 1
                 numbers = self._add(OUTPUT, places, depth, latency)
@@ -272,7 +273,7 @@ class _NetworkCompiler:
             raise ProgramError(
                 f"{self._route(name, here[deaf][0])} it leaves {self._at(here[deaf][0])} by "
                 f"{PORTS[port]}, but {self._at(there[deaf][0])} does not take it from "
-                f"{PORTS[OPPOSITE[port]]}"
+                f"{PORTS[OPPOSITE[port]]}{self._swapped(color, there[deaf][0], OPPOSITE[port])}"
             )
         self._feed(sources[inside], takers, there, here * LINKS + port)
         outside = places[~inside]
@@ -289,13 +290,26 @@ class _NetworkCompiler:
         connect(self.table, (sources[~inside], sinks[outside], outside * LINKS + port))
         self.leaving[port].append(sources)
 
+    def _swapped(self, color: Color, element: int, port: int) -> str:
+        """Say, behind a refusal, that a swap at an element takes a port for the partner alone."""
+        routers = self.routers.of(color)
+        if not routers.rx[element] >> port & routers.swap[element] >> port & 1:
+            return ""
+        partner = next(c.name for c in self.program.colors if c.id == color.id ^ 1)
+        return (
+            f": the color swap of {color.name} there takes color {partner} from {PORTS[port]}, "
+            f"and {partner} has no swap that takes {color.name}"
+        )
+
     def _enter(self, port: EdgeInput, fifos: Ids, takers: tuple[Ids, Ids]) -> None:
-        places = self._border(port)
+        places, side = self._border(port), PORTS.index(port.side)
+        color = next(color for color in self.program.colors if color.name == port.color)
         deaf = places[takers[0][places] < 0]
         if deaf.size:
             raise ProgramError(
                 f"edge port {port.name}: brings color {port.color} from {port.side}, but the "
                 f"router of {self._at(deaf[0])} does not take it from there"
+                f"{self._swapped(color, deaf[0], side)}"
             )
         links = [self._border_link(place, port) for place in places.tolist()]
         self._feed(fifos, takers, places, np.array(links, dtype=np.int64))

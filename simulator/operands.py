@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilewright.simulator.dsd import (
+    DTYPES,
     ENDLESS,
     NO_OFFSET,
     Buffer,
@@ -277,23 +278,33 @@ def describe(code: ElementCode, task: str, op: DsdOperation) -> str:
     return f"code {code.name}, task {task}, @{op.operation}{label}"
 
 
-def check_bounds(operand: Resolved, counts: Mapping[str, int], where: str) -> None:
+def check_bounds(
+    operand: Resolved, counts: Mapping[str, int], where: str, index: Index | None = None
+) -> None:
     """Refuse a memory operand that leaves its buffer for some value of the loop variables.
 
-    Offsets that depend on counters are checked by the engine when the operation starts.
+    index: of the operation, in words of 16 bits; descriptors without wavelet_index_offset ignore
+    it. Offsets that depend on counters are checked by the engine when the operation starts.
     """
     if operand.buffer is None or operand.is_changed:
         return
+    indexed = isinstance(operand.dsd, Mem1d | Mem4d) and operand.dsd.wavelet_index_offset
     moved = operand.offset.bounds(counts)
-    if moved is None:
+    by_index = index.bounds(counts) if indexed and index is not None else (0, 0)
+    if moved is None or by_index is None:
         return
     low, high = operand.span()
-    if low + moved[0] < 0 or high + moved[1] >= operand.buffer.elements:
+    wide = DTYPES[operand.buffer.dtype]
+    first = low + moved[0] + by_index[0] // wide
+    last = high + moved[1] - -by_index[1] // wide  # half a value counts as one
+    if first < 0 or last >= operand.buffer.elements:
         name = operand.dsd.name if operand.dsd is not None else operand.buffer.name
+        why = f" (index {index})" if indexed else ""
         raise ProgramError(
             f"{where}: operand {name} leaves buffer {operand.buffer.name} "
             f"of {operand.buffer.elements} elements",
-            value=f"elements {low + moved[0]} to {high + moved[1]}",
+            value=f"elements {first} to {last}{why}",
+            instead=f"elements 0 to {operand.buffer.elements - 1}",
         )
 
 

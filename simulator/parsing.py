@@ -54,7 +54,7 @@ def parse_program(text: str, file: str = "<program>") -> Program:
     try:
         check_program(program)
     except ProgramError as error:
-        error.where = reader.place_of(error.what)
+        error.where = reader.place_of(error.what, error.about)
         raise
     remember(program, reader.place_of)
     return program
@@ -110,7 +110,8 @@ def _header(reader: Reader) -> _Found:
 
 def _color(reader: Reader, line: Line, found: _Found) -> None:
     name = line.name("the color's name")
-    found.colors.append(Color(name, line.integer() if line.more else found.free_color()))
+    color = Color(name, line.integer() if line.more else found.free_color())
+    found.colors.append(reader.place(color, reader.here()))
     found.used_colors.add(found.colors[-1].id)
     _next(reader, line)
 
@@ -118,8 +119,9 @@ def _color(reader: Reader, line: Line, found: _Found) -> None:
 def _code(reader: Reader, line: Line, found: _Found) -> None:
     name = line.name("the code's name")
     reader.declare(f"code {name}")
+    here = reader.here()
     _next(reader, line)
-    found.codes.append(parse_code(reader, name))
+    found.codes.append(reader.place(parse_code(reader, name), here))
 
 
 def _place(reader: Reader, line: Line, found: _Found) -> None:
@@ -157,21 +159,21 @@ def _fill(
 def _route(reader: Reader, line: Line, found: _Found) -> None:
     route = parse_route(line)
     reader.declare(f"route of color {route.color} in {route.area}:")
-    found.routes.append(route)
+    found.routes.append(reader.place(route, reader.here()))
     _next(reader, line)
 
 
 def _edge_input(reader: Reader, line: Line, found: _Found) -> None:
     port = parse_edge_input(line)
     reader.declare(f"edge port {port.name}")
-    found.edge_inputs.append(port)
+    found.edge_inputs.append(reader.place(port, reader.here()))
     _next(reader, line)
 
 
 def _edge_output(reader: Reader, line: Line, found: _Found) -> None:
     port = parse_edge_output(line)
     reader.declare(f"edge port {port.name}")
-    found.edge_outputs.append(port)
+    found.edge_outputs.append(reader.place(port, reader.here()))
     _next(reader, line)
 
 

@@ -46,12 +46,14 @@ def parse_body(reader: Reader, depth: int, where: str) -> tuple[Instruction, ...
     """Return the instructions of the next lines at a depth; `where` names the task in errors."""
     found: list[Instruction] = []
     while (line := reader.at(depth)) is not None:
+        here = reader.here()
         if line.peek() == "else" and line.peek(1) == "":
             break
         if line.peek(1) not in ("=", "(") and line.peek() in NESTED:
-            found.append(NESTED[line.choose(tuple(NESTED), "")](reader, line, depth, where))
+            nested = NESTED[line.choose(tuple(NESTED), "")](reader, line, depth, where)
+            found.append(reader.place(nested, here))
             continue
-        found.append(_single(reader, line, where))
+        found.append(reader.place(_single(reader, line, where), here))
         line.end()
         reader.advance()
     return tuple(found)

@@ -50,21 +50,21 @@ def parse_code(reader: Reader, name: str) -> ElementCode:
             found.tasks.append(_task(reader, line, name))
             continue
         if word == "buffer":
-            found.buffers.append(_buffer(line, found))
+            found.buffers.append(reader.place(_buffer(line, found), reader.here()))
             reader.declare(f"code {name}, buffer {found.buffers[-1].name}")
         elif word == "main_priority":
             found.main_priority = line.name("a priority")
         elif word in QUEUES:
             names = line.integer("a queue's number"), line.name("a color's name")
             queue = Queue(*names, **line.settings(QUEUE, "property of a queue"))
-            getattr(found, word + "s").append(queue)
+            getattr(found, word + "s").append(reader.place(queue, reader.here()))
             reader.declare(f"code {name}, queue {queue.id}")
             reader.declare(f"code {name}, {word.replace('_', ' ')} {queue.id}")
         elif word == "load":
-            found.loads.append(parse_load(line))
+            found.loads.append(reader.place(parse_load(line), reader.here()))
             reader.declare(f"code {name}, load of {found.loads[-1].register}")
         else:
-            found.dsds.append(DSDS[word](line))
+            found.dsds.append(reader.place(DSDS[word](line), reader.here()))
             reader.declare(f"code {name}, DSD {found.dsds[-1].name}")
         line.end()
         reader.advance()
@@ -177,6 +177,7 @@ FABOUT: Final[Properties] = {
 def _task(reader: Reader, line: Line, code: str) -> Task:
     name = line.name("the task's name")
     reader.declare(f"code {code}, task {name}")
+    here = reader.here()
     given: dict[str, Any] = {}
     while line.more and line.peek(1) != ":":
         key = line.choose(tuple(TASK), "property of a task")
@@ -189,7 +190,7 @@ def _task(reader: Reader, line: Line, code: str) -> Task:
     line.end()
     reader.advance()
     body = parse_body(reader, 2, f"code {code}, task {name}")
-    return Task(name, body, arguments=tuple(arguments), **given)
+    return reader.place(Task(name, body, arguments=tuple(arguments), **given), here)
 
 
 TASK: Final[Properties] = {

@@ -3,54 +3,76 @@
 from __future__ import annotations
 
 from tilewright.simulator.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.instructions import instructions, operations
 from tilewright.simulator.loads import all_loads, loaded
 from tilewright.simulator.operands import ResolvedOperation, describe, resolve
 from tilewright.simulator.profile import Profile
-from tilewright.simulator.program import DsdOperation, ElementCode, LoadRegister, Map
+from tilewright.simulator.program import (
+    DsdOperation,
+    ElementCode,
+    Instruction,
+    LoadRegister,
+    Map,
+)
 
 
-def used_registers(code: ElementCode) -> list[Register]:
-    """Return every register that a code names, FIFOs' own included, in the order of the text."""
-    found = [load.register for load in code.loads]
+def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
+    """Return every register that a code names, FIFOs' own included, and the part that names it.
+
+    In the order of the text.
+    """
+    found: list[tuple[Register, object]] = [(load.register, load) for load in code.loads]
     for dsd in code.dsds:
         if isinstance(dsd, Fifo) and dsd.dest is not None and dsd.src is not None:
-            found += [Register("dest", dsd.dest), Register("src1", dsd.src)]
+            found += [(Register("dest", dsd.dest), dsd), (Register("src1", dsd.src), dsd)]
     for _, instruction in instructions(code):
-        if isinstance(instruction, LoadRegister):
-            found.append(instruction.register)
-        elif isinstance(instruction, DsdOperation):
-            operands = (instruction.dest, *instruction.sources)
-            found += [operand for operand in operands if isinstance(operand, Register)]
-        elif isinstance(instruction, Map):
-            pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
-            found += [operand for _, operand in pairs if isinstance(operand, Register)]
+        found += [(register, instruction) for register in _registers(instruction)]
     return found
+
+
+def _registers(instruction: Instruction) -> list[Register]:
+    """Return the registers that an instruction names."""
+    if isinstance(instruction, LoadRegister):
+        return [instruction.register]
+    operands: tuple[object, ...] = ()
+    if isinstance(instruction, DsdOperation):
+        operands = (instruction.dest, *instruction.sources)
+    elif isinstance(instruction, Map):
+        pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
+        operands = tuple(operand for _, operand in pairs)
+    return [operand for operand in operands if isinstance(operand, Register)]
 
 
 def check_registers(code: ElementCode, profile: Profile) -> None:
     """Refuse registers that a profile's element does not have. Raises ProgramError."""
     where = f"code {code.name}"
-    for register in used_registers(code):
-        if register.file not in FILES:
-            raise ProgramError(
-                f"{where}: no such file of registers",
-                value=register.file,
-                instead="one of " + ", ".join(FILES),
-            )
-        if not 0 <= register.id < profile.dsr_registers:
-            raise ProgramError(
-                f"{where}: {profile.name} has no register {register}",
-                value=register.id,
-                instead=f"0 to {profile.dsr_registers - 1}",
-            )
+    for register, part in used_registers(code):
+        with About(part):
+            _check_register(register, profile, where)
     for load in all_loads(code):
-        _check_numbers(load, profile, f"{where}, load of {load.register}")
+        with About(load):
+            _check_numbers(load, profile, f"{where}, load of {load.register}")
     _check_fifos(code, profile, where)
     for task, op in operations(code):
         if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):
-            _check_types(code, resolve(code, task.name, op), describe(code, task.name, op))
+            with About(op):
+                _check_types(code, resolve(code, task.name, op), describe(code, task.name, op))
+
+
+def _check_register(register: Register, profile: Profile, where: str) -> None:
+    if register.file not in FILES:
+        raise ProgramError(
+            f"{where}: no such file of registers",
+            value=register.file,
+            instead="one of " + ", ".join(FILES),
+        )
+    if not 0 <= register.id < profile.dsr_registers:
+        raise ProgramError(
+            f"{where}: {profile.name} has no register {register}",
+            value=register.id,
+            instead=f"0 to {profile.dsr_registers - 1}",
+        )
 
 
 def _check_types(code: ElementCode, resolved: ResolvedOperation, where: str) -> None:
@@ -89,9 +111,10 @@ def _check_numbers(load: LoadRegister, profile: Profile, where: str) -> None:
 
 def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
     fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
-    loaded = {register.id for register in used_registers(code) if register.file != "src0"}
+    loaded = {register.id for register, _ in used_registers(code) if register.file != "src0"}
     for fifo in fifos:
-        _check_fifo(code, fifo, profile)
+        with About(fifo):
+            _check_fifo(code, fifo, profile)
     free = min(profile.dsr_registers - len(loaded), profile.xdsr_registers)
     implicit = sum(fifo.dest is None for fifo in fifos)
     if implicit > free:

@@ -84,7 +84,7 @@ def check_register_count(code: ElementCode, profile: Profile) -> None:
 
 def _named(code: ElementCode) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {kind: set() for kind in KINDS}
-    for register in used_registers(code):
+    for register, _ in used_registers(code):
         found[register.file].add(register.id)
     for load in all_loads(code):
         found["extended"] |= set() if load.xdsr is None else {load.xdsr}

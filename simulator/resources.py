@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from tilewright.simulator.dsd import Fabin, Mem4d
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.instructions import instructions, operations
 from tilewright.simulator.memo import Memo, ValueMemo
 from tilewright.simulator.operands import ResolvedOperation, describe, resolve
@@ -30,11 +30,12 @@ def check_resources(program: Program, profile: Profile) -> None:
     """Refuse a program that needs more than the profile's machine has. Raises ProgramError."""
     for color in program.colors:
         if not 0 <= color.id < profile.colors:
-            raise ProgramError(
-                f"color {color.name} is not a routable color of {profile.name}",
-                value=color.id,
-                instead=f"0 to {profile.colors - 1}",
-            )
+            with About(color):
+                raise ProgramError(
+                    f"color {color.name} is not a routable color of {profile.name}",
+                    value=color.id,
+                    instead=f"0 to {profile.colors - 1}",
+                )
     _check_routes(program, profile)
     number = profile_number(profile)
     for code in program.codes:
@@ -58,7 +59,8 @@ def _check_code(code: ElementCode, profile: Profile) -> None:
     for task, op in operations(code):
         resolved = resolve(code, task.name, op)
         where = partial(describe, code, task.name, op)
-        _OPERATIONS.of((resolved, number), partial(_check_operation, resolved, profile, where))
+        with About(op):
+            _OPERATIONS.of((resolved, number), partial(_check_operation, resolved, profile, where))
     check_register_count(code, profile)
 
 
@@ -87,7 +89,8 @@ def _check_routes(program: Program, profile: Profile) -> None:
     for change in (instruction for code in program.codes for _, instruction in instructions(code)):
         if isinstance(change, Reconfigure):
             route = Route(change.color, Area(0, 0), change.rx, change.tx)
-            _check_switch(program, change.route(route), profile)
+            with About(change):
+                _check_switch(program, change.route(route), profile)
 
 
 def _check_switch(program: Program, route: Route, profile: Profile) -> None:
@@ -131,11 +134,12 @@ def _check_queues(code: ElementCode, profile: Profile) -> None:
     ):
         for queue in queues:
             if not 0 <= queue.id < len(depths) or depths[queue.id] == 0:
-                raise ProgramError(
-                    f"code {code.name}: {profile.name} has no {kind} queue {queue.id}",
-                    value=queue.id,
-                    instead=f"0 to {len(depths) - 1}",
-                )
+                with About(queue):
+                    raise ProgramError(
+                        f"code {code.name}: {profile.name} has no {kind} queue {queue.id}",
+                        value=queue.id,
+                        instead=f"0 to {len(depths) - 1}",
+                    )
 
 
 def _check_registers(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.blocks import CodeLayout
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.routes import Color, Route
@@ -101,10 +101,11 @@ class RouterMap:
         for configurations, inside in pieces:
             if tx[inside].any():
                 place = divmod(int(inside[tx[inside] > 0][0]), self.program.width)
-                raise ProgramError(
-                    f"route of color {color.name} in {configurations[0].area}: element {place} "
-                    "has two routes for it"
-                )
+                with About(configurations[0]):
+                    raise ProgramError(
+                        f"route of color {color.name} in {configurations[0].area}: element {place} "
+                        "has two routes for it"
+                    )
             rx[inside], tx[inside] = all_directions(*configurations)
             swap[inside] = SWAPPED[configurations[0].swap]
         places = np.flatnonzero(tx).astype(np.int64)

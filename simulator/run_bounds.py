@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tilewright.simulator.deadlock import FinalState
+from tilewright.simulator.dsd import Element
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import MachineError
+from tilewright.simulator.failed_part import begun, name_of
 from tilewright.simulator.operands import Resolved
-from tilewright.simulator.scalars import SCALARS
-from tilewright.simulator.special_rows import SCALAR_TYPES
+from tilewright.simulator.program import Compute, DsdOperation, LoadRegister
 
 
 def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:
@@ -15,39 +16,47 @@ def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> M
     store, layout = final.store, final.layout(element)
     row = final.element[element]
     pc = int(row[at.E_PC]) - at.I_WIDTH
-    what, name, thread = "", "an operand", -1
+    thread = -1
     if store[pc] in (at.I_OPERATION, at.I_MAP_START):
         op = int(store[pc + 1])
         what = final.operation(element, op)
         thread = int(row[at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH)
         name = _operand(final, element, (op, thread), operand)
+        where = f"cycle {cycle}, {final.name(element)}, {what}"
     else:
-        task = layout.code.tasks[int(row[at.E_TASK])].name
-        what = f"code {layout.code.name}, task {task}, {_instruction(final, element, pc)}"
+        where = main_thread(final, element, cycle)
+        name = _scalar_operand(final, element, operand)
     word = int(store[operand + at.D_FIRST])
     buffer = next(b for b in layout.code.buffers if b.address == word)
     return MachineError(
-        f"cycle {cycle}, {final.name(element)}, {what}: {name} leaves buffer {buffer.name} "
-        f"of {buffer.elements} elements",
+        f"{where}: {name} leaves buffer {buffer.name} of {buffer.elements} elements",
         value=_elements(final, operand, thread) + _why(final, element, operand, thread),
         instead=f"elements 0 to {buffer.elements - 1}",
     )
 
 
-def _instruction(final: FinalState, element: int, pc: int) -> str:
-    """Name a scalar instruction or the load of a register."""
-    row, code = int(final.store[pc + 1]), int(final.store[pc])
-    if code == at.I_LOAD_REGISTER:
-        names = final.layout(element).register_names
-        return f"load of {names[int(final.store[row + at.L_REGISTER])]}"
-    return scalar_name(final, row)
+def main_thread(final: FinalState, element: int, cycle: int) -> str:
+    """Name the instruction that the main thread of an element has just begun."""
+    task, instruction = begun(final, element)
+    code = final.layout(element).code.name
+    where = f"cycle {cycle}, {final.name(element)}, code {code}, task {task}"
+    return f"{where}, {name_of(instruction)}"
 
 
-def scalar_name(final: FinalState, row: int) -> str:
-    """Name a scalar instruction by its row's address."""
-    code, dtype = final.store[row + at.U_CODE], final.store[row + at.U_TYPE]
-    name = next(name for name, (number, _) in SCALARS.items() if number == code)
-    return f"{name}.{SCALAR_TYPES[int(dtype)]}"
+def _scalar_operand(final: FinalState, element: int, operand: int) -> str:
+    """Name an operand of a load or a scalar instruction by the address of its row."""
+    instruction = begun(final, element)[1]
+    if isinstance(instruction, LoadRegister):
+        return f"descriptor {instruction.dsd}"
+    assert isinstance(instruction, Compute | DsdOperation)
+    row = int(final.store[final.element[element, at.E_PC] - at.I_WIDTH + 1])
+    for number, value in enumerate((instruction.dest, *instruction.sources)):
+        if (
+            isinstance(value, Element)
+            and final.store[row + at.U_DEST_VALUE + 2 * number] == operand
+        ):
+            return f"{value.buffer}({value.index})"
+    return "an operand"
 
 
 def _operand(final: FinalState, element: int, rows: tuple[int, int], operand: int) -> str:

@@ -9,11 +9,21 @@ import numpy as np
 from tilewright.simulator.deadlock import FinalState
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import MachineError
-from tilewright.simulator.run_bounds import bounds_error, scalar_name
+from tilewright.simulator.failed_part import failed_part
+from tilewright.simulator.run_bounds import bounds_error, main_thread
+from tilewright.simulator.text_places import place_in_text
 
 
 def run_error(final: FinalState) -> MachineError:
-    """Return the error that stopped a run."""
+    """Return the error that stopped a run, with its line in the text of the program."""
+    error = _message(final)
+    part = failed_part(final)
+    if part is not None:
+        error.where = place_in_text(final.program, "", part)
+    return error
+
+
+def _message(final: FinalState) -> MachineError:
     header = final.store
     cycle, error = int(header[at.S_CYCLE]), int(header[at.S_ERROR])
     if error == at.ERROR_LIMIT:
@@ -23,7 +33,7 @@ def run_error(final: FinalState) -> MachineError:
     if error == at.ERROR_TWO_ARRIVALS:
         return _arrivals(final, cycle)
     element = final.parts.element.number(header[at.S_ERROR_ELEMENT])
-    if error in (at.ERROR_NO_TEARDOWN, at.ERROR_BIND):
+    if error in (at.ERROR_NO_TEARDOWN, at.ERROR_POSITION, at.ERROR_BIND):
         return _fabric(final, element, cycle)
     row, value = int(header[at.S_ERROR_ROW]), int(header[at.S_ERROR_VALUE])
     made = {
@@ -70,17 +80,17 @@ def _limit(final: FinalState, cycle: int) -> MachineError:
     )
 
 
-def _scalar(final: FinalState, element: int, row: int, cycle: int) -> MachineError:
+def _scalar(final: FinalState, element: int, _: int, cycle: int) -> MachineError:
     """Say which scalar instruction has no result."""
-    code = final.layout(element).code
-    task = code.tasks[int(final.element[element, at.E_TASK])].name
-    where = f"cycle {cycle}, {final.name(element)}, code {code.name}, task {task}"
-    name, value = scalar_name(final, row), int(final.store[at.S_ERROR_VALUE])
+    where = main_thread(final, element, cycle)
+    value = int(final.store[at.S_ERROR_VALUE])
     if final.store[at.S_ERROR] == at.ERROR_DIVISION:
-        return MachineError(f"{where}, {name}: a division by zero", value=value)
-    bits = 16 if name.endswith("16") else 32
+        return MachineError(
+            f"{where}: a division by zero", value=value, instead="a divisor that is not 0"
+        )
+    bits = 16 if where.endswith("16") else 32
     return MachineError(
-        f"{where}, {name}: a shift by a number of bits that the value does not have",
+        f"{where}: a shift by a number of bits that the value does not have",
         value=value,
         instead=f"0 to {bits - 1}",
     )
@@ -89,12 +99,18 @@ def _scalar(final: FinalState, element: int, row: int, cycle: int) -> MachineErr
 def _fabric(final: FinalState, element: int, cycle: int) -> MachineError:
     """Say what is wrong with a change of a router or a queue."""
     row, value = (int(final.store[column]) for column in (at.S_ERROR_ROW, at.S_ERROR_VALUE))
-    where = f"cycle {cycle}, {final.name(element)}"
+    where = main_thread(final, element, cycle)
     if final.store[at.S_ERROR] == at.ERROR_NO_TEARDOWN:
         color = next(c.name for c in final.program.colors if c.id == value)
         return MachineError(
-            f"{where}: a teardown's end, or a new route, switch or filter, but color {color} is "
-            "not torn down here, or has no such switch position"
+            f"{where}: color {color} is not torn down at this router",
+            instead="a teardown before it: a control wavelet, or a route that starts torn down",
+        )
+    if final.store[at.S_ERROR] == at.ERROR_POSITION:
+        return MachineError(
+            f"{where}: the switch of this router has no such position, or it is invalid",
+            value=value,
+            instead="0, or a position that the route here gives",
         )
     kind = "input" if row < at.OUTPUT_SLOT else "output"
     held = f"{value} words of color {final.color(element, row)} are inside"
@@ -158,6 +174,10 @@ OF_OPERATIONS: Final = {
         "an index",
     ),
     at.ERROR_FAR_INDEX: ("its index is outside 0..65535: {value}", "a u16"),
+    at.ERROR_TOP_BITS: (
+        "a wavelet of a queue with control_transform uses its two top bits: {value:#010x}",
+        "values below 0x40000000: control_transform leaves 14 bits of the index",
+    ),
     at.ERROR_GROUP: (
         "{low} values go at once, its length is no multiple of that: {high}",
         "a length that is a multiple of {low}",

@@ -11,7 +11,7 @@ from typing import Final
 
 from tilewright.simulator.dsd import DTYPES, ENDLESS, Fabin, Fabout, Fifo
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.instructions import operations
 from tilewright.simulator.operands import ResolvedOperation, describe, resolve
 from tilewright.simulator.operations import ADD_CARRY, DROP
@@ -66,7 +66,8 @@ def check_simd(code: ElementCode, profile: Profile) -> None:
         if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.simd:
             _check_dsd(code, dsd, profile)
     for task, op in operations(code):
-        _check_operation(resolve(code, task.name, op), describe(code, task.name, op))
+        with About(op):
+            _check_operation(resolve(code, task.name, op), describe(code, task.name, op))
 
 
 def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) -> None:

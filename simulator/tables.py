@@ -20,7 +20,7 @@ from tilewright.simulator.blocks import (
 )
 from tilewright.simulator.dsd import DTYPES
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.header import header
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
@@ -97,6 +97,9 @@ class _CodeCompiler:
         self.threads: dict[int, int] = {}
         self.queues: set[int] = set()
         self.operations: list[tuple[str, ResolvedOperation]] = []
+        self.sources: list[tuple[str, Instruction | None]] = []
+        self.now: tuple[str, Instruction | None] = ("", None)
+        """(task, instruction) that is compiled."""
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
         self.colors = dict(colors)
         self.special = SpecialRows(code, self.profile, self)
@@ -104,10 +107,12 @@ class _CodeCompiler:
     def compile(self) -> CodeBlock:
         """Return the code's block of the tables. Raises ProgramError."""
         for task in self.code.tasks:
+            self.now = (task.name, None)
             self.rows.task.append([len(self.rows.instruction)])
             for slot, shift, bits in self.special.arguments(task):
                 self._emit(at.I_ARGUMENT, slot, shift, bits)
             self._body(task.name, task.body)
+            self.now = (task.name, None)
             self._emit(at.I_END)
         registers = self.special.registers()
         self.queues |= self.special.task_queues()
@@ -120,6 +125,7 @@ class _CodeCompiler:
             self.code,
             next(_NUMBERS),
             tuple(self.operations),
+            tuple(self.sources),
             tuple(self.variables),
             tuple(self.threads),
             tuple(sorted(self.queues)),
@@ -165,11 +171,16 @@ class _CodeCompiler:
     def _emit(self, code: int, *arguments: int) -> int:
         row = [code, *arguments]
         self.rows.instruction.append(row + [0] * (4 - len(row)))
+        self.sources.append(self.now)
         return len(self.rows.instruction) - 1
 
     def _body(self, task: str, body: tuple[Instruction, ...]) -> None:
+        outer = self.now
         for instruction in body:
-            self._instruction(task, instruction)
+            self.now = (task, instruction)
+            with About(instruction):
+                self._instruction(task, instruction)
+        self.now = outer
 
     def _instruction(self, task: str, instruction: Instruction) -> None:
         match instruction:

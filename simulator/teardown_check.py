@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Container
 
 import numpy as np
 
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.instructions import instructions
 from tilewright.simulator.program import (
     ElementCode,
     EndTeardown,
     Program,
     Reconfigure,
+    Task,
 )
 from tilewright.simulator.routes import PORTS, Area, Route
 from tilewright.simulator.validate_special import check_steering
@@ -24,24 +25,29 @@ def check_teardowns(program: Program, code: ElementCode) -> None:
     Raises ProgramError.
     """
     routed = {route.color for route in program.routes}
-    names = [task.teardown for task in code.tasks if task.teardown is not None]
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise ProgramError(f"code {code.name}: two tasks for the teardown of color {name}")
     for task in code.tasks:
-        where = f"code {code.name}, task {task.name}"
-        if task.teardown is not None and (not task.is_local or task.teardown not in routed):
-            raise ProgramError(
-                f"{where}: only a local task can follow a teardown, of a routed color",
-                value=task.teardown,
-            )
+        if task.teardown is not None:
+            with About(task):
+                _check_task(code, task, routed)
     for task, instruction in instructions(code):
-        if isinstance(instruction, EndTeardown):
-            where = f"code {code.name}, task {task.name}"
-            _check_end_teardown(program, code, instruction, where)
-        elif isinstance(instruction, Reconfigure):
-            where = f"code {code.name}, task {task.name}"
-            _check_reconfigure(program, code, instruction, where)
+        where = f"code {code.name}, task {task.name}"
+        with About(instruction):
+            if isinstance(instruction, EndTeardown):
+                _check_end_teardown(program, code, instruction, where)
+            elif isinstance(instruction, Reconfigure):
+                _check_reconfigure(program, code, instruction, where)
+
+
+def _check_task(code: ElementCode, task: Task, routed: Container[str]) -> None:
+    if not task.is_local or task.teardown not in routed:
+        raise ProgramError(
+            f"code {code.name}, task {task.name}: only a local task can follow a teardown, of a "
+            "routed color",
+            value=task.teardown,
+        )
+    first = next(other for other in code.tasks if other.teardown == task.teardown)
+    if first is not task:
+        raise ProgramError(f"code {code.name}: two tasks for the teardown of color {task.teardown}")
 
 
 def _check_end_teardown(

@@ -11,12 +11,15 @@ from tilewright.simulator.program import Program
 _READ = Memo(16)
 
 
-def remember(program: Program, place_of: Callable[[str], Where]) -> None:
+def remember(program: Program, place_of: Callable[[str, object], Where]) -> None:
     """Note how to find the line that an error of a program is about; for the last programs read."""
     _READ.of(program, "text", lambda: place_of)
 
 
-def place_in_text(program: Program, what: str) -> Where | None:
-    """Return the line that an error's text is about, None for a program that nobody read."""
+def place_in_text(program: Program, what: str, part: object = None) -> Where | None:
+    """Return the line of a part of a program, or the one that an error's text is about.
+
+    None for a program that nobody read.
+    """
     place_of = _READ.of(program, "text", lambda: None)
-    return None if place_of is None else place_of(what)
+    return None if place_of is None else place_of(what, part)

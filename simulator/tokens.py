@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tilewright.arch.errors import Where
 from tilewright.simulator.dsd import Index
 from tilewright.simulator.errors import ProgramError
 
+P = TypeVar("P")
 MAX_TEXT: Final = 1 << 24
 """Characters of a program's text."""
 MAX_LINE: Final = 1 << 16
@@ -266,6 +267,8 @@ class Reader:
             )
         self._lines = enumerate(text.split("\n"), 1)
         self._declared: dict[str, Where] = {}
+        self._parts: dict[int, Where] = {}
+        """By the identity of the program's parts, which the program keeps."""
         self.line: Line | None = None
         self.advance()
 
@@ -294,11 +297,22 @@ class Reader:
 
     def declare(self, description: str) -> None:
         """Note that what an error would name so stands in this line."""
-        assert self.line is not None
-        place = Where(self.file, self.line.row, 2 * self.line.depth + 1)
-        self._declared.setdefault(description, place)
+        self._declared.setdefault(description, self.here())
 
-    def place_of(self, what: str) -> Where:
-        """Return the line of the declaration that an error's text starts with."""
+    def here(self) -> Where:
+        """Return the place where the line begins."""
+        assert self.line is not None
+        return Where(self.file, self.line.row, 2 * self.line.depth + 1)
+
+    def place(self, part: P, where: Where) -> P:
+        """Note where a part of the program stands; return the part."""
+        self._parts[id(part)] = where
+        return part
+
+    def place_of(self, what: str, part: object = None) -> Where:
+        """Return where a part stands, or the declaration that an error's text starts with."""
+        exact = self._parts.get(id(part)) if part is not None else None
+        if exact is not None:
+            return exact
         found = [name for name in self._declared if what.startswith(name)]
         return self._declared[max(found, key=len)] if found else Where(self.file)

@@ -18,8 +18,9 @@ from tilewright.simulator.dsd import (
     Fifo,
     Mem4d,
 )
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.field_types import check_fields
+from tilewright.simulator.known_counters import counters_set, guarded, without
 from tilewright.simulator.load_check import check_load
 from tilewright.simulator.memo import Memo, ValueMemo
 from tilewright.simulator.operands import ResolvedOperation, check_bounds, describe, resolve
@@ -44,6 +45,7 @@ from tilewright.simulator.teardown_check import check_teardowns
 from tilewright.simulator.tokens import MAX_DEPTH
 from tilewright.simulator.validate_special import (
     check_fabric_properties,
+    check_index,
     check_map,
     check_ring,
     check_special_instruction,
@@ -81,11 +83,11 @@ def _check_program(program: Program) -> None:
     for part in (program.colors, program.routes, program.edge_inputs, program.edge_outputs):
         for one in part:
             check_fields(one, f"program {program.name}")
-    _unique("code", (code.name for code in program.codes))
-    _unique("color", (color.name for color in program.colors))
-    _unique("color id", (str(color.id) for color in program.colors))
-    ports = [port.name for port in program.edge_inputs]
-    _unique("edge port", ports + [port.name for port in program.edge_outputs])
+    _unique("code", [(code.name, code) for code in program.codes])
+    _unique("color", [(color.name, color) for color in program.colors])
+    _unique("color id", [(str(color.id), color) for color in program.colors])
+    inputs = [(port.name, port) for port in program.edge_inputs]
+    _unique("edge port", [*inputs, *((port.name, port) for port in program.edge_outputs)])
     _check_placement(program)
     colors = frozenset(color.name for color in program.colors)
     for code in program.codes:
@@ -104,36 +106,39 @@ def check_code(code: ElementCode, colors: frozenset[str]) -> None:
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
     check_fields(code, f"code {code.name}")
-    for what, names in (
-        ("buffer", [b.name for b in code.buffers]),
-        ("DSD", [d.name for d in code.dsds]),
-        ("task", [t.name for t in code.tasks]),
-        ("input queue", [str(q.id) for q in code.input_queues]),
-        ("output queue", [str(q.id) for q in code.output_queues]),
-        ("input queue's color", [q.color for q in code.input_queues]),
-        ("output queue's color", [q.color for q in code.output_queues]),
+    for what, named in (
+        ("buffer", [(b.name, b) for b in code.buffers]),
+        ("DSD", [(d.name, d) for d in code.dsds]),
+        ("task", [(t.name, t) for t in code.tasks]),
+        ("input queue", [(str(q.id), q) for q in code.input_queues]),
+        ("output queue", [(str(q.id), q) for q in code.output_queues]),
+        ("input queue's color", [(q.color, q) for q in code.input_queues]),
+        ("output queue's color", [(q.color, q) for q in code.output_queues]),
     ):
-        _unique(f"code {code.name}: {what}", names)
+        _unique(f"code {code.name}: {what}", named)
     _check_buffers(code)
     for queue in (*code.input_queues, *code.output_queues):
-        if queue.color not in colors:
-            raise _unknown(f"code {code.name}, queue {queue.id}:", "color", queue.color, colors)
+        with About(queue):
+            if queue.color not in colors:
+                raise _unknown(f"code {code.name}, queue {queue.id}:", "color", queue.color, colors)
     for dsd in code.dsds:
         _check_dsd(code, dsd)
     check_tasks(code)
     for load in code.loads:
-        check_load(code, load, f"code {code.name}, load of {load.register}")
+        with About(load):
+            check_load(code, load, f"code {code.name}, load of {load.register}")
     for task in code.tasks:
         _check_depth(task.body, f"code {code.name}, task {task.name}")
         _check_body(code, task, task.body, {})
     check_queue_changes(code, colors)
 
 
-def _unique(what: str, names: Iterable[str]) -> None:
+def _unique(what: str, named: Iterable[tuple[str, object]]) -> None:
     seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ProgramError(f"{what} is declared twice", value=name)
+    for name, part in named:
+        with About(part):
+            if name in seen:
+                raise ProgramError(f"{what} is declared twice", value=name)
         seen.add(name)
 
 
@@ -240,23 +245,30 @@ def _check_body(
     code: ElementCode, task: Task, body: tuple[Instruction, ...], counts: Mapping[str, int]
 ) -> None:
     for instruction in body:
-        if isinstance(instruction, DsdOperation):
-            _check_operation(code, task, instruction, counts)
-        elif isinstance(instruction, Map):
-            check_map(code, task, instruction)
-            _check_body(code, task, instruction.body, counts)
-        elif isinstance(instruction, Loop):
-            _check_loop(code, task, instruction, counts)
-        elif isinstance(instruction, Set | Add):
-            _check_number(f"code {code.name}, task {task.name}", instruction.value)
-        elif isinstance(instruction, If):
-            _check_number(f"code {code.name}, task {task.name}", instruction.below)
-            _check_body(code, task, instruction.then, counts)
-            _check_body(code, task, instruction.otherwise, counts)
-        elif isinstance(instruction, Activate | Block | Unblock):
-            _known_task(code, f"code {code.name}, task {task.name}:", instruction.task)
-        else:
-            check_special_instruction(code, task, instruction)
+        with About(instruction):
+            _check_instruction(code, task, instruction, counts)
+
+
+def _check_instruction(
+    code: ElementCode, task: Task, instruction: Instruction, counts: Mapping[str, int]
+) -> None:
+    if isinstance(instruction, DsdOperation):
+        _check_operation(code, task, instruction, counts)
+    elif isinstance(instruction, Map):
+        check_map(code, task, instruction, counts)
+        _check_body(code, task, instruction.body, counts)
+    elif isinstance(instruction, Loop):
+        _check_loop(code, task, instruction, counts)
+    elif isinstance(instruction, Set | Add):
+        _check_number(f"code {code.name}, task {task.name}", instruction.value)
+    elif isinstance(instruction, If):
+        _check_number(f"code {code.name}, task {task.name}", instruction.below)
+        _check_body(code, task, instruction.then, guarded(counts, instruction))
+        _check_body(code, task, instruction.otherwise, without(counts, instruction.variable))
+    elif isinstance(instruction, Activate | Block | Unblock):
+        _known_task(code, f"code {code.name}, task {task.name}:", instruction.task)
+    else:
+        check_special_instruction(code, task, instruction, counts)
 
 
 def _check_loop(code: ElementCode, task: Task, loop: Loop, counts: Mapping[str, int]) -> None:
@@ -266,7 +278,8 @@ def _check_loop(code: ElementCode, task: Task, loop: Loop, counts: Mapping[str, 
     _check_number(where, loop.count)
     if loop.variable in counts:
         raise ProgramError(f"{where}: the variable belongs to a loop around it")
-    _check_body(code, task, loop.body, {**counts, loop.variable: loop.count})
+    inside = {**counts, loop.variable: loop.count}
+    _check_body(code, task, loop.body, without(inside, *counters_set(loop.body)))
 
 
 def _check_operation(
@@ -284,11 +297,12 @@ def _check_resolved(
     """Check an operation; of its code only the names of the tasks matter. Raises ProgramError."""
     code, op = of[0], resolved.source
     where = describe(code, of[1].name, op)
+    check_index(resolved, where)
     for operand in resolved.operands:
         numbers = [operand.offset.constant, *(factor for _, factor in operand.offset.terms)]
         for number in numbers:
             _check_number(where, number)
-        check_bounds(operand, counts, where)
+        check_bounds(operand, counts, where, op.index)
     if op.activate is not None and op.unblock is not None:
         raise ProgramError(f"{where}: at most one of activate and unblock")
     for name in (op.activate, op.unblock):
@@ -317,7 +331,8 @@ def _known_task(code: ElementCode, where: str, name: str) -> None:
 
 def _check_ports(program: Program, colors: frozenset[str]) -> None:
     for route in program.routes:
-        _check_route(program, route, colors)
+        with About(route):
+            _check_route(program, route, colors)
     for sink in program.edge_outputs:
         _check_edge(program, sink, colors)
     for source in program.edge_inputs:

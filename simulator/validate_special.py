@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Container, Mapping
 
 from tilewright.simulator.counter_types import check_argument_types, check_map_types
 from tilewright.simulator.dsd import (
@@ -16,7 +16,7 @@ from tilewright.simulator.dsd import (
     Mem1d,
     Mem4d,
 )
-from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.load_check import check_load, check_on_control, no_groups
 from tilewright.simulator.operands import (
     ResolvedOperation,
@@ -114,28 +114,33 @@ def check_tasks(code: ElementCode) -> None:
     """Refuse bindings of tasks that do not exist or occur twice. Raises ProgramError."""
     bound = {queue.id for queue in code.input_queues}
     for task in code.tasks:
-        where = f"code {code.name}, task {task.name}"
-        if task.queue is not None and task.control is not None:
-            raise ProgramError(f"{where}: a data task or a control task, not both")
-        if task.queue is not None and task.queue not in bound:
-            raise ProgramError(
-                f"{where}: input queue {task.queue} is not bound to a color", value=task.queue
-            )
-        if task.control is not None and not 0 <= task.control < 64:
-            raise ProgramError(
-                f"{where}: the entry of a control task is outside 0..63", value=task.control
-            )
-        if task.entry and not task.is_local:
-            raise ProgramError(f"{where}: only a local task can be active from the start")
-        _check_arguments(task, where)
-        check_argument_types(task, where)
+        with About(task):
+            _check_task(task, bound, f"code {code.name}, task {task.name}")
     for what, numbers in (
-        ("input queue", [t.queue for t in code.tasks if t.queue is not None]),
-        ("entry", [t.control for t in code.tasks if t.control is not None]),
+        ("input queue", [task.queue for task in code.tasks]),
+        ("entry", [task.control for task in code.tasks]),
     ):
-        twice = [number for number, times in Counter(numbers).items() if times > 1]
-        if twice:
-            raise ProgramError(f"code {code.name}: {what} {min(twice)} is bound to two tasks")
+        for later, number in enumerate(numbers):
+            if number is not None and number in numbers[:later]:
+                with About(code.tasks[later]):
+                    raise ProgramError(f"code {code.name}: {what} {number} is bound to two tasks")
+
+
+def _check_task(task: Task, bound: Container[int], where: str) -> None:
+    if task.queue is not None and task.control is not None:
+        raise ProgramError(f"{where}: a data task or a control task, not both")
+    if task.queue is not None and task.queue not in bound:
+        raise ProgramError(
+            f"{where}: input queue {task.queue} is not bound to a color", value=task.queue
+        )
+    if task.control is not None and not 0 <= task.control < 64:
+        raise ProgramError(
+            f"{where}: the entry of a control task is outside 0..63", value=task.control
+        )
+    if task.entry and not task.is_local:
+        raise ProgramError(f"{where}: only a local task can be active from the start")
+    _check_arguments(task, where)
+    check_argument_types(task, where)
 
 
 def _check_arguments(task: Task, where: str) -> None:
@@ -200,21 +205,25 @@ def _check_fifo(code: ElementCode, dsd: Fifo, where: str) -> None:
         raise ProgramError(f"{where}: buffer {dsd.buffer} belongs to two FIFOs", value=users)
 
 
-def check_special_instruction(code: ElementCode, task: Task, instruction: Instruction) -> None:
+def check_special_instruction(
+    code: ElementCode, task: Task, instruction: Instruction, counts: Mapping[str, int]
+) -> None:
     """Refuse scalar instructions, lengths and loads that do not hold. Raises ProgramError."""
     where = f"code {code.name}, task {task.name}"
     if isinstance(instruction, Compute):
-        _check_compute(code, instruction, where)
+        _check_compute(code, instruction, counts, where)
     elif isinstance(instruction, SetLength):
         if not isinstance(code.dsd(instruction.fifo), Fifo):
             raise ProgramError(f"{where}: no FIFO of this name", value=instruction.fifo)
         if not 0 <= instruction.length <= 0xFFFF:
             raise ProgramError(f"{where}: a length is outside 0..65535", value=instruction.length)
     elif isinstance(instruction, LoadRegister):
-        check_load(code, instruction, f"{where}, load of {instruction.register}")
+        check_load(code, instruction, f"{where}, load of {instruction.register}", counts)
 
 
-def _check_compute(code: ElementCode, instruction: Compute, where: str) -> None:
+def _check_compute(
+    code: ElementCode, instruction: Compute, counts: Mapping[str, int], where: str
+) -> None:
     name = instruction.operation
     if name not in SCALARS:
         raise ProgramError(
@@ -235,7 +244,7 @@ def _check_compute(code: ElementCode, instruction: Compute, where: str) -> None:
     for dtype, value in zip(dtypes, (instruction.dest, *instruction.sources), strict=True):
         if isinstance(value, Element):
             element = resolve_operand(code, value, f"{where}, {name}")
-            check_bounds(element, {}, f"{where}, {name}")
+            check_bounds(element, counts, f"{where}, {name}")
             buffer = element.buffer
             assert buffer is not None
             if DTYPES[buffer.dtype] != DTYPES[dtype]:
@@ -259,7 +268,6 @@ def check_special_operation(code: ElementCode, resolved: ResolvedOperation, wher
     indexed = any(_is_indexed(operand.dsd) for operand in resolved.operands)
     if indexed and op.index is None:
         raise ProgramError(f"{where}: a descriptor with wavelet_index_offset needs an index")
-    _check_index(resolved, where)
     _check_zero(resolved, where)
     if op.asynchronous and op.result is not None:
         raise ProgramError(f"{where}: an asynchronous operation has no result")
@@ -273,8 +281,8 @@ def check_special_operation(code: ElementCode, resolved: ResolvedOperation, wher
             raise ProgramError(f"{where}: a source is a register of file src0 or src1")
 
 
-def _check_index(resolved: ResolvedOperation, where: str) -> None:
-    """Refuse an index that is no u16, or that overwrites half of a float."""
+def check_index(resolved: ResolvedOperation, where: str) -> None:
+    """Refuse an index that is no u16, or that overwrites half of a float. Raises ProgramError."""
     index = resolved.source.index
     if index is not None and not index.terms and not 0 <= index.constant <= 0xFFFF:
         raise ProgramError(
@@ -305,12 +313,12 @@ def _check_zero(resolved: ResolvedOperation, where: str) -> None:
         )
 
 
-def check_map(code: ElementCode, task: Task, instruction: Map) -> None:
+def check_map(code: ElementCode, task: Task, instruction: Map, counts: Mapping[str, int]) -> None:
     """Refuse a map whose operands or body do not hold. Raises ProgramError."""
     where = f"code {code.name}, task {task.name}, @map"
     resolved = resolve_map(code, task.name, instruction)
     for operand in resolved.operands:
-        check_bounds(operand, {}, where)
+        check_bounds(operand, counts, where)
         if _is_indexed(operand.dsd):
             raise ProgramError(f"{where}: wavelet_index_offset needs an index")
         if isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd:

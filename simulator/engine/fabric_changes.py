@@ -30,7 +30,7 @@ def end_teardown(store: Table, e: int, pc: int) -> Word:
     if state < 0:
         return 0
     if position >= 0 and store[state + at.X_VALID] >> position & 1 == 0:
-        fail(store, at.ERROR_NO_TEARDOWN, e, pc, store[pc + 1])
+        fail(store, at.ERROR_POSITION, e, pc, position)
         return 0
     store[state + at.X_TORN] = 0
     if position >= 0:

@@ -47,8 +47,7 @@ def step_special(store: Table, thread: int, which: int) -> None:
 @inner_kernel
 def marked(payload: int) -> Word:
     """Return a wavelet as a value whose two top bits say that it is a control wavelet."""
-    value = payload & 0x3FFFFFFF
-    return value | 0xC0000000 if payload & at.IS_CONTROL else value
+    return (payload & 0x3FFFFFFF) | (0xC0000000 if payload & at.IS_CONTROL else 0)
 
 
 @inner_kernel
@@ -61,6 +60,8 @@ def take_special(store: Table, memory: Memory, where: tuple[int, int, int], now:
     if kind == at.FABRIC_IN:
         payload = pop(store, position, now)
         if store[row + at.D_FLAGS] & at.TRANSFORMS:
+            if payload >> 30 & 0xFFFF:  # commands of a control wavelet too
+                fail(store, at.ERROR_TOP_BITS, e, store[thread + at.T_OP], payload & 0xFFFFFFFF)
             return marked(payload)
         return payload & 0xFFFFFFFF
     store[row + at.D_READS] += 1
@@ -98,6 +99,8 @@ def put_special(
     position = store[thread + at.T_POSITIONS]
     kind = store[row + at.D_KIND]
     if kind == at.FABRIC_OUT:
+        if store[row + at.D_FLAGS] & at.TRANSFORMS and bits >> 30 & 3 in (1, 2):
+            fail(store, at.ERROR_TOP_BITS, e, store[thread + at.T_OP], bits & 0xFFFFFFFF)
         push(store, position, wavelet_of(store, thread, bits), now)
         return
     store[row + at.D_WRITES] += 1

@@ -80,7 +80,8 @@ def test_a_swap_of_red_alone_leaves_nobody_to_take_red() -> None:
         run(program)
     assert str(caught.value) == (
         "route of color red in [0:1, 0:1]: it leaves element (0, 0) by E, but element (0, 1) does "
-        "not take it from W"
+        "not take it from W: the color swap of red there takes color blue from W, and blue has no "
+        "swap that takes red"
     )
 
 

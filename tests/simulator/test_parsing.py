@@ -180,7 +180,7 @@ COMPILED = {
     ),
     "  task t\nroute x [0:1, 0:1] rx W tx E\nroute x [0:1, 0:1] rx N tx S\n": (
         "route of color x in [0:1, 0:1]: element (0, 0) has two routes for it",
-        7,
+        8,
     ),
     "  task t\n"
     "edge_input p side N [0:1] color x f32 count 4\nedge_input q side N [0:1] color x f32 count 4\n"

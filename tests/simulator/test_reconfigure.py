@@ -215,8 +215,8 @@ def test_a_change_without_a_teardown_is_an_error() -> None:
         Machine(checked(b), load_profile("generic")).run()
     text = str(caught.value).splitlines()[0]
     assert text == (
-        "cycle 5, element (0, 0): a teardown's end, or a new route, switch or filter, but color x "
-        "is not torn down here, or has no such switch position"
+        "cycle 5, element (0, 0), code main, task main, reconfigure x: color x is not torn down at "
+        "this router"
     )
 
 

@@ -9,6 +9,7 @@ from tilewright.simulator.errors import DeadlockError, MachineError, ProgramErro
 from tilewright.simulator.machine import Machine
 from tilewright.simulator.parsing import parse_program
 from tilewright.simulator.profile import load_profile
+from tilewright.simulator.program import Program
 from tilewright.simulator.wavelets import control_wavelet
 
 WSE3 = load_profile("wse3-sdk-sim")
@@ -32,28 +33,31 @@ place m [0:1, 0:{width}]
 """
 
 
-def error(body: str, width: int = 1, **settings: object) -> str:
+def program(body: str, width: int = 1) -> Program:
     lines = "\n".join("    " + line for line in body.split("\n"))
-    text = HEAD.format(width=width, body=lines)
+    return parse_program(HEAD.format(width=width, body=lines))
+
+
+def error(body: str, width: int = 1, **settings: object) -> str:
     with pytest.raises((MachineError, ProgramError)) as caught:
-        Machine(parse_program(text), WSE3).run(**settings)  # type: ignore[arg-type]
+        Machine(program(body, width), WSE3).run(**settings)  # type: ignore[arg-type]
     return str(caught.value)
 
 
 BOUNDS = {
     "set k 3\n@fmovs A[2*k], #1.0": ("@fmovs: operand A", "a", "elements 6 to 9 (k = 3)"),
     "set k 3\nload %dsr_dest 1 A[2*k]": (
-        "load of dsr_dest 1: an operand",
+        "load of dsr_dest 1: descriptor A",
         "a",
         "elements 6 to 9 (k = 3)",
     ),
-    "set k 9\na(k) = mov.f32 #1.0": ("mov.f32: an operand", "a", "element 9 (k = 9)"),
+    "set k 9\na(k) = mov.f32 #1.0": ("mov.f32: a(k)", "a", "element 9 (k = 9)"),
     "set k 6\n@fmovs A[k] {length k}, B {length k}": (
         "@fmovs: operand A",
         "a",
         "elements 6 to 11 (k = 6)",
     ),
-    "@fmovs A, W index (300)": ("operand W", "b", "elements 150 to 153 (index 300)"),
+    "set k 100\n@fmovs A, W index (3*k)": ("operand W", "b", "elements 150 to 153 (index 300)"),
     "set k 8\n@fmovs A, a(k)": ("its scalar", "a", "element 8 (k = 8)"),
 }
 
@@ -63,13 +67,47 @@ def test_an_operand_that_leaves_its_buffer_is_named(body: str) -> None:
     found = error(body)
     assert "element (0, 0), code m, task main" in found
     who, buffer, value = BOUNDS[body]
-    assert f"{who} leaves buffer {buffer} of 8 elements\n  value:   {value!r}" in found
-    assert found.endswith("instead: elements 0 to 7")
+    last = HEAD[: HEAD.index("{body}")].count("\n") + body.count("\n") + 1
+    assert found.endswith(
+        f"{who} leaves buffer {buffer} of 8 elements\n  at:      <program>:{last}:5\n"
+        f"  value:   {value!r}\n  instead: elements 0 to 7"
+    )
 
 
-@pytest.mark.parametrize("body", ["load %dsr_dest 1 A[6]", "a(9) = mov.f32 #1.0"])
+CONSTANT = [
+    "load %dsr_dest 1 A[6]",
+    "a(9) = mov.f32 #1.0",
+    "@fmovs A, W index (300)",
+    "@fmovs A, W index (9)",
+    "loop i 6\n  @fmovs A, W index (2*i)",
+    "loop i 6\n  load %dsr_dest 1 A[i]",
+    "loop i 9\n  a(i) = mov.f32 #1.0",
+    "loop i 9\n  if i < 6\n    @fmovs A[i], #1.0",
+]
+
+
+@pytest.mark.parametrize("body", CONSTANT)
 def test_constant_bounds_are_found_before_a_run(body: str) -> None:
-    assert "leaves buffer a of 8 elements\n  at:      <program>:" in error(body)
+    with pytest.raises(ProgramError, match=r"leaves buffer [ab] of 8 elements") as caught:
+        program(body)
+    last = HEAD[: HEAD.index("{body}")].count("\n") + body.count("\n") + 1
+    assert caught.value.where is not None
+    assert caught.value.where.line == last
+
+
+WITHIN = [
+    "@fmovs A, W index (8)",
+    "loop i 9\n  if i < 5\n    @fmovs A[i], #1.0",
+    "loop i 9\n  if i < 8\n    a(i) = mov.f32 #1.0",
+    "loop i 9\n  if i < 5\n    add k 1\n  else\n    @fmovs A[i + -5], #1.0",
+    "loop i 99\n  set i 99\n  add k 1",
+    "loop i 20\n  add i 4\n  @fmovs A[i + -4], #1.0\n  add i 15",
+]
+
+
+@pytest.mark.parametrize("body", WITHIN)
+def test_what_a_guard_keeps_inside_runs(body: str) -> None:
+    Machine(program(body), WSE3).run()
 
 
 LOST = [
@@ -142,12 +180,12 @@ route x [0:1, 0:1] rx R tx R
 
 
 GIVEN = [
-    ("u32", [2**33 + 5, 0], "a value is no u32"),
-    ("u32", [0, 1.5], "a value is no u32"),
-    ("i16", [40000, 0], "a value is no i16"),
-    ("u16", [0, -1], "a value is no u16"),
-    ("f16", [1e9, 0], "a value is no f16"),
-    ("i32", [float("nan"), 0], "a value is no i32"),
+    ("u32", [2**33 + 5, 0], "value \\[[01]\\]: is no u32"),
+    ("u32", [0, 1.5], "value \\[[01]\\]: is no u32"),
+    ("i16", [40000, 0], "value \\[[01]\\]: is no i16"),
+    ("u16", [0, -1], "value \\[[01]\\]: is no u16"),
+    ("f16", [1e9, 0], "value \\[[01]\\]: is no f16"),
+    ("i32", [float("nan"), 0], "value \\[[01]\\]: is no i32"),
     ("f32", [[1, 2], [3]], "no array of numbers"),
     ("f32", ["1", "2"], "no array of numbers"),
 ]
@@ -158,7 +196,7 @@ def test_data_that_does_not_fit_is_refused(dtype: str, values: list[object], tex
     buffer = f"  buffer c {dtype} [2]\n"
     program = f"program p 1 x 1\ncode m\n{buffer}  task t entry\nplace m [0:1, 0:1]\n"
     machine = Machine(parse_program(program), WSE3)
-    with pytest.raises(MachineError, match=f"memory for buffer c.*{text}"):
+    with pytest.raises(MachineError, match=rf"memory for buffer c of element \(0, 0\).*{text}"):
         machine.run(memory={"c": {(0, 0): values}})  # type: ignore[dict-item]
     kept = {"f16": np.float64([np.inf, 1e-9]), "i16": np.float32([-32768, 32767])}.get(dtype)
     if kept is not None:

@@ -124,4 +124,4 @@ def test_no_teardown_to_end() -> None:
     program = opened(False)
     with pytest.raises((MachineError, ProgramError)) as caught:
         Machine(program, WSE3).run(memory={"v": V[None, None]})
-    assert "color x is not torn down here" in str(caught.value)
+    assert "color x is not torn down at this router" in str(caught.value)

@@ -107,48 +107,6 @@ def test_the_index_moves_a_memory_descriptor() -> None:
     assert result.memory["out"].ravel().tolist() == [3, 4, 4, 5]
 
 
-@pytest.mark.parametrize("transform", [True, False])
-def test_control_wavelets_are_relayed_through_a_fifo(transform: bool) -> None:
-    """With control_transform at both ends the last wavelet ends the stream behind the FIFO."""
-    words = 6
-    b = ProgramBuilder("relay", 1, 3)
-    for name in "xy":
-        b.color(name)
-    send, relay, end = (b.code(name) for name in ("send", "relay", "end"))
-    send.buffer("v", "u16", words)
-    send.mem1d("all", "v", words)
-    send.output_queue(3, "x")
-    send.fabout("out", 3, words)
-    send.fabout("last", 3, 1, control=True)
-    main = send.task("main", entry=True)
-    main.op("mov16", "out", "all")
-    main.op("mov32", "last", control_wavelet("nop", entry=9, data=44))
-    relay.buffer("store", "u32", 3)
-    relay.fifo("fifo", "store")
-    relay.input_queue(2, "x")
-    relay.output_queue(3, "y")
-    relay.fabin("in", 2, words + 1, control_transform=transform)
-    relay.fabout("out", 3, words + 1, control_transform=transform)
-    both = relay.task("main", entry=True)
-    both.start("mov32", "fifo", "in")
-    both.start("mov32", "out", "fifo")
-    end.buffer("seen", "u16", 2)
-    end.input_queue(2, "y")
-    data = end.data_task("data", 2, [("value", "u16")])
-    data.compute("count", "add", "count", 1, dtype="u16")
-    data.compute(end.element("seen", 0), "mov", "count", dtype="u16")
-    control = end.control_task("control", 9, [("value", "u16")])
-    control.compute(end.element("seen", 1), "mov", "value", dtype="u16")
-    for column, name in enumerate(("send", "relay", "end")):
-        b.place(name, Area(0, column))
-    b.route("x", Area(0, 0), rx="R", tx="E")
-    b.route("x", Area(0, 1), rx="W", tx="R")
-    b.route("y", Area(0, 1), rx="R", tx="E")
-    b.route("y", Area(0, 2), rx="W", tx="R")
-    result = Machine(b.build(), WSE3).run()
-    assert result.memory["seen"][0, 2].tolist() == ([words, 44] if transform else [words + 1, 0])
-
-
 @pytest.mark.parametrize(("zero", "left"), [("", [1, 1]), ("first", [0, 1]), ("second", [1, 0])])
 def test_a_source_is_cleared_when_it_was_sent(zero: str, left: list[int]) -> None:
     b = ProgramBuilder("zero", 1, 1)
