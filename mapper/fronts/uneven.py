@@ -6,7 +6,7 @@ energy and the least latency that it can still come to leave room for something 
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,21 +42,21 @@ class UnevenSweep:
     @property
     def labels(self) -> int:
         """Number of partial mappings made."""
-        return self._run.labels
+        return self._run.ranking.labels
 
     @property
     def states(self) -> int:
         """Number of classes of tile shapes."""
-        return prod(self._run.grid.shape)
+        return self._run.ranking.states
 
     @property
     def floor(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
-        rows = [self._start(number) for _, _, number in self._run.least]
+        rows = [self._start(energy, number) for _, energy, number in self._run.ranking.least]
         return tuple(np.min(rows, axis=0).tolist()) if rows else (inf, inf)
 
-    def _start(self, number: int) -> Floats:
-        energy, steps = self._run.start_of(number)
+    def _start(self, energy: float, number: int) -> Floats:
+        steps = self._run.ranking.plan(number).fewest
         row: Floats = self._floors(np.array([energy]), np.array([steps]))[0]
         return row
 
@@ -67,8 +67,10 @@ class UnevenSweep:
         labels, so that there is something to compare with.
         """
         for beam in (0,) if self._begun else (BEAM, 0):
-            for _, _, number in self._run.least:
-                self._template(number, target, most_energy, beam)
+            for _, energy, number in self._run.ranking.least:
+                first = self._start(energy, number)
+                if target.hopeful(first[np.newaxis])[0] and first[0] <= most_energy * (1 + TIE):
+                    self._template(number, target, most_energy, beam)
             self._begun = True
 
     def _template(self, number: int, target: Target, most_energy: float, beam: int) -> None:
@@ -76,9 +78,6 @@ class UnevenSweep:
             floors = self._floors(energy, steps)
             return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
 
-        first = self._start(number)
-        if not target.hopeful(first[np.newaxis])[0] or first[0] > most_energy * (1 + TIE):
-            return
         came = self._run.arrivals(number, keep, beam)
         if not came.rows:
             return
@@ -87,4 +86,6 @@ class UnevenSweep:
         target.offer([Candidate(came.rows[i], program, came.tiles(i)) for i in wanted])
 
     def _floors(self, energy: Floats, steps: Floats) -> Floats:
-        return np.column_stack([self._run.floor(energy, steps, kind) for kind in (ENERGY, LATENCY)])
+        return np.column_stack(
+            [self._run.ranking.floor(energy, steps, kind) for kind in (ENERGY, LATENCY)]
+        )

@@ -120,10 +120,12 @@ class Metrics:
 
     def floor(self, labels: Floats, kind: float) -> Floats:
         """Return a lower bound of the objective for everything that the labels dominate."""
-        lanes = -labels[:, self._fields.lanes]
+        return self.floor_of(labels[:, 0], -labels[:, self._fields.lanes], kind)
+
+    def floor_of(self, energy: Floats, lanes: Floats, kind: float) -> Floats:
+        """Return the same from bounds of the dynamic energy and of the busy lanes."""
         latency = np.maximum(self._idle + self._slope / lanes, self.compulsory)
-        energy = labels[:, 0] + self.steady_watts * latency
-        return objective_value(kind, energy, latency)
+        return objective_value(kind, energy + self.steady_watts * latency, latency)
 
     def bound(self, kind: float, limit: float, most_energy: float) -> Floats:
         """Return the numbers that the kernels prune with (see kernels.py)."""

@@ -22,8 +22,9 @@ from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.bills import Floor
 from tilewright.mapper.searches.uneven.counts import groups_of, least_moved
+from tilewright.mapper.searches.uneven.parts import grouped
 
-MOST_POINTS = 300_000
+MOST_POINTS = 100_000
 MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
 
 
@@ -137,15 +138,28 @@ class Grid:
         """Let a loop over a variable stand here: any smaller tile may come next."""
         return np.minimum.accumulate(rest, axis=self.variables.index(variable))
 
-    def dealt(self, rest: Floats, fan: Fan) -> Floats:
-        """Let lanes stand here. Their numbers are rounded, so that few cases remain."""
-        best: Floats = np.full(self.shape, inf)
-        for choice in _rounded(fan):
-            here = rest
-            for name, (least, most) in zip(fan.variables, choice, strict=True):
-                here = self._dealt(here, self.variables.index(name), least, most)
-            best = np.minimum(best, here)
-        return best
+    def dealt(self, rest: Floats, fan: Fan) -> list[Floats]:
+        """Let lanes stand here, one variable after the other, the last one first; return what is
+        ahead after each. Their numbers are rounded, so that few cases remain.
+
+        Where these are several, the next tile may be any smaller one until all are dealt.
+        """
+        ways = [self._dealt_so(rest, fan, choice) for choice in _rounded(fan)]
+        if len(ways) == 1:
+            return ways[0]
+        steps = [rest]
+        for number in range(len(fan.variables) - 1, 0, -1):
+            name, still = fan.variables[number], max(c[number] for c in fan.choices) == 1
+            steps.append(steps[-1] if still else self.looped(steps[-1], name))
+        return [*steps[1:], np.minimum.reduce([way[-1] for way in ways])]
+
+    def _dealt_so(
+        self, rest: Floats, fan: Fan, choice: tuple[tuple[int, int], ...]
+    ) -> list[Floats]:
+        steps = [rest]
+        for name, (least, most) in reversed(list(zip(fan.variables, choice, strict=True))):
+            steps.append(self._dealt(steps[-1], self.variables.index(name), least, most))
+        return steps[1:]
 
     def _dealt(self, rest: Floats, number: int, least: int, most: int) -> Floats:
         """Deal one variable over `least` to `most` lanes: t_a <= lanes x t_b, and one more tile
@@ -177,19 +191,18 @@ def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
 
 
 def _rounded(fan: Fan) -> Sequence[tuple[tuple[int, int], ...]]:
-    """Return the choices with each number of lanes widened to (a power of two + 1 … the next)."""
-    found = set()
-    for choice in fan.choices:
-        ends = [1 << (lanes - 1).bit_length() for lanes in choice]
-        found.add(tuple((end // 2 + 1, end) if end > 1 else (1, 1) for end in ends))
-    return sorted(found)
+    """Return the least and the most lanes of each variable, per group of choices."""
+    return [
+        tuple((min(lanes), max(lanes)) for lanes in zip(*choices, strict=True))
+        for choices in grouped(fan)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """Least energy to come: `above[i]` with the tile above slot i, `paid[i]` when what is due there
-    has been paid; `within[i][j]` at slot i once the first j of its variables have been looped over
-    (all of them: above slot i + 1)."""
+    has been paid; `within[i][j]` at slot i once the first j of its variables have been looped over,
+    or dealt (all of them: above slot i + 1)."""
 
     above: tuple[Floats, ...]
     paid: tuple[Floats, ...]
@@ -236,7 +249,7 @@ def _above_slot(grid: Grid, below: Place, slot: Slot, due: tuple[Due, ...]) -> P
     elif isinstance(slot, Loops):
         steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
     elif isinstance(slot, Fan):
-        steps.append(grid.dealt(steps[-1], slot))
+        steps += grid.dealt(steps[-1], slot)
     elif isinstance(slot, Reserve):
         steps.append(steps[-1] + grid.too_large(slot))
     above = _charged(grid, steps[-1], due)

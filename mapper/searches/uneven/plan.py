@@ -16,6 +16,7 @@ from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.uneven.bills import Bill, Biller, Floor
 from tilewright.mapper.searches.uneven.candidates import Host, Tail
 from tilewright.mapper.searches.uneven.chains import ALL, Kind
+from tilewright.mapper.searches.uneven.parts import Part, least_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,9 @@ class Room:
 class Plan:
     """What the search needs of a template. `bills[i]` and `pins[i]` hold above slot i (one more:
     at the Compute); `tails[i][v]`: hosts of variable v below slot i; `needed[i][v]`: kinds of
-    count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on; `steps`:
-    the kinds whose extents are the steps (None: steps do not matter)."""
+    count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on, and
+    `most[i][v]` those of one variable; `fewest`: steps of every mapping; `steps`: the kinds whose
+    extents are the steps (None: steps do not matter)."""
 
     template: Template
     slots: tuple[Slot, ...]
@@ -44,6 +46,8 @@ class Plan:
     tails: tuple[tuple[Tail, ...], ...]
     needed: tuple[tuple[frozenset[Kind], ...], ...]
     lanes: tuple[float, ...]
+    most: tuple[tuple[int, ...], ...]
+    fewest: float
     floors: tuple[Floor, ...]
     steps: tuple[Kind, ...] | None
 
@@ -57,20 +61,21 @@ class Plan:
         ]
 
 
-def make_plan(
-    frame: Frame, fields: Fields, template: Template, slots: tuple[Slot, ...], timed: bool
-) -> Plan:
-    """Prepare a template. `timed`: steps and calls matter, not only the energy."""
+def make_plan(frame: Frame, fields: Fields, part: Part, timed: bool) -> Plan:
+    """Prepare a part. `timed`: steps and calls matter, not only the energy."""
+    template, slots, bounds = part.template, part.slots, frame.einsum.bounds
     biller = Biller(frame, fields, template, slots)
     at_slot = biller.bills()
     bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
     pins = tuple(pinned(frame, template, slot) for slot in slots)
     steps = biller.steps() if timed else None
     held = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
-    lanes = [1.0]
+    lanes, most = [1.0], [(1,) * len(bounds)]
     for slot in reversed(slots):
-        most = max(map(prod, slot.choices)) if isinstance(slot, Fan) else 1
-        lanes.append(lanes[-1] * most)
+        all_ = max(map(prod, slot.choices)) if isinstance(slot, Fan) else 1
+        lanes.append(lanes[-1] * all_)
+        each = [_most(slot, v) if isinstance(slot, Fan) else 1 for v in bounds]
+        most.append(tuple(n * one for n, one in zip(most[-1], each, strict=True)))
     return Plan(
         template,
         slots,
@@ -80,6 +85,8 @@ def make_plan(
         _tails(frame, slots, timed, held),
         _needed(frame, bills, steps),
         tuple(reversed(lanes)),
+        tuple(reversed(most)),
+        least_steps(tuple(bounds.values()), tuple(bounds), slots),
         tuple(biller.floors()),
         steps,
     )

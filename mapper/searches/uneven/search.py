@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from itertools import islice
-from math import inf, prod
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
-from tilewright.mapper.searches.compulsory import least_costs, moving_takes
+from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.errors import InternalError
-from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.hasty import PATIENCE
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.kernels import ENERGY, Floats
-from tilewright.mapper.searches.metrics import KINDS, Goal, Metrics
-from tilewright.mapper.searches.problem import leaks_of, refuse_unsupported
+from tilewright.mapper.searches.metrics import KINDS, Goal
+from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
-from tilewright.mapper.searches.tables import compute_energy
 from tilewright.mapper.searches.uneven.found import Arrivals, Incumbent
-from tilewright.mapper.searches.uneven.grid import Grid, Outlook, look_ahead
 from tilewright.mapper.searches.uneven.labels import Labels
-from tilewright.mapper.searches.uneven.mode import Mode, least_steps
+from tilewright.mapper.searches.uneven.mode import Mode
 from tilewright.mapper.searches.uneven.plan import Plan
+from tilewright.mapper.searches.uneven.ranking import FEW, Ranking
 from tilewright.mapper.searches.uneven.sweep import Pruning
 
 TIE = 1e-12
-DEEPENING = (1e-3, 1e-2, 0.1, 1.0, inf)
-BEAM = 300  # labels that a first look keeps at a slot
-FEW = 20
+DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
+BEAM = 30  # labels that a first look keeps at a slot
+WIDE = 300  # those of a last look
 
 
 class UnevenSearch:
@@ -70,9 +66,9 @@ class UnevenSearch:
         times = space.einsum.n_instances
         bound = lower * (times * times if goal.objective == "edp" else times)
         statistics = Statistics(
-            templates=run.templates,
-            states=run.states,
-            labels=run.labels,
+            templates=run.ranking.templates,
+            states=run.ranking.states,
+            labels=run.ranking.labels,
             solved=1,
             seconds=time.monotonic() - began,
         )
@@ -91,19 +87,11 @@ class Run:
         self._judge = Judge(space)
         self._budget = budget
         self._kind = KINDS[goal.objective]
-        leaks = leaks_of(space.flat, space.conventions)
-        self._layout = fields(space.frame, leaks)
-        self.metrics = Metrics(
-            space.frame, self._layout, leaks, moving_takes(space, space.placements), goal.price
-        )
         self._goal = goal
-        self.grid = Grid(space.frame)
-        self.least: list[tuple[float, float, int]] = []  # value, energy, number of the plan
-        self.states = prod(self.grid.shape)
+        self.ranking = Ranking(space, goal)
         self.best = Incumbent()
-        self._starts: dict[int, tuple[float, float]] = {}  # least energy and steps of a plan
         self._lower = 0.0
-        self._modes: dict[bool, Mode] = {}
+        self._apart = False  # in classes of lanes
 
     @property
     def _settled(self) -> bool:
@@ -113,27 +101,9 @@ class Run:
     @property
     def _plain(self) -> bool:
         """Only dynamic energy counts."""
-        steady = self.metrics.steady_watts == 0 and not self._layout.gates
+        ranking = self.ranking
+        steady = ranking.metrics.steady_watts == 0 and not ranking.layout.gates
         return self._kind == ENERGY and steady
-
-    @property
-    def labels(self) -> int:
-        """Number of partial mappings made."""
-        return sum(mode.sweep.labels for mode in self._modes.values())
-
-    def _mode(self, timed: bool) -> Mode:
-        if timed not in self._modes:
-            templates = self._budget.watched(self._space.templates_within(self._budget.check))
-            self._modes[timed] = self._mode_of(templates, timed)
-        return self._modes[timed]
-
-    def _mode_of(self, templates: Iterable[Template], timed: bool) -> Mode:
-        return Mode(self._space.frame, self._layout, self.grid, templates, timed)
-
-    @property
-    def templates(self) -> int:
-        """Number of templates looked at."""
-        return max((len(mode.plans) for mode in self._modes.values()), default=0)
 
     def take(self, mapping: Mapping) -> EinsumMapping:
         """Let the model score a mapping and keep it if it is better."""
@@ -149,69 +119,70 @@ class Run:
 
     def solve(self) -> tuple[float, bool]:
         """Return a lower bound, and whether the search ended."""
-        plain = self._plain
         try:
             self.rank()
-            if not self.least:
+            if not self.ranking.least:
                 return inf, True
-            self._lower = self.least[0][0]
-            self._beams(plain)
-            self._deepen(plain)
+            self._search()
         except OutOfBudget:
-            if self.best.mapping is None:
-                self._answer_late()
+            self._answer_late()
             if not self._settled:
                 return min(max(self._lower, self._compulsory()), self.best.value), False
         with suppress(OutOfBudget):  # the objective is optimal all the same
             self._break_ties()
         return self.best.value, True
 
+    def rank(self) -> None:
+        """Bound every template; the most promising one comes first. OutOfBudget."""
+        self.ranking.rank(self._budget)
+
+    def _search(self) -> None:
+        """Raise the lower bound to the best mapping. OutOfBudget."""
+        self._raise_to_least()
+        self._beams(BEAM)
+        if not self._plain and not self._settled:
+            self._split()
+            self._raise_to_least()
+        self._deepen()
+
+    def _split(self) -> None:
+        """Look at one class of lanes at a time, of what may still come below the incumbent."""
+        if not self._apart:
+            self.ranking.split(self.best.value * (1 + TIE), self._budget)
+            self._apart = True
+
+    def _raise_to_least(self) -> None:
+        """Take the least bound of all parts; of those left out the incumbent is one."""
+        least = min((value for value, _, _ in self.ranking.least), default=inf)
+        self._lower = max(self._lower, min(least, self.best.value))
+
     def _compulsory(self) -> float:
         """Return a bound that needs no templates, of one instance."""
         energy, latency = least_costs(self._space, self._space.placements)
         return self._goal.value(energy, latency)
 
-    def rank(self) -> None:
-        """Bound every template; the most promising one comes first. OutOfBudget."""
-        ranked: list[tuple[float, float, int]] = []
-        plans = self._mode(False).plans
-        for number, plan in enumerate(plans):
-            self._budget.check()
-            least = self._outlook(number).least + compute_energy(self._space.frame)
-            steps = least_steps(self._space, plan.slots)
-            self._starts[number] = least, steps
-            value = float(self.floor(np.array([least]), np.array([steps]), self._kind)[0])
-            if value < inf:
-                ranked.append((value, least, number))
-        self.least = sorted(ranked)
-
-    def _outlook(self, number: int) -> Outlook:
-        plan = self._mode(False).plans[number]
-        return look_ahead(self.grid, plan.slots, plan.floors)
-
-    def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
-        """Bound an objective from bounds of energy and steps."""
-        rows = np.zeros((len(energy), self._layout.width))
-        rows[:, 0] = energy
-        rows[:, self._layout.lanes] = -float(self._space.einsum.operations) / steps
-        return self.metrics.floor(rows, kind)
-
-    def _beams(self, plain: bool) -> None:
-        """Find some good mappings: few labels per slot."""
-        for timed in (False, True) if not plain else (False,):
-            for value, _, number in self.least:
+    def _beams(self, most: int) -> None:
+        """Find some good mappings: `most` labels per slot."""
+        for timed in (False, True) if not self._plain else (False,):
+            for value, _, number in self.ranking.least:
                 if value > self.best.value or self._settled:
                     break
-                self._one(number, timed, self._keeper(inf), BEAM)
+                self._one(number, timed, self._keeper(inf), most)
 
     def _answer_late(self) -> None:
-        """Find any mapping a little late: that is better than none."""
-        self._budget = budget_from(PATIENCE)
-        if False not in self._modes:  # a few templates only
-            self._modes[False] = self._mode_of(islice(self._space.each_template(), FEW), False)
-        numbers = [number for _, _, number in self.least] or range(len(self._modes[False].plans))
+        """Use the seconds left for more good mappings: it was the room for labels that ended.
+
+        Find any mapping a little late: that is better than none.
+        """
         with suppress(OutOfBudget):
-            for number in numbers:
+            self._beams(WIDE)
+        if self.best.mapping is not None:
+            return
+        self._budget = budget_from(PATIENCE)
+        with suppress(OutOfBudget):
+            if not self.ranking.least:
+                self.ranking.rank_few()
+            for _, _, number in self.ranking.least:
                 self._one(number, False, self._keeper(inf), FEW)
                 if self.best.mapping is not None:
                     return
@@ -225,37 +196,37 @@ class Run:
 
         def keep(energy: Floats, steps: Floats) -> Any:
             bound = min(limit, self.best.value * (1 + TIE))
-            kept = self.floor(energy, steps, self._kind) <= bound
+            kept = self.ranking.floor(energy, steps, self._kind) <= bound
             if tie:
-                kept &= self.floor(energy, steps, other) < self.best.second * (1 - TIE)
+                kept &= self.ranking.floor(energy, steps, other) < self.best.second * (1 - TIE)
             return kept
 
         return keep
 
-    def _deepen(self, plain: bool) -> None:
+    def _deepen(self) -> None:
         """Raise the limit until nothing better than the incumbent can lie below it."""
         for slack in DEEPENING:
             before = self.best.value
             if self._settled:
                 return
             limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
-            floor = self._level(plain, limit, exact=False)
+            floor = self._level(limit, exact=False)
             if floor < self.best.value * (1 - TIE):  # calls stand between a label and its floor
-                self._level(plain, min(limit, self.best.value * (1 - TIE)), exact=True)
+                self._level(min(limit, self.best.value * (1 - TIE)), exact=True)
             if self.best.value <= limit or limit >= before * (1 - 2 * TIE):
                 return
             self._lower = max(self._lower, limit)
 
-    def _level(self, plain: bool, limit: float, *, exact: bool) -> float:
+    def _level(self, limit: float, *, exact: bool) -> float:
         """Sweep all templates below a limit; return the least floor of what arrived.
 
         `exact`: calls decide between labels too, so that every arrival is what it seems.
         """
         least = inf
-        for value, _, number in self.least:
+        for value, _, number in self.ranking.least:
             if value > min(limit, self.best.value):
                 break
-            floor = self._one(number, not plain, self._keeper(limit), 0, exact=exact)
+            floor = self._one(number, not self._plain, self._keeper(limit), 0, exact=exact)
             least = min(least, floor)
         return least
 
@@ -264,7 +235,8 @@ class Run:
         best = self.best
         if best.mapping is None or self._kind == KINDS["edp"]:
             return
-        for value, _, number in self.least:
+        self._split()
+        for value, _, number in self.ranking.least:
             if value > best.value * (1 + TIE):
                 break
             for exact in (False, True):
@@ -282,7 +254,7 @@ class Run:
         exact: bool = False,
     ) -> float:
         """Sweep one template; return the least floor of the labels that arrived."""
-        mode = self._mode(timed)
+        mode = self.ranking.mode(timed)
         path = self._swept(mode, number, keep, beam, exact=exact)
         return self._arrive(mode, mode.plans[number], path, keep)
 
@@ -299,27 +271,23 @@ class Run:
         leading = [0, *layout.room.values(), *layout.gates.values()]
         leading += list(layout.calls.values()) if exact else []
         pruning = Pruning(keep, tuple(leading), beam, self._budget)
-        energy = compute_energy(self._space.frame)
-        return mode.sweep.run(plan, self._outlook(number), energy, pruning)
+        ranking = self.ranking
+        return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)
 
     def arrivals(self, number: int, keep: Callable[[Floats, Floats], Any], beam: int) -> Arrivals:
         """Sweep one template with all that energy and latency depend on; see Pruning."""
-        mode = self._mode(True)
+        mode = self.ranking.mode(True)
         path = self._swept(mode, number, keep, beam, exact=True)
         steps = mode.sweep.steps(mode.plans[number], path[-1].states)
         pairs = zip(path[-1].fields, steps.tolist(), strict=True)
         rows = [self._metrics_of(fields, late) for fields, late in pairs]
         return Arrivals(mode.plans[number], rows, partial(mode.sweep.trace, path))
 
-    def start_of(self, number: int) -> tuple[float, float]:
-        """Return bounds of the energy and the steps of one template."""
-        return self._starts[number]
-
     def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
         """Return the energy and the latency of a label that counts all."""
         label = self._label(fields, steps)
-        latency = self.metrics.latency(label)
-        return self.metrics.energy(label, latency), latency
+        latency = self.ranking.metrics.latency(label)
+        return self.ranking.metrics.energy(label, latency), latency
 
     def _arrive(
         self,
@@ -332,7 +300,7 @@ class Run:
         if not len(labels):
             return inf
         steps = mode.sweep.steps(plan, labels.states)
-        floors = self.floor(labels.fields[:, 0], steps, self._kind)
+        floors = self.ranking.floor(labels.fields[:, 0], steps, self._kind)
         least = inf
         for row in np.argsort(floors, kind="stable").tolist():
             one = slice(row, row + 1)
@@ -349,14 +317,14 @@ class Run:
 
     def _label(self, row: Floats, steps: float) -> Floats:
         label = row.copy()
-        label[self._layout.lanes] = -self._space.einsum.operations / steps
+        label[self.ranking.layout.lanes] = -self._space.einsum.operations / steps
         return label
 
     def _promising(self, mode: Mode, row: Floats, steps: float) -> bool:
         """Tell whether a label improves on the incumbent."""
         best = self.best
         if not mode.timed:
-            value = float(self.floor(row[:1], np.ones(1), self._kind)[0])
+            value = float(self.ranking.floor(row[:1], np.ones(1), self._kind)[0])
             return value < best.value * (1 - TIE) or best.mapping is None
         energy, latency = self._metrics_of(row, steps)
         value = self._goal.value(energy, latency)
@@ -370,7 +338,7 @@ class Run:
         if mode.timed:
             energy, latency = self._metrics_of(row, steps)
             pairs = [("energy", energy, judged.energy), ("latency", latency, judged.latency)]
-        elif self.metrics.steady_watts != self._goal.price or self._layout.gates:
+        elif self.ranking.metrics.steady_watts != self._goal.price or self.ranking.layout.gates:
             return  # leakage is not in the label
         for name, mine, its in pairs:
             if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):

@@ -8,7 +8,7 @@ what the better one does. Labels whose energy and outlook exceed the limit are d
 from __future__ import annotations
 
 import operator as op
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Any
@@ -29,17 +29,54 @@ from tilewright.mapper.searches.uneven.counts import Group, groups_of, moved
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook
 from tilewright.mapper.searches.uneven.labels import Labels, joined, split, undominated
 from tilewright.mapper.searches.uneven.plan import Plan, Room
+from tilewright.mapper.searches.uneven.prospects import Moment, Prospects, Shares
 
 MAX_LABELS = 3_000_000  # that are kept at one slot
-MOST_AT_ONCE = 500_000  # labels made before they are cut
-CHUNK = 2_000  # labels whose lanes are dealt at a time
+MOST_AT_ONCE = 500_000  # labels looked at together
+CHUNK = 20_000  # labels whose lanes are dealt at a time
+WIDER = 20  # times the beam: labels that are made to choose a beam from
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
 }  # fmt: skip
 
 
-Host = tuple[int, Lane | None, tuple[int, int]]  # slot; of lanes: dimension, least and most
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A loop of one variable at a slot. Of lanes: the dimension, and the least and the most of
+    them. `rest`: the outlook below, `moment`: what is still to come there."""
+
+    slot: int
+    variable: int
+    lane: Lane | None
+    lanes: tuple[int, int]
+    rest: Floats
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The states that a slot can leave, and the lanes it takes: `sizes[i]` of the i-th state
+    above, one after the other."""
+
+    states: Ints
+    lanes: Ints
+    sizes: Ints
+
+    def of_all(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Yield (label, option) for all options of each label's state above, some at a time."""
+        starts = np.cumsum(self.sizes) - self.sizes
+        sizes = self.sizes[above]
+        ends = np.cumsum(sizes)
+        first = 0
+        while first < len(above):
+            done = int(ends[first] - sizes[first])
+            last = max(first + 1, int(np.searchsorted(ends, done + MOST_AT_ONCE, side="right")))
+            few = sizes[first:last]
+            rows = np.repeat(np.arange(first, last), few)
+            within = np.arange(len(rows)) - np.repeat(ends[first:last] - few - done, few)
+            yield rows, starts[above[rows]] + within
+            first = last
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +135,16 @@ class Sweep:
             return self._reserve(room, labels)
         if isinstance(slot, Fan):
             parts = [self._deal(step, index, part) for part in split(labels, len(labels) // CHUNK)]
-            return step.joined(parts, step.outlook.within[index][-1], index)
+            return step.joined(parts, step.outlook.within[index][-1], index + 1)
         if not isinstance(slot, Loops):
             return labels
         if slot.single:
             below = step.outlook.within[index][-1]
             moved_ = [self._loop(step, (index, v), labels, below) for v in slot.variables]
-            return step.joined([labels, *moved_], below, index)
+            return step.joined([labels, *moved_], below, index + 1)
         for number, v in enumerate(slot.variables, 1):
-            labels = self._loop(step, (index, v), labels, step.outlook.within[index][number])
+            rest = step.outlook.within[index][number]
+            labels = step.better(self._loop(step, (index, v), labels, rest), rest, index + 1)
         return labels
 
     def _paid(self, step: _Step, index: int, labels: Labels) -> Labels:
@@ -191,48 +229,39 @@ class Sweep:
         return Labels(labels.states, fields, labels.origin).take(fits)
 
     def _loop(self, step: _Step, place: tuple[int, str], labels: Labels, rest: Floats) -> Labels:
-        """Loop over a variable at a slot; in parts, so that few are there before they are cut."""
+        """Loop over a variable at a slot."""
         index, variable = place
         v = list(self._frame.einsum.bounds).index(variable)
-        tail = step.plan.tails[index][v]
-        states, often = np.unique(labels.states[:, v], return_counts=True)
-        total = sum(
-            len(self._chains[v].below(state, tail, None)[0]) * n
-            for state, n in zip(states.tolist(), often.tolist(), strict=True)
-        )
-        parts = [
-            step.better(self._expand(step, part, v, (index, None, (1, 1)))[0], rest, index)
-            for part in split(labels, total // MOST_AT_ONCE)
-        ]
-        return step.joined(parts, rest, index)
+        moment = Moment.at(index + 1, labels.states.shape[1])
+        host = Host(index, v, None, (1, 1), rest, moment)
+        return self._grown(step, labels, host)[0]
 
-    def _expand(
-        self,
-        step: _Step,
-        labels: Labels,
-        v: int,
-        host: Host,
-    ) -> tuple[Labels, Ints]:
-        """Replace each label by one per tile that the slot can leave of variable v."""
-        index, lane, lanes = host
-        tail = step.plan.tails[index][v]
+    def _grown(self, step: _Step, labels: Labels, host: Host) -> tuple[Labels, Ints]:
+        """Replace each label by one per tile that a slot can leave of a variable, with the lanes
+        it takes; bounds are looked at first, so that little is made in vain."""
+        v, chains = host.variable, self._chains[host.variable]
         unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
-        below = [self._chains[v].below(s, tail, lane, lanes) for s in unique.tolist()]
+        tail = step.plan.tails[host.slot][v]
+        below = [chains.below(s, tail, host.lane, host.lanes) for s in unique.tolist()]
         sizes = np.array([len(states) for states, _ in below], np.int64)
-        total = int(sizes[inverse].sum())
-        step.check(0)
-        self.labels += total
-        if not total:
+        if not sizes[inverse].sum():
             return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
-        rows = np.repeat(np.arange(len(labels)), sizes[inverse])
-        starts = np.cumsum(sizes) - sizes
-        ends = np.cumsum(sizes[inverse])
-        within = np.arange(total) - np.repeat(ends - sizes[inverse], sizes[inverse])
-        place = np.repeat(starts[inverse], sizes[inverse]) + within
-        new = labels.take(rows)
-        states = new.states.copy()
-        states[:, v] = np.concatenate([states_ for states_, _ in below])[place]
-        return Labels(states, new.fields, new.origin), np.concatenate([n for _, n in below])[place]
+        options = _Options(
+            np.concatenate([states for states, _ in below]),
+            np.concatenate([lanes for _, lanes in below]),
+            sizes,
+        )
+        others = step.prospects.of(labels.states, host.moment, but=v)
+        own = step.prospects.of_one(v, options.states, host.moment)
+        found: list[tuple[Labels, Ints]] = []
+        for rows, chosen in options.of_all(inverse):
+            step.check(sum(len(one) for one, _ in found))
+            self.labels += len(rows)
+            shares = others.take(rows).times(own.take(chosen))
+            kept = step.kept(labels.fields[rows, 0], shares, host)
+            found.append(step.chosen(labels, (rows[kept], chosen[kept]), options, host))
+        grown = found[0][0] if len(found) == 1 else joined([one for one, _ in found])
+        return grown, np.concatenate([lanes for _, lanes in found])
 
     def _deal(self, step: _Step, index: int, labels: Labels) -> Labels:
         fan = step.plan.slots[index]
@@ -242,14 +271,17 @@ class Sweep:
         code = np.zeros(len(labels), np.int64)
         used = np.ones(len(labels), np.int64)
         most = max(map(prod, fan.choices))
+        moment = Moment.at(index, len(names))
         for place, variable in enumerate(fan.variables):
+            number = names.index(variable)
+            moment = moment.past(number)
             lanes = max(choice[place] for choice in fan.choices)
             least = min(choice[place] for choice in fan.choices)
             if lanes > 1:
                 numbered = Labels(labels.states, labels.fields, np.arange(len(labels)))
-                grown, taken = self._expand(
-                    step, numbered, names.index(variable), (index, lane, (least, lanes))
-                )
+                rest = step.outlook.within[index][place + 1]
+                host = Host(index, number, lane, (least, lanes), rest, moment)
+                grown, taken = self._grown(step, numbered, host)
                 rows = grown.origin
                 code, used = code[rows] * (lanes + 1) + taken, used[rows] * taken
                 labels = Labels(grown.states, grown.fields, labels.origin[rows])
@@ -260,14 +292,11 @@ class Sweep:
         gate = self._fields.gates.get((*lane, 0))
         if gate is not None:
             labels.fields[:, gate] *= used
-        return step.better(labels, step.outlook.within[index][-1], index)
+        return step.better(labels, step.outlook.within[index][-1], index + 1)
 
-    def flat_index(self, states: Ints) -> Ints:
-        """Return the place of each label on the grid of the outlooks."""
-        place = np.zeros(len(states), np.int64)
-        for v, (axis, stride) in enumerate(zip(self._grid.axes, self._grid.strides, strict=True)):
-            place += axis.of_tile[self.tile(states, v)] * stride
-        return place
+    def prospects(self, plan: Plan) -> Prospects:
+        """Return what bounds the labels of a plan."""
+        return Prospects(self._grid, self._chains, plan)
 
     def steps(self, plan: Plan, states: Ints) -> Floats:
         """Return the steps that the lanes so far leave to the busiest one."""
@@ -288,11 +317,12 @@ class Sweep:
 
 
 class _Step:
-    """One sweep: its template, outlook and pruning."""
+    """One sweep: its plan, outlook and pruning."""
 
     def __init__(self, sweep: Sweep, plan: Plan, outlook: Outlook, pruning: Pruning) -> None:
         self.plan = plan
         self.outlook = outlook
+        self.prospects = sweep.prospects(plan)
         self._sweep = sweep
         self._pruning = pruning
 
@@ -302,6 +332,30 @@ class _Step:
         if labels > MAX_LABELS:
             raise OutOfBudget
 
+    def kept(self, energy: Floats, shares: Shares, host: Host) -> Ints:
+        """Return the numbers of the labels that may still win; with a beam, of the best ones."""
+        energy = energy + host.rest.reshape(-1)[shares.place]
+        steps = self.prospects.steps(shares, host.moment)
+        rows = np.flatnonzero(self._pruning.keep(energy, steps) & (energy < inf))
+        most = WIDER * self._pruning.beam
+        if most and len(rows) > most:
+            worth = energy[rows] * steps[rows]
+            rows = np.sort(rows[np.argsort(worth, kind="stable")[:most]])
+        return rows
+
+    def chosen(
+        self, labels: Labels, which: tuple[Ints, Ints], options: _Options, host: Host
+    ) -> tuple[Labels, Ints]:
+        """Make the labels of some (label, option), and leave out those that others beat."""
+        rows, chosen = which
+        states = labels.states[rows]
+        states[:, host.variable] = options.states[chosen]
+        made = Labels(states, labels.fields[rows], labels.origin[rows])
+        if host.lane is not None or len(made) < 2:
+            return made, options.lanes[chosen]
+        best = undominated(made, self._pruning.leading)
+        return made.take(best), options.lanes[chosen[best]]
+
     def joined(self, parts: list[Labels], rest: Floats, index: int) -> Labels:
         """Join sets of labels; those of several sets are compared."""
         if len(parts) == 1:
@@ -309,13 +363,14 @@ class _Step:
         return self.better(joined(parts), rest, index)
 
     def better(self, labels: Labels, rest: Floats, index: int) -> Labels:
-        """Keep the labels that may win and that no other one beats."""
+        """Keep the labels that may win and that no other one beats; slot `index` comes next."""
         self.check(len(labels))
         if not len(labels):
             return labels
-        ahead = rest.reshape(-1)[self._sweep.flat_index(labels.states)]
-        energy = labels.fields[:, 0] + ahead
-        steps = self._sweep.steps(self.plan, labels.states) / self.plan.lanes[index]
+        moment = Moment.at(index, labels.states.shape[1])
+        shares = self.prospects.of(labels.states, moment)
+        energy = labels.fields[:, 0] + rest.reshape(-1)[shares.place]
+        steps = self.prospects.steps(shares, moment)
         keep = self._pruning.keep(energy, steps) & (energy < inf)
         labels, energy, steps = labels.take(keep), energy[keep], steps[keep]
         if len(labels) > 1:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from itertools import islice
+from itertools import islice, product
 from math import inf
 
 import numpy as np
 import pytest
 from uneven_cases import uneven_space
 
-from tilewright.mapper.mapspace.fanout import divisors
+from tilewright.mapper.mapspace.fanout import Fan, divisors
+from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.budget import ENDLESS
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
@@ -23,7 +24,10 @@ from tilewright.mapper.searches.uneven.candidates import (
 from tilewright.mapper.searches.uneven.chains import Chains, Kind
 from tilewright.mapper.searches.uneven.grid import make_axis, range_min
 from tilewright.mapper.searches.uneven.labels import Labels, undominated
+from tilewright.mapper.searches.uneven.parts import classes_of, whole_parts
+from tilewright.mapper.searches.uneven.prospects import Moment
 from tilewright.mapper.searches.uneven.search import Run
+from tilewright.mapper.searches.uneven.sweep import Pruning
 
 LANE = ("PE", "x")
 
@@ -162,10 +166,58 @@ def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
         space = uneven_space(seed, small=True)
         run = Run(space, Goal("energy"), ENDLESS)
         run.rank()
-        if run.metrics.steady_watts:
+        if run.ranking.metrics.steady_watts:
             continue
-        judge, least = Judge(space), min((energy for _, energy, _ in run.least), default=inf)
+        judge = Judge(space)
+        least = min((energy for _, energy, _ in run.ranking.least), default=inf)
         for mapping in islice(space, 100):
             assert judge.candidate(mapping).energy >= least * (1 - 1e-12)
             compared += 1
+    assert compared > 100
+
+
+def test_classes_of_lanes_have_every_choice_once() -> None:
+    split = 0
+    for seed in range(12):
+        frame = uneven_space(seed).frame
+        for part in whole_parts(frame, islice(uneven_space(seed).templates, 5)):
+            classes = classes_of(part)
+            chosen = [list(product(*map(choices_of, one.slots))) for one in classes]
+            every = list(product(*map(choices_of, part.slots)))
+            assert sorted(one for few in chosen for one in few) == sorted(every)
+            split += len(classes) > 1
+    assert split > 10
+
+
+def choices_of(slot: Slot) -> tuple[object, ...]:
+    return slot.choices if isinstance(slot, Fan) else (None,)
+
+
+def test_no_partial_mapping_promises_less_than_it_comes_to() -> None:
+    """The bounds of energy and steps at every slot, along all mappings that arrive."""
+    compared = 0
+    for seed in (1, 3, 7, 12, 21):
+        run = Run(uneven_space(seed, small=True), Goal("edp"), ENDLESS)
+        run.rank()
+        run.ranking.split(inf, ENDLESS)
+        mode = run.ranking.mode(True)
+        for _, _, number in run.ranking.least[:20]:
+            plan, outlook = mode.plans[number], run.ranking.outlook(number)
+            pruning = Pruning(lambda energy, _: np.ones(len(energy), bool), (0,))
+            path = mode.sweep.run(plan, outlook, run.ranking.energy, pruning)
+            energy = path[-1].fields[:, 0]
+            steps = mode.sweep.steps(plan, path[-1].states)
+            label = np.arange(len(energy))
+            for index in range(len(path) - 1, -1, -1):
+                labels, moment = (
+                    path[index].take(label),
+                    Moment.at(index, len(run.ranking.grid.axes)),
+                )
+                shares = mode.sweep.prospects(plan).of(labels.states, moment)
+                ahead = outlook.paid[index].reshape(-1)[shares.place]
+                assert (labels.fields[:, 0] + ahead <= energy * (1 + 1e-12)).all()
+                least = mode.sweep.prospects(plan).steps(shares, moment)
+                assert (least <= steps * (1 + 1e-12)).all()
+                label = labels.origin
+            compared += len(energy)
     assert compared > 100

@@ -1,0 +1,88 @@
+"""What is searched at a time: a template, or those of its mappings that deal lanes alike.
+
+A bound of the energy assumes some choice of lanes, and a bound of the steps assumes one. Where the
+two differ, their product is far below every mapping. The choices of a dimension are therefore
+sorted into classes, and both bounds taken of one class at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Slot
+from tilewright.mapper.searches.program import check_order
+
+MOST_CLASSES = 64  # of a template
+MOST_COMBINATIONS = 250_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A template with its slots; the dimensions among them may be left with fewer choices."""
+
+    template: Template
+    slots: tuple[Slot, ...]
+
+
+def whole_parts(frame: Frame, templates: Iterable[Template]) -> Iterator[Part]:
+    """Yield each template that has lanes to choose from, whole."""
+    for template in templates:
+        slots = skeleton(frame, template)
+        if all(slot.choices for slot in slots if isinstance(slot, Fan)):
+            check_order(frame, slots)
+            yield Part(template, slots)
+
+
+def classes_of(part: Part) -> list[Part]:
+    """Split a part into classes of lanes; together they have its mappings, each of them once."""
+    count, options = 1, []
+    for slot in reversed(part.slots):
+        groups = _sorted(slot) if isinstance(slot, Fan) else [slot]
+        groups = groups if count * len(groups) <= MOST_CLASSES else [slot]
+        count *= len(groups)
+        options.append(groups)
+    return [Part(part.template, tuple(chosen)) for chosen in product(*options[::-1])]
+
+
+def _sorted(fan: Fan) -> list[Slot]:
+    return [replace(fan, choices=tuple(choices)) for choices in grouped(fan)]
+
+
+def grouped(fan: Fan) -> list[list[tuple[int, ...]]]:
+    """Group the choices by the powers of two that the lanes of each variable come up to."""
+    groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for choice in fan.choices:
+        groups.setdefault(tuple((n - 1).bit_length() for n in choice), []).append(choice)
+    return [choices for _, choices in sorted(groups.items())]
+
+
+def least_steps(bounds: Sequence[int], variables: Sequence[str], slots: Sequence[Slot]) -> float:
+    """Return a lower bound of the steps: each variable's share of the lanes, rounded up."""
+    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    reached = {(1,) * len(bounds)}
+    for fan in fans:
+        chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices]
+        if len(reached) * len(chosen) > MOST_COMBINATIONS:
+            most = prod(max(map(prod, one.choices)) for one in fans)
+            return prod(bounds) / most
+        reached = {
+            tuple(
+                min(bound, used * lanes.get(v, 1))
+                for v, bound, used in zip(variables, bounds, spent, strict=True)
+            )
+            for spent in reached
+            for lanes in chosen
+        }
+    return float(
+        min(
+            prod(-(-b // lanes) for b, lanes in zip(bounds, spent, strict=True))
+            for spent in reached
+        )
+    )

@@ -1,0 +1,112 @@
+"""The parts of a mapspace with a bound of each, the most promising one first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from math import prod
+
+import numpy as np
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.compulsory import moving_takes
+from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.kernels import Floats
+from tilewright.mapper.searches.metrics import KINDS, Goal, Metrics
+from tilewright.mapper.searches.problem import leaks_of
+from tilewright.mapper.searches.tables import compute_energy
+from tilewright.mapper.searches.uneven.grid import Grid, Outlook, look_ahead
+from tilewright.mapper.searches.uneven.mode import Mode
+from tilewright.mapper.searches.uneven.parts import Part, classes_of, whole_parts
+from tilewright.mapper.searches.uneven.plan import Plan
+
+FEW = 20
+
+
+class Ranking:
+    """`least`: (bound of the objective, of the energy, number of the part), ascending."""
+
+    def __init__(self, space: Mapspace, goal: Goal) -> None:
+        self._space = space
+        self._kind = KINDS[goal.objective]
+        leaks = leaks_of(space.flat, space.conventions)
+        self.layout = fields(space.frame, leaks)
+        times = moving_takes(space, space.placements)
+        self.metrics = Metrics(space.frame, self.layout, leaks, times, goal.price)
+        self.grid = Grid(space.frame)
+        self.energy = compute_energy(space.frame)
+        self.least: list[tuple[float, float, int]] = []
+        self.templates = 0
+        self._parts: list[Part] = []
+        self._modes: dict[bool, Mode] = {}
+        self._labels = 0  # of modes that are gone
+
+    @property
+    def states(self) -> int:
+        """Number of combinations of classes of tiles."""
+        return prod(self.grid.shape)
+
+    @property
+    def labels(self) -> int:
+        """Number of partial mappings looked at."""
+        return self._labels + sum(mode.sweep.labels for mode in self._modes.values())
+
+    def mode(self, timed: bool) -> Mode:
+        """Return the parts made ready."""
+        if timed not in self._modes:
+            frame = self._space.frame
+            self._modes[timed] = Mode(frame, self.layout, self.grid, self._parts, timed)
+        return self._modes[timed]
+
+    def rank(self, budget: Budget) -> None:
+        """Bound every template. OutOfBudget."""
+        templates = budget.watched(self._space.templates_within(budget.check))
+        self._take(whole_parts(self._space.frame, templates))
+        self.templates = len(self._parts)
+        self._sort(budget)
+
+    def rank_few(self) -> None:
+        """Take a few templates only, without bounds."""
+        self._take(whole_parts(self._space.frame, islice(self._space.each_template(), FEW)))
+        self.templates = len(self._parts)
+        self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
+
+    def split(self, limit: float, budget: Budget) -> None:
+        """Replace the parts that may come below `limit` by their classes of lanes, and leave the
+        others out. OutOfBudget."""
+        self._take(
+            one
+            for value, _, number in self.least
+            if value <= limit
+            for one in classes_of(self._parts[number])
+        )
+        self._sort(budget)
+
+    def _take(self, parts: Iterable[Part]) -> None:
+        self._parts = list(parts)
+        self._labels = self.labels
+        self._modes = {}
+
+    def _sort(self, budget: Budget) -> None:
+        ranked: list[tuple[float, float, int]] = []
+        for number, plan in enumerate(self.mode(False).plans):
+            budget.check()
+            least = self.outlook(number).least + self.energy
+            value = float(self.floor(np.array([least]), np.array([plan.fewest]), self._kind)[0])
+            if value < np.inf:
+                ranked.append((value, least, number))
+        self.least = sorted(ranked)
+
+    def outlook(self, number: int) -> Outlook:
+        """Return what is ahead at each slot of a part."""
+        plan = self.mode(False).plans[number]
+        return look_ahead(self.grid, plan.slots, plan.floors)
+
+    def plan(self, number: int) -> Plan:
+        """Return a part made ready, for the energy alone."""
+        return self.mode(False).plans[number]
+
+    def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
+        """Bound an objective from bounds of energy and steps."""
+        return self.metrics.floor_of(energy, self._space.einsum.operations / steps, kind)
