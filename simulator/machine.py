@@ -30,6 +30,8 @@ from tilewright.simulator.trace import RunResult
 from tilewright.simulator.validate import check_program
 
 MAX_CYCLES: Final = 100_000_000
+MOST: Final = 1 << 60
+"""Greatest number of cycles that the engine's words hold, with room for sums."""
 FIRST_EVENTS: Final = 4096
 Timeline = bool | Collection[tuple[int, int]]
 """All elements' operations, none, or those of the elements (row, column) listed."""
@@ -112,8 +114,11 @@ class Machine:
         (row, column) listed. A shuffle seed above 0 permutes the order of visits within a cycle;
         nothing may depend on it. Raises MachineError and DeadlockError.
         """
+        for what, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MOST:
+                raise MachineError(f"{what} is not a whole number from 0 to {MOST}", value=number)
         given = self._given(memory or {}, edges or {}, timeline)
-        given.header.update({at.S_LIMIT: max_cycles, at.S_SHUFFLE: shuffle})
+        given.header.update({at.S_LIMIT: max_cycles, at.S_MOST: max_cycles, at.S_SHUFFLE: shuffle})
         looks = Looks(self._interval) if self._interval else None
         store, sram = self._finished(given, looks)
         result = collect_result(self._outcome(store, sram), self._buffers)
@@ -129,6 +134,7 @@ class Machine:
     ) -> Given:
         header = {
             at.S_LIMIT: MAX_CYCLES,
+            at.S_MOST: MAX_CYCLES,
             at.S_RECORD: int(bool(timeline)),
             at.S_QUEUES: int(self._queues),
         }
@@ -255,7 +261,10 @@ def elements_shown(program: Program, timeline: Timeline) -> Ids:
     """Return the numbers of the elements whose operations a run records."""
     if isinstance(timeline, bool):
         return np.arange(program.placement.size if timeline else 0, dtype=np.int64)
-    width = program.width
+    height, width = program.placement.shape
+    for row, column in timeline:
+        if not (0 <= row < height and 0 <= column < width):
+            raise MachineError("the timeline: no such element", value=(row, column))
     return np.array(sorted({row * width + column for row, column in timeline}), dtype=np.int64)
 
 

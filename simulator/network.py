@@ -8,6 +8,7 @@ of L cycles holds d + L - 1 entries: the registers on the way are full too when 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,8 @@ class Network:
 
 
 OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
+MOST_WORDS: Final = 1 << 27
+"""Places for words in all queues, router buffers and edge ports; each takes 16 bytes."""
 
 
 def compile_network(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
@@ -109,6 +112,14 @@ class _NetworkCompiler:
             self._color(color, outputs, inputs)
         self._check_queues_routed()
         fifo = self.table[: self.count]
+        held = int(fifo[:, at.F_CAP].sum())
+        if held > MOST_WORDS:
+            raise ProgramError(
+                f"program {self.program.name}: its queues, router buffers and edge ports hold more "
+                f"than {MOST_WORDS} words on {self.profile.name}",
+                value=held,
+                instead="shorter queues, latencies or streams, or fewer elements",
+            )
         steering = self.routers.steering
         for fifos, ways in steering.steered:
             fifo[fifos, at.F_WAY] = ways
@@ -120,7 +131,7 @@ class _NetworkCompiler:
             fifo,
             self.queue,
             self.links,
-            int(fifo[:, at.F_CAP].sum()),
+            held,
             _joined(self.places).astype(np.int32),
             np.concatenate([np.zeros(0, dtype=np.int8), *self.kinds]),
             tuple(inputs),
@@ -186,7 +197,11 @@ class _NetworkCompiler:
     def _output_queues(self, color: Color) -> None:
         latency = self.profile.dispatch_to_link_cycles - self.profile.hop_cycles
         if latency < 1:
-            raise ProgramError("dispatch_to_link_cycles must exceed hop_cycles", value=latency)
+            raise ProgramError(
+                f"{self.profile.name}: dispatch_to_link_cycles must exceed hop_cycles",
+                value=(self.profile.dispatch_to_link_cycles, self.profile.hop_cycles),
+                instead="more cycles from dispatch to link: the hop is one part of them",
+            )
         takers = self.routers.takers(color, RAMP)
         for number, layout in enumerate(self.layouts):
             for slot in slots_of(layout, color.name, output=True):

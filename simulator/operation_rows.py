@@ -7,6 +7,7 @@ once; the compiler of a code copies the row and adds the numbers of what the cod
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from fractions import Fraction
 from functools import partial
 from math import lcm
 from typing import Final
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from tilewright.simulator.banks import bank_cycles
 from tilewright.simulator.dsd import DTYPES, Circbuf, Fabin, Fabout, Fifo, Mem1d, Mem4d
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.operands import Resolved, ResolvedOperation
 from tilewright.simulator.profile import Profile
@@ -32,6 +34,8 @@ TYPES: Final = {
     "u32": at.TYPE_INT32,
 }
 Row = npt.NDArray[np.int64]
+MOST: Final = 1 << 30
+"""Greatest numerator and denominator of a rate: times the elements it fits the engine's words."""
 _OPERATIONS: Final = ValueMemo(1024)
 _OPERANDS: Final = ValueMemo(4096)
 
@@ -70,7 +74,15 @@ def _operation_row(
     row[at.O_LOAD] = load_cycles(resolved, profile)
     row[at.O_GROUP], rate = pace(timed, profile)
     rate, more = bank_cycles(timed, profile, (int(row[at.O_GROUP]), rate))
-    row[at.O_DENOMINATOR] = together = lcm(rate.denominator, more.denominator)
+    together = lcm(rate.denominator, more.denominator)
+    if max(Fraction(together), rate * together, more * together) > MOST:
+        raise ProgramError(
+            f"{where()}: {profile.name} gives it cycles per element that are too large, or too "
+            "fine a fraction",
+            value=str(rate),
+            instead=f"numerators and denominators up to {MOST}",
+        )
+    row[at.O_DENOMINATOR] = together
     row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(more * together)
     row[at.O_REDUCTION] = int(resolved.is_reduction)
     row[at.O_SIMD] = mode_of(timed)

@@ -67,8 +67,18 @@ SWITCHES: Final = (
     "switch_both_directions",
 )
 """Fields that are true or false."""
-LIMITS: Final[dict[str, int]] = {"colors": 32, "local_tasks": 62, "microthreads": 8}
+MOST: Final = 1_000_000
+"""Greatest whole number of a profile, where LIMITS has no other."""
+LIMITS: Final[dict[str, int]] = {
+    "colors": 32,
+    "local_tasks": 62,
+    "microthreads": 8,
+    "sram_bytes": 1 << 30,
+    "sram_reserved_bytes": 1 << 30,
+}
 """Greatest values that the engine's tables hold."""
+LARGEST: Final = 10**15
+"""Greatest number of a profile that need not be whole; the least is its inverse."""
 OTHER: Final = (
     "bank_conflict_factor",
     "stride_limits",
@@ -200,24 +210,29 @@ def rational(field: str, value: object, where: Where | None) -> Fraction:
         raise ProfileError(f"{field} is not a number", where=where, value=value) from None
     if found <= 0:
         raise ProfileError(f"{field} is not positive", where=where, value=value)
+    if not Fraction(1, LARGEST) <= found <= LARGEST:
+        raise ProfileError(
+            f"{field} is too large or too small",
+            where=where,
+            value=value,
+            instead=f"between {1 / LARGEST:g} and {LARGEST:g}",
+        )
     return found
 
 
 def _integer(field: str, value: object, where: Where | None) -> int:
-    number = _at_least(field, value, AT_LEAST[field], where)
-    if number > LIMITS.get(field, number):
-        raise ProfileError(
-            f"{field} is above {LIMITS[field]}, the most that the engine holds",
-            where=where,
-            value=value,
-        )
-    return number
+    return _at_least(field, value, AT_LEAST[field], where)
 
 
 def _at_least(field: str, value: object, least: int, where: Where | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ProfileError(
             f"{field} is not a whole number from {least} on", where=where, value=value
+        )
+    most = LIMITS.get(field, MOST)
+    if value > most:
+        raise ProfileError(
+            f"{field} is above {most}, the most that the engine holds", where=where, value=value
         )
     return value
 

@@ -114,7 +114,7 @@ def _check_switch(program: Program, route: Route, profile: Profile) -> None:
 
 def _check_memory(code: ElementCode, profile: Profile) -> None:
     needed = code.words * 2
-    if needed <= profile.sram_free_bytes:
+    if needed <= max(0, profile.sram_free_bytes):
         return
     biggest = max(code.buffers, key=lambda b: (b.words, b.name))
     raise ProgramError(

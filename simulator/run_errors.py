@@ -174,6 +174,14 @@ OF_OPERATIONS: Final = {
         "an index",
     ),
     at.ERROR_FAR_INDEX: ("its index is outside 0..65535: {value}", "a u16"),
+    at.ERROR_ODD: (
+        "its index counts words, and values of two words start at even ones: {value}",
+        "an even index",
+    ),
+    at.ERROR_LONG: (
+        "it takes {value} cycles, more cycles than allowed in a run",
+        "a shorter operation, or run(max_cycles=...)",
+    ),
     at.ERROR_TOP_BITS: (
         "a wavelet of a queue with control_transform uses its two top bits: {value:#010x}",
         "values below 0x40000000: control_transform leaves 14 bits of the index",

@@ -288,6 +288,14 @@ def check_index(resolved: ResolvedOperation, where: str) -> None:
         raise ProgramError(
             f"{where}: an index is outside 0..65535", value=index.constant, instead="a u16"
         )
+    indexed = [o.buffer for o in resolved.operands if o.buffer is not None and _is_indexed(o.dsd)]
+    wide = any(DTYPES[buffer.dtype] == 2 for buffer in indexed)
+    if wide and index is not None and not index.terms and index.constant % 2:
+        raise ProgramError(
+            f"{where}: an index counts words, and values of two words start at even ones",
+            value=index.constant,
+            instead="an even index",
+        )
     dest = resolved.dest.dsd
     float32 = resolved.operation.legal(0) == ("f32",)
     if isinstance(dest, Fabout) and dest.wavelet_index_offset and float32:

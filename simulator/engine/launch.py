@@ -132,6 +132,9 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
             return False
         if kind == at.MEMORY:
             position += store[thread + at.T_INDEX]
+            if store[row + at.D_WIDE] == 2 and store[thread + at.T_INDEX] & 1:
+                fail(store, at.ERROR_ODD, e, op, store[thread + at.T_INDEX])
+                return False
     if not change_operand(store, memory, where, row):
         return False
     if kind == at.MEMORY and not inside(store, (e, thread, which), row, position):
@@ -278,6 +281,9 @@ def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now
     op = store[thread + at.T_OP]
     extent = store[thread + at.T_EXTENT]
     busy = memory_cycles(store, memory, (thread, thread + at.T_ROWS), extent)
+    if busy > store[at.S_MOST]:
+        fail(store, at.ERROR_LONG, e, op, busy)
+        return
     for _ in range(extent):
         do_special(store, memory, (e, thread), now)
     save_positions(store, e, thread, 1)

@@ -342,6 +342,7 @@ I_WIDTH: Final = 4
     S_EVENTS,  # events so far
     S_EVENT,  # address of the events, the last part of the store
     S_QUEUES,  # 1 to count what waits in the queues
+    S_MOST,  # cycles that the run may take; S_LIMIT is where it stops to be looked at, too
     # Cycles of the profile.
     K_ISSUE,
     K_LOOP,
@@ -357,7 +358,7 @@ I_WIDTH: Final = 4
     K_DESCRIPTOR,
     K_MAP,
     S_WIDTH,
-) = range(33)
+) = range(34)
 
 WHEEL: Final = 1024
 """Slots of the time wheel, a power of two; longer waits stay in their slot for another turn."""
@@ -388,8 +389,8 @@ WHEEL_AT: Final = 96
     ERROR_SINGLE_STEP, ERROR_NO_SINGLE_STEP, ERROR_FIFO_REGISTER, ERROR_FEATURE, ERROR_NO_FIFO,
     ERROR_CHANGE, ERROR_NO_TEARDOWN, ERROR_POSITION, ERROR_BIND, ERROR_NO_LENGTH, ERROR_GROUP,
     ERROR_HALF, ERROR_DTYPE, ERROR_ENDLESS, ERROR_EXTENDED, ERROR_FAR_INDEX, ERROR_DIVISION,
-    ERROR_SHIFT, ERROR_TOP_BITS,
-) = range(31)  # fmt: skip
+    ERROR_SHIFT, ERROR_TOP_BITS, ERROR_ODD, ERROR_LONG,
+) = range(33)  # fmt: skip
 
 # An event of the timeline.
 V_ELEMENT, V_ROW, V_THREAD, V_START, V_END, V_WIDTH = range(6)

@@ -100,6 +100,9 @@ def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
     busy = memory_cycles(store, memory, (thread, op + at.O_OPERANDS), extent)
+    if busy > store[at.S_MOST]:
+        fail(store, at.ERROR_LONG, e, op, busy)
+        return
     do_memory(store, memory, thread, now)
     store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
     store[e + at.E_STATE] = at.M_READY

@@ -78,7 +78,7 @@ CONSTANT = [
     "load %dsr_dest 1 A[6]",
     "a(9) = mov.f32 #1.0",
     "@fmovs A, W index (300)",
-    "@fmovs A, W index (9)",
+    "@fmovs A, W index (10)",
     "loop i 6\n  @fmovs A, W index (2*i)",
     "loop i 6\n  load %dsr_dest 1 A[i]",
     "loop i 9\n  a(i) = mov.f32 #1.0",
@@ -135,6 +135,8 @@ def test_a_register_loses_what_another_load_takes(body: str) -> None:
         ("set r -1\nr = shr.u32 #1, r", "shr.u32: a shift by a number of bits that the value does"),
         ("set k 70000\n@fmovs A, W index (k)", "@fmovs: its index is outside 0..65535: 70000"),
         ("@fmovs A, W index (70000)", "@fmovs: an index is outside 0..65535"),
+        ("@fmovs A, W index (3)", "@fmovs: an index counts words, and values of two words start"),
+        ("set k 3\n@fmovs A, W index (k)", "@fmovs: its index counts words, and values of two"),
         ("set k -1\n@fmovs A {length k}, B {length k}", "its stride outside -128..127: -1"),
     ],
 )
