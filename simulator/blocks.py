@@ -5,14 +5,16 @@ A block counts its rows from 0, so that it serves in every program that has its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.operands import ResolvedOperation
+from tilewright.simulator.profile import Profile
 from tilewright.simulator.program import ElementCode, Instruction, Reconfigure
 
 
@@ -26,9 +28,9 @@ class CodeLayout:
     code: ElementCode
     number: int
     """Another one for every block that was ever compiled."""
-    operations: tuple[tuple[str, ResolvedOperation], ...]
+    operations: Sequence[tuple[str, ResolvedOperation]]
     """(task, operation) per row of the operation table."""
-    sources: tuple[tuple[str, Instruction | None], ...]
+    sources: Sequence[tuple[str, Instruction | None]]
     """(task, instruction) that each row of the instruction table is for; None at a task's ends."""
     variables: tuple[str, ...]
     threads: tuple[int, ...]
@@ -72,30 +74,69 @@ class CodeTables:
     scalar: at.Table
     load: at.Table
 
-    def sizes(self) -> tuple[int, ...]:
-        """Return the rows of each table."""
-        return tuple(getattr(self, name).shape[0] for name in TABLES)
+
+Rows = tuple[list[list[int]], ...]
+"""The rows of each of TABLES."""
+WIDTHS = (at.O_WIDTH, at.D_WIDTH, at.I_WIDTH, 1, at.BIND_WIDTH, at.U_WIDTH, at.L_WIDTH)
+
+
+def tables_of(rows: Rows) -> CodeTables:
+    """Return rows as tables."""
+    pairs = zip(rows, WIDTHS, strict=True)
+    return CodeTables(*(np.array(r, dtype=np.int64).reshape(len(r), width) for r, width in pairs))
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What codes are compiled for: a profile with its number, and (name, id) of the colors."""
+
+    profile: Profile
+    number: int
+    colors: tuple[tuple[str, int], ...]
+
+    @property
+    def key(self) -> Hashable:
+        """Targets of the same key give the same tables."""
+        return self.number, self.colors
+
+
+@dataclass(frozen=True)
 class CodeBlock:
     """The tables of one code; its layout's rows begin at 0."""
 
     layout: CodeLayout
-    tables: CodeTables
+    target: Target
+    sizes: tuple[int, ...]
+    """Rows of each table."""
+    make: Callable[[], CodeTables]
+
+    @cached_property
+    def tables(self) -> CodeTables:
+        """The tables, made when they are asked for: times alone need none."""
+        return self.make()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProgramTables:
     """The blocks of a program one after the other."""
 
-    tables: CodeTables
+    blocks: tuple[CodeBlock, ...]
     rows: npt.NDArray[np.int64]
     """(codes, TABLES) rows of each code."""
     first: npt.NDArray[np.int64]
     """(codes, TABLES) first row of each code."""
     header: at.Table
     """The store's header with the profile's cycles."""
+
+    @cached_property
+    def tables(self) -> CodeTables:
+        """All blocks as one."""
+        parts = [block.tables for block in self.blocks]
+        return CodeTables(*(np.concatenate([getattr(p, name) for p in parts]) for name in TABLES))
+
+    def shapes(self) -> list[tuple[int, int]]:
+        """Return the rows and columns of each table."""
+        return list(zip(self.rows.sum(axis=0).tolist(), WIDTHS, strict=True))
 
     def origin(self, table: str, of: str) -> npt.NDArray[np.int64]:
         """Return, per row of one table, its code's first row in another."""
@@ -106,12 +147,11 @@ def joined(
     blocks: Sequence[CodeBlock], header: at.Table
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
     """Return the tables of a program with these blocks, and where each code is in them."""
-    rows = np.array([block.tables.sizes() for block in blocks], dtype=np.int64)
+    rows = np.array([block.sizes for block in blocks], dtype=np.int64)
     rows = rows.reshape(len(blocks), len(TABLES))
     first = np.cumsum(rows, axis=0) - rows
-    tables = (np.concatenate([getattr(b.tables, name) for b in blocks]) for name in TABLES)
     layouts = tuple(
         replace(block.layout, first=dict(zip(TABLES, mine, strict=True)))
         for block, mine in zip(blocks, first.tolist(), strict=True)
     )
-    return ProgramTables(CodeTables(*tables), rows, first, header), layouts
+    return ProgramTables(tuple(blocks), rows, first, header), layouts

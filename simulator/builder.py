@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import index
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,8 @@ from tilewright.simulator.dsd import (
     mem4d_access,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.families import canonical
 from tilewright.simulator.field_types import check_fields
-from tilewright.simulator.memo import ValueMemo
 from tilewright.simulator.program import (
     ElementCode,
     LoadRegister,
@@ -51,10 +51,6 @@ from tilewright.simulator.tensor_access import parse_access
 from tilewright.simulator.validate import check_program
 
 __all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
-
-
-_CODES: Final = ValueMemo(256)
-"""Equal codes are one object: it is checked and compiled once, whatever the programs around it."""
 
 
 def _shape(shape: Sequence[int] | int, where: str) -> tuple[int, ...]:
@@ -340,7 +336,7 @@ class ProgramBuilder:
         codes = [code.build() for code in self._codes]
         program = Program(
             self.name,
-            tuple(_CODES.first(code) for code in codes),
+            tuple(canonical(code) for code in codes),
             self._placement.copy(),
             tuple(self._colors),
             tuple(self._routes),

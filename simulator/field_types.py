@@ -27,10 +27,13 @@ def check_fields(value: Any, where: str) -> None:
     pending = [value]  # bodies inside bodies may be deep
     while pending:
         one = pending.pop()
-        for name, exact, hint in _fields(type(one)):  # type: ignore[arg-type]
+        for name, exact, items, hint in _fields(type(one)):  # type: ignore[arg-type]
             found = getattr(one, name)
-            if type(found) not in exact:
-                pending += _parts(found, hint, f"{where}: {_title(one)}.{name}")
+            if type(found) in exact or (
+                type(found) is tuple and items.issuperset(map(type, found))
+            ):
+                continue
+            pending += _parts(found, hint, f"{where}: {_title(one)}.{name}")
 
 
 def _title(value: Any) -> str:
@@ -39,14 +42,24 @@ def _title(value: Any) -> str:
 
 
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, frozenset[type], Any], ...]:
-    """Return (name, types that need no second look, declared type) of a dataclass's fields."""
+def _fields(kind: Any) -> tuple[tuple[str, frozenset[type], frozenset[type], Any], ...]:
+    """Return (name, types that need no second look, of items too, declared type) of each field."""
     hints = get_type_hints(kind)
     return tuple(
-        (field.name, frozenset(t for t in _kinds(hints[field.name]) if t in LEAVES), hint)
+        (field.name, _leaves(_kinds(hint)), _items_of(_kinds(hint)), hint)
         for field in fields(kind)
         for hint in [hints[field.name]]
     )
+
+
+def _leaves(kinds: tuple[Any, ...]) -> frozenset[type]:
+    return frozenset(kind for kind in kinds if kind in LEAVES)
+
+
+def _items_of(kinds: tuple[Any, ...]) -> frozenset[type]:
+    """Return the leaves that a tuple of any length may have."""
+    each = [get_args(kind) for kind in kinds if get_origin(kind) is tuple]
+    return frozenset().union(*(_leaves(items[:1]) for items in each if items[1:] == (Ellipsis,)))
 
 
 @cache

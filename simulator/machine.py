@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from tilewright.simulator.program import Program
 from tilewright.simulator.resources import check_resources
 from tilewright.simulator.results import Outcome, collect_result
 from tilewright.simulator.run_errors import run_error
-from tilewright.simulator.store import ProgramStore, aligned
+from tilewright.simulator.store import Parts, ProgramStore, aligned
 from tilewright.simulator.tables import compile_codes
 from tilewright.simulator.text_places import place_in_text
 from tilewright.simulator.topology import network_of
@@ -75,7 +76,6 @@ class Machine:
         except ProgramError as error:
             error.where = error.where or place_in_text(program, error.what, error.about)
             raise
-        self._parts = self._compiled.parts
         self._fuse = fuse and not any(layout.rebinds for layout in self._layouts)
         self._queues = queues or interval > 0
         self._interval = interval
@@ -86,9 +86,17 @@ class Machine:
         check_program(program)
         check_resources(program, profile)
         colors = {color.name: color.id for color in program.colors}
-        tables, self._layouts = compile_codes(program.codes, profile, colors)
+        self._tables, self._layouts = compile_codes(program.codes, profile, colors)
         self._network = network_of(program, self._layouts, profile)
-        self._compiled = ProgramStore(program, self._layouts, tables, self._network)
+
+    @cached_property
+    def _compiled(self) -> ProgramStore:
+        """The program's store, laid out when it is asked for: times alone need none."""
+        return ProgramStore(self.program, self._layouts, self._tables, self._network)
+
+    @property
+    def _parts(self) -> Parts:
+        return self._compiled.parts
 
     @property
     def _store(self) -> at.Table:

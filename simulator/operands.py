@@ -381,10 +381,11 @@ def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
     }
     if not found:
         return 0 if any(operand.letter == "D" for operand in (dest, *sources)) else 1
-    if len(set(found.values())) != 1:
+    first = next(iter(found.values()))
+    if any(extent != first for extent in found.values()):
         shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
         raise ProgramError(f"{where}: the extents of the operands differ", value=shown)
     runtime = any(
         o.register is not None or o.is_changed or isinstance(o.dsd, Fifo) for o in (dest, *sources)
     )
-    return 0 if runtime else next(iter(found.values()))
+    return 0 if runtime else first

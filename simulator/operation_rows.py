@@ -12,9 +12,6 @@ from functools import partial
 from math import lcm
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from tilewright.simulator.banks import bank_cycles
 from tilewright.simulator.dsd import DTYPES, Circbuf, Fabin, Fabout, Fifo, Mem1d, Mem4d
 from tilewright.simulator.engine import layout as at
@@ -33,7 +30,7 @@ TYPES: Final = {
     "i32": at.TYPE_INT32,
     "u32": at.TYPE_INT32,
 }
-Row = npt.NDArray[np.int64]
+Row = list[int]
 MOST: Final = 1 << 30
 """Greatest numerator and denominator of a rate: times the elements it fits the engine's words."""
 _OPERATIONS: Final = ValueMemo(1024)
@@ -64,16 +61,16 @@ def _operation_row(
     profile: Profile,
     where: Callable[[], str],
 ) -> Row:
-    row = np.zeros(at.O_WIDTH, dtype=np.int64)
+    row = [0] * at.O_WIDTH
     row[at.O_ARITHMETIC] = resolved.operation.arithmetic
     row[at.O_TYPE] = TYPES[_dtype(resolved)]
     row[at.O_EXTENT] = resolved.extent
-    row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = -1
+    row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = [-1] * (at.O_SCALAR_ROW + 1 - at.O_OPERANDS)
     row[at.O_SCALAR] = _immediate(resolved, where)
     row[at.O_FABRIC] = int(resolved.is_fabric)
     row[at.O_LOAD] = load_cycles(resolved, profile)
     row[at.O_GROUP], rate = pace(timed, profile)
-    rate, more = bank_cycles(timed, profile, (int(row[at.O_GROUP]), rate))
+    rate, more = bank_cycles(timed, profile, (row[at.O_GROUP], rate))
     together = lcm(rate.denominator, more.denominator)
     if max(Fraction(together), rate * together, more * together) > MOST:
         raise ProgramError(
@@ -128,7 +125,7 @@ def operand_row(operand: Resolved) -> Row:
 
 
 def _operand_row(operand: Resolved) -> Row:
-    row = np.zeros(at.D_WIDTH, dtype=np.int64)
+    row = [0] * at.D_WIDTH
     dsd = operand.dsd
     row[at.D_DIMENSIONS] = len(operand.extents())
     row[at.D_LENGTH_ROW] = row[at.D_STRIDE_ROW] = -1

@@ -8,6 +8,7 @@ from typing import Final
 
 from tilewright.simulator.dsd import Fabin, Mem4d
 from tilewright.simulator.errors import About, ProgramError
+from tilewright.simulator.families import passes
 from tilewright.simulator.instructions import instructions, operations
 from tilewright.simulator.memo import Memo, ValueMemo
 from tilewright.simulator.operands import ResolvedOperation, describe, resolve
@@ -39,7 +40,8 @@ def check_resources(program: Program, profile: Profile) -> None:
     _check_routes(program, profile)
     number = profile_number(profile)
     for code in program.codes:
-        _CODES.of(code, number, partial(_check_code, code, profile))
+        check = partial(_check_code, profile=profile)
+        _CODES.of(code, number, partial(passes, code, ("resources", number), check))
 
 
 def _check_code(code: ElementCode, profile: Profile) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from tilewright.simulator.banks import strided
-from tilewright.simulator.dsd import DTYPES, Fabin, Fabout, Fifo
+from tilewright.simulator.dsd import DTYPES, Fabin, Fabout, Fifo, Index
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.operands import ResolvedOperation
@@ -47,11 +47,11 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
     One descriptor load per cycle, none for a descriptor that the destination shares, and the
     load-use distance after the last; moved descriptors and a scalar in memory are extra.
     """
-    descriptors = {
-        (o.dsd.name if o.dsd is not None else "", o.offset)
-        for o in resolved.operands
-        if o.letter != "v" and o.register is None
-    }
+    descriptors: list[tuple[str, Index]] = []
+    for o in resolved.operands:
+        one = o.dsd.name if o.dsd is not None else "", o.offset
+        if o.letter != "v" and o.register is None and one not in descriptors:
+            descriptors.append(one)
     moved = sum(1 for _, offset in descriptors if offset.terms)
     scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
     if not descriptors:  # registers are loaded by instructions of their own

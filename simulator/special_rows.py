@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-import numpy as np
-
 from tilewright.simulator.dsd import (
     DTYPES,
     FIFO_ACTIONS,
@@ -222,8 +220,8 @@ class SpecialRows:
         return found
 
     def _map_row(self, pairs: Sequence[tuple[str | None, Resolved]], number: int) -> Row:
-        row = np.zeros(at.O_WIDTH, dtype=np.int64)
-        row[at.O_OPERANDS : at.O_OPERANDS + 4] = -1
+        row = [0] * at.O_WIDTH
+        row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
         row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
         row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
         for which, (name, operand) in enumerate(pairs):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.blocks import TABLES, CodeLayout, ProgramTables
+from tilewright.simulator.blocks import CodeLayout, ProgramTables
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.network import Network
 from tilewright.simulator.program import Program
@@ -83,6 +83,23 @@ REFERENCES: Final = (
 """(table, column, codes) of the instructions that name a row."""
 
 
+class CodeParts(Protocol):
+    """Where code is in a store."""
+
+    @property
+    def operation(self) -> Part: ...
+    @property
+    def operand(self) -> Part: ...
+    @property
+    def instruction(self) -> Part: ...
+    @property
+    def task(self) -> Part: ...
+    @property
+    def scalar(self) -> Part: ...
+    @property
+    def load(self) -> Part: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Where everything is; the timeline's events follow `end`."""
@@ -143,7 +160,7 @@ class ProgramStore:
         self.code = aligned(self.parts.end)
         """The store with the header and the code only."""
         self.code[: at.S_WIDTH] = tables.header
-        _place_codes(self.code, self.parts, tables)
+        place_codes(self.code, self.parts, tables)
 
     @property
     def store(self) -> at.Table:
@@ -189,20 +206,21 @@ def _parts(
     counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
     total = {column: int(each @ counts) for column, each in amounts.items()}
     elements, threads = codes.size, total[at.E_THREADS]
+    shapes = tables.shapes()
     sizes = (
         (network.fifo.shape[0], at.F_WIDTH),
         (elements, at.E_WIDTH),
         (threads, at.T_WIDTH),
         (total[at.E_VARIABLES], 1),
         (total[at.E_RUNS], 1),
-        *(getattr(tables.tables, name).shape for name in TABLES[:4]),
+        *shapes[:4],
         (network.ring_entries, 2),
         (network.links, 2),
         *2 * ((network.fifo.shape[0] + elements, 1),),
         network.steered.way.shape,
         network.steered.state.shape,
         network.steered.change.shape,
-        *(getattr(tables.tables, name).shape for name in TABLES[4:]),
+        *shapes[4:],
         (total[at.E_POOLS], at.Q_WIDTH),
         (total[at.E_REGISTERS], at.R_WIDTH),
         (total[at.E_BOUND], at.B_WIDTH),
@@ -218,7 +236,8 @@ def _parts(
     return Parts(**named, memory_words=words, most_events=events)
 
 
-def _place_codes(store: at.Table, parts: Parts, tables: ProgramTables) -> None:
+def place_codes(store: at.Table, parts: CodeParts, tables: ProgramTables) -> None:
+    """Write the tables of codes, with addresses in the place of row numbers."""
     operation = parts.operation.view(store)
     operation[:] = tables.tables.operation
     operands = tables.origin("operation", "operand")[:, None]

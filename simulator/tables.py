@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import count
-from typing import Final
-
-import numpy as np
+from typing import Any, Final
 
 from tilewright.simulator.blocks import (
     TABLES,
+    WIDTHS,
     CodeBlock,
     CodeLayout,
     CodeTables,
     ProgramTables,
+    Rows,
+    Target,
     joined,
+    tables_of,
 )
 from tilewright.simulator.dsd import DTYPES
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import About, ProgramError
+from tilewright.simulator.families import Fill, shared
 from tilewright.simulator.header import header
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
@@ -43,6 +46,7 @@ from tilewright.simulator.program import (
 )
 from tilewright.simulator.row_values import load_cycles, queue_slots
 from tilewright.simulator.special_rows import SpecialRows, scalar_only
+from tilewright.simulator.tracing import Formulas, Guide, Ints
 
 _BLOCKS: Final = Memo(256)
 _NUMBERS: Final = count()
@@ -53,45 +57,92 @@ _NUMBERS: Final = count()
 class _Rows:
     operation: list[Row] = field(default_factory=list)
     operand: list[Row] = field(default_factory=list)
-    instruction: list[list[int]] = field(default_factory=list)
-    task: list[list[int]] = field(default_factory=list)
-    scalar: list[list[int]] = field(default_factory=list)
-    load: list[list[int]] = field(default_factory=list)
+    instruction: list[Row] = field(default_factory=list)
+    task: list[Row] = field(default_factory=list)
+    binding: list[Row] = field(default_factory=list)
+    scalar: list[Row] = field(default_factory=list)
+    load: list[Row] = field(default_factory=list)
 
 
 def compile_codes(
     codes: tuple[ElementCode, ...], profile: Profile, colors: Mapping[str, int]
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
     """Return the engine's tables and the layout of each code. Raises ProgramError."""
-    machine = profile, profile_number(profile)
-    key = machine[1], tuple(colors.items())
-    blocks = [_BLOCKS.of(code, key, partial(_compiled, code, machine, colors)) for code in codes]
-    return joined(blocks, header(profile))
+    target = Target(profile, profile_number(profile), tuple(colors.items()))
+    return joined([block_of(code, target) for code in codes], header(profile))
 
 
-def _compiled(
-    code: ElementCode, machine: tuple[Profile, int], colors: Mapping[str, int]
-) -> CodeBlock:
-    return _CodeCompiler(code, machine, colors).compile()
+def block_of(code: ElementCode, target: Target) -> CodeBlock:
+    """Return the compiled code. Raises ProgramError."""
+    block: CodeBlock = _BLOCKS.of(code, target.key, partial(_compiled, code, target))
+    return block
 
 
-def _table(rows: list[list[int]], width: int) -> at.Table:
-    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+def compiled_rows(code: ElementCode, target: Target) -> tuple[CodeLayout, Rows]:
+    """Return the layout of a code and the rows of its tables. Raises ProgramError."""
+    return _CodeCompiler(code, target).compile()
 
 
-def _joined(rows: list[Row], width: int) -> at.Table:
-    return np.concatenate(rows).reshape(len(rows), width) if rows else _table([], width)
+def _compiled(code: ElementCode, target: Target) -> CodeBlock:
+    def plain() -> CodeBlock:
+        layout, rows = compiled_rows(code, target)
+        return CodeBlock(layout, target, tuple(map(len, rows)), partial(tables_of, rows))
+
+    def traced(code: ElementCode) -> Callable[[Guide], Fill[CodeBlock]]:
+        layout, rows = compiled_rows(code, target)
+        return lambda guide: _Filler(layout, target, rows, guide).block
+
+    return shared(code, ("tables", target.key), plain, traced)
+
+
+class _Filler:
+    """Makes the blocks of a family of codes."""
+
+    def __init__(self, layout: CodeLayout, target: Target, rows: Rows, guide: Guide) -> None:
+        self._layout = layout
+        self._target = target
+        self._sizes = tuple(map(len, rows))
+        self._formulas = Formulas([n for table in rows for row in table for n in row], guide)
+
+    def block(self, code: ElementCode, slots: Ints) -> CodeBlock:
+        """Return the block of a code."""
+        alone = cache(partial(compiled_rows, code, self._target))
+        layout = replace(
+            self._layout,
+            code=code,
+            number=next(_NUMBERS),
+            operations=_Later(self._sizes[0], lambda: alone()[0].operations),
+            sources=_Later(self._sizes[2], lambda: alone()[0].sources),
+        )
+        return CodeBlock(layout, self._target, self._sizes, partial(self._tables, slots))
+
+    def _tables(self, slots: Ints) -> CodeTables:
+        words = [rows * width for rows, width in zip(self._sizes, WIDTHS, strict=True)]
+        parts = zip(self._formulas.filled(slots, words), WIDTHS, strict=True)
+        return CodeTables(*(part.reshape(-1, width) for part, width in parts))
+
+
+class _Later(Sequence[tuple[str, Any]]):
+    """What a layout has for results and messages, found when it is asked for."""
+
+    def __init__(self, size: int, make: Callable[[], Sequence[tuple[str, Any]]]) -> None:
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._make()[number]
 
 
 class _CodeCompiler:
     """Collects the rows of one code."""
 
-    def __init__(
-        self, code: ElementCode, machine: tuple[Profile, int], colors: Mapping[str, int]
-    ) -> None:
+    def __init__(self, code: ElementCode, target: Target) -> None:
         self.code = code
-        self.machine = machine
-        self.profile = machine[0]
+        self.machine = target.profile, target.number
+        self.profile = target.profile
         self.rows = _Rows()
         self.variables: dict[str, int] = {}
         self.threads: dict[int, int] = {}
@@ -101,11 +152,11 @@ class _CodeCompiler:
         self.now: tuple[str, Instruction | None] = ("", None)
         """(task, instruction) that is compiled."""
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
-        self.colors = dict(colors)
+        self.colors = dict(target.colors)
         self.special = SpecialRows(code, self.profile, self)
 
-    def compile(self) -> CodeBlock:
-        """Return the code's block of the tables. Raises ProgramError."""
+    def compile(self) -> tuple[CodeLayout, Rows]:
+        """Return the code's layout and rows. Raises ProgramError."""
         for task in self.code.tasks:
             self.now = (task.name, None)
             self.rows.task.append([len(self.rows.instruction)])
@@ -118,7 +169,8 @@ class _CodeCompiler:
         self.queues |= self.special.task_queues()
         for row in self.rows.operation:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
-        return CodeBlock(self._layout(registers), self._tables())
+        self.rows.binding.append(self.special.bindings())
+        return self._layout(registers), tuple(getattr(self.rows, name) for name in TABLES)
 
     def _layout(self, registers: tuple[tuple[int, ...], ...]) -> CodeLayout:
         return CodeLayout(
@@ -141,21 +193,10 @@ class _CodeCompiler:
             dict.fromkeys(TABLES, 0),
         )
 
-    def _tables(self) -> CodeTables:
-        return CodeTables(
-            _joined(self.rows.operation, at.O_WIDTH),
-            _joined(self.rows.operand, at.D_WIDTH),
-            _table(self.rows.instruction, at.I_WIDTH),
-            _table(self.rows.task, 1),
-            _table([self.special.bindings()], at.BIND_WIDTH),
-            _table(self.rows.scalar, at.U_WIDTH),
-            _table(self.rows.load, at.L_WIDTH),
-        )
-
     def _levels(self) -> int:
         rows = self.rows.operation
         return sum(
-            {1 << int(row[at.O_PRIORITY]) for row in rows if row[at.O_FABRIC] or row[at.O_SPECIAL]}
+            {1 << row[at.O_PRIORITY] for row in rows if row[at.O_FABRIC] or row[at.O_SPECIAL]}
         )
 
     def append_scalar(self, row: list[int]) -> int:

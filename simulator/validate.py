@@ -19,6 +19,7 @@ from tilewright.simulator.dsd import (
     Mem4d,
 )
 from tilewright.simulator.errors import About, ProgramError
+from tilewright.simulator.families import passes
 from tilewright.simulator.field_types import check_fields
 from tilewright.simulator.known_counters import counters_set, guarded, without
 from tilewright.simulator.load_check import check_load
@@ -101,11 +102,11 @@ def check_code(code: ElementCode, colors: frozenset[str]) -> None:
 
     Candidates have codes in common (`builder`): one that has passed is not checked again.
     """
-    _CODES.of(code, colors, partial(_check_code, code, colors))
+    check = partial(_check_code, colors=colors)
+    _CODES.of(code, colors, partial(passes, code, colors, check))
 
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
-    check_fields(code, f"code {code.name}")
     for what, named in (
         ("buffer", [(b.name, b) for b in code.buffers]),
         ("DSD", [(d.name, d) for d in code.dsds]),

@@ -37,7 +37,7 @@ AT_ONCE: Final = 1 << 16
 
 def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
     """Return the units of one operation, an element each."""
-    return layout.first[number] + k + len(script.ops) * np.arange(layout.elements[number].size)
+    return layout.first[number] + k + script.size * np.arange(layout.elements[number].size)
 
 
 def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> None:
@@ -58,7 +58,7 @@ def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> No
 def _pairs(layout: Layout, which: tuple[int, Script], pairs: Ints) -> tuple[Ints, Ints]:
     """Return the units of pairs of operations: (elements, pairs) each."""
     number, script = which
-    first = layout.first[number] + len(script.ops) * np.arange(layout.elements[number].size)
+    first = layout.first[number] + script.size * np.arange(layout.elements[number].size)
     return first[:, None] + pairs[:, 0], first[:, None] + pairs[:, 1]
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tilewright.simulator.fast.checks import units_of
 from tilewright.simulator.fast.entries import held, paint
 from tilewright.simulator.fast.graph import Graph, Ints, Layout
+from tilewright.simulator.fast.op_tables import Q_ASYNC, Q_GAP
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT, Script
 from tilewright.simulator.fast.times import X_COMPLETION, X_ISSUE, Times
 from tilewright.simulator.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
@@ -34,10 +35,10 @@ def main_ends(layout: Layout, times: Times, number: int, script: Script) -> Ints
             done = last[units_of(layout, number, script, value)]
             now = np.maximum(now, done + times.header[X_COMPLETION])
         elif event == FABRIC:
-            op, units = script.ops[value], units_of(layout, number, script, value)
+            units, op = units_of(layout, number, script, value), script.tables.op[value]
             now = times.start[units] + times.header[X_ISSUE]
-            if not op.asynchronous:
-                now = last[units] + op.gap
+            if not op[Q_ASYNC]:
+                now = last[units] + op[Q_GAP]
     return now
 
 
@@ -49,10 +50,10 @@ def element_cycles(
     for number, script in enumerate(scripts):
         mine = layout.elements[number]
         if script.overlaps:
-            events = np.array(script.events, dtype=np.int64)
+            events = np.array(script.walk.events, dtype=np.int64)
             for i, element in enumerate(mine.tolist()):
                 marks = np.zeros(cycles, dtype=np.uint8)
-                paint(graph, times, events, layout.first[number] + i * len(script.ops), marks)
+                paint(graph, times, events, layout.first[number] + i * script.size, marks)
                 found[element] = _tally(marks)
         else:
             found[mine] = _in_turn(tables, times, (number, script), cycles)
@@ -74,7 +75,7 @@ def _in_turn(
     end = main_ends(layout, times, number, script)
     found = np.zeros((end.size, 4), dtype=np.int64)
     last = times.last
-    for k, op in enumerate(script.ops):
+    for k, op in enumerate(script.walk.ops):
         units = units_of(layout, number, script, k)
         waited = last[units] - times.start[units] - op.gap * (op.extent - 1)
         out = np.zeros_like(waited)

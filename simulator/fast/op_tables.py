@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,27 +40,40 @@ class OpTables(NamedTuple):
     """(operation, earlier one that may still run)."""
 
 
-def tabled(ops: Sequence[FabricOp], words: Sequence[int], after: int) -> OpTables:
-    """Return the tables of a script; terms of the kind `after` and above name an operation."""
+Rows = tuple[Sequence[Sequence[int]], ...]
+"""The rows of each of the tables."""
+WIDTHS = (Q_WIDTH, 4, 3, 1, L_WIDTH, 2, 2, 2)
+
+
+def op_rows(ops: Sequence[FabricOp], words: Sequence[int], after: int) -> Rows:
+    """Return the rows of a script; terms of the kind `after` and above name an operation."""
     followers: list[list[int]] = [[] for _ in ops]
     for k, op in enumerate(ops):
         for other in sorted({other for kind, other, _ in op.terms if kind >= after}):
             followers[other].append(k)
     lane, passing = _lanes(ops, words)
-    return OpTables(
-        _table([_row(op) for op in ops], Q_WIDTH),
+    return (
+        [_row(op) for op in ops],
         _starts([len(op.terms) for op in ops], [len(mine) for mine in followers]),
-        _table([term for op in ops for term in op.terms], 3),
-        np.array([k for mine in followers for k in mine], dtype=np.int64),
+        [term for op in ops for term in op.terms],
+        [(k,) for mine in followers for k in mine],
         lane,
         passing,
-        _table([(k, j) for k, op in enumerate(ops) for j in op.exclusive], 2),
-        _table([(k, j) for k, op in enumerate(ops) for j in op.together], 2),
+        [(k, j) for k, op in enumerate(ops) for j in op.exclusive],
+        [(k, j) for k, op in enumerate(ops) for j in op.together],
     )
 
 
-def _table(rows: Sequence[Sequence[int]], width: int) -> Ints:
-    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+def tables_of(rows: Rows) -> OpTables:
+    """Return rows as tables."""
+    arrays = (np.array(table, dtype=np.int64).ravel() for table in rows)
+    return shaped(arrays)
+
+
+def shaped(arrays: Iterable[Ints]) -> OpTables:
+    """Return the numbers of each table as tables."""
+    pairs = zip(arrays, WIDTHS, strict=True)
+    return OpTables(*(a if width == 1 else a.reshape(-1, width) for a, width in pairs))
 
 
 def _row(op: FabricOp) -> tuple[int, ...]:
@@ -69,14 +83,15 @@ def _row(op: FabricOp) -> tuple[int, ...]:
     return (op.extent, op.gap, int(op.asynchronous), *came[0], *came[1], *out)
 
 
-def _starts(terms: list[int], followers: list[int]) -> Ints:
-    found = np.zeros((len(terms), 4), dtype=np.int64)
-    found[:, 1], found[:, 3] = terms, followers
-    found[:, 0], found[:, 2] = (np.cumsum(found[:, c]) - found[:, c] for c in (1, 3))
-    return found
+def _starts(terms: list[int], followers: list[int]) -> list[tuple[int, int, int, int]]:
+    ends = accumulate(terms), accumulate(followers)
+    pairs = zip(terms, followers, *ends, strict=True)
+    return [(to - n, n, before - m, m) for n, m, to, before in pairs]
 
 
-def _lanes(ops: Sequence[FabricOp], words: Sequence[int]) -> tuple[Ints, Ints]:
+def _lanes(
+    ops: Sequence[FabricOp], words: Sequence[int]
+) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
     passes: dict[int, list[tuple[int, int]]] = {}
     for k, op in enumerate(ops):
         for slot, index in op.queues:
@@ -86,4 +101,4 @@ def _lanes(ops: Sequence[FabricOp], words: Sequence[int]) -> tuple[Ints, Ints]:
     for slot, mine in sorted(passes.items()):
         lanes.append((slot, words[slot], len(passing), len(mine)))
         passing += mine
-    return _table(lanes, L_WIDTH), _table(passing, 2)
+    return lanes, passing

@@ -26,7 +26,7 @@ from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, WAIT, WORK, Script
 from tilewright.simulator.fast.times import X_COMPLETION, X_ISSUE, Times
 from tilewright.simulator.network import EDGE_OUT, Network
-from tilewright.simulator.store import Parts
+from tilewright.simulator.store import Part, Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,6 @@ class Solution:
     """What is known once the times are."""
 
     network: Network
-    parts: Parts
     graph: Graph
     layout: Layout
     scripts: tuple[Script, ...]
@@ -71,9 +70,11 @@ def arrivals(solution: Solution) -> dict[int, Ints]:
     return found
 
 
-def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: int) -> None:
+def fill_store(
+    solution: Solution, parts: Parts, flow: Flow, came: dict[int, Ints], cycles: int
+) -> None:
     """Write the final state of queues, edge outputs and elements into the store."""
-    store, parts, graph = flow.store, solution.parts, solution.graph
+    store, graph = flow.store, solution.graph
     fifo = parts.fifo.view(store)
     sinks = solution.kept.fifos & (solution.network.kind == EDGE_OUT)
     passing = solution.kept.fifos & ~sinks
@@ -98,18 +99,27 @@ def fill_store(solution: Solution, flow: Flow, came: dict[int, Ints], cycles: in
     element[mine, at.E_SINCE], element[mine, at.E_MOOD] = cycles, 0
     element[mine, at.E_ACTIVE] = 0
     for places, script in zip(solution.layout.elements, solution.scripts, strict=True):
-        runs = element[places, at.E_RUNS][:, None] + np.arange(len(script.runs))
-        store[runs] = np.array(script.runs, dtype=np.int64)
+        runs = element[places, at.E_RUNS][:, None] + np.arange(len(script.walk.runs))
+        store[runs] = np.array(script.walk.runs, dtype=np.int64)
 
 
 def events(
-    solution: Solution, store: at.Table, scripts: Mapping[int, Script], chosen: Ints
+    solution: Solution,
+    home: Part,
+    store: at.Table,
+    scripts: Mapping[int, Script],
+    chosen: Ints,
 ) -> Ints:
-    """Return the timeline's rows of the chosen elements; `scripts` name every operation."""
+    """Return the timeline's rows of the chosen elements; `scripts` name every operation.
+
+    home: the elements of the store.
+    """
     found = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
     for number, script in scripts.items():
         which = np.flatnonzero(np.isin(solution.layout.elements[number], chosen))
-        found.extend(_CodeEvents(solution, store, number, (script, which)).rows())
+        addresses = home.address(solution.layout.elements[number][which])
+        part = script, which, addresses
+        found.extend(_CodeEvents(solution, store, number, part).rows())
     return np.concatenate(found)
 
 
@@ -117,15 +127,13 @@ class _CodeEvents:
     """Replays the script of one code for some of its elements."""
 
     def __init__(
-        self, solution: Solution, store: at.Table, number: int, part: tuple[Script, Ints]
+        self, solution: Solution, store: at.Table, number: int, part: tuple[Script, Ints, Ints]
     ) -> None:
         self.solution = solution
         self.store = store
         self.number = number
-        self.script, self.which = part
-        elements = solution.layout.elements[number][self.which]
-        self.address = solution.parts.element.address(elements)
-        self.now = np.zeros(elements.size, dtype=np.int64)
+        self.script, self.which, self.address = part
+        self.now = np.zeros(self.which.size, dtype=np.int64)
         self.begun = self.now
         self.last = solution.times.last
 
@@ -133,7 +141,7 @@ class _CodeEvents:
         """Return blocks of rows, one per operation and task."""
         found = []
         completion = int(self.solution.times.header[X_COMPLETION])
-        for event, value, cycles in self.script.events:
+        for event, value, cycles in self.script.walk.events:
             if event == ADVANCE:
                 self.now = self.now + value
             elif event == WAIT:
@@ -153,7 +161,7 @@ class _CodeEvents:
         return found
 
     def _fabric(self, k: int, row: int, completion: int) -> Ints:
-        times, op, units = self.solution.times, self.script.ops[k], self._units(k)
+        times, op, units = self.solution.times, self.script.walk.ops[k], self._units(k)
         start, last = times.start[units], self.last[units]
         self.now = start + times.header[X_ISSUE] if op.asynchronous else last + op.gap
         return self._row(row, start, last + max(1, completion))

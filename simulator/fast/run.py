@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.fast.code import Code
+from tilewright.simulator.fast.code import code_of_store
 from tilewright.simulator.fast.entries import run_values
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.flow import S_BASE, Flow, check_values, new_flow
@@ -24,6 +24,7 @@ from tilewright.simulator.fast.outcome import (
     fill_store,
 )
 from tilewright.simulator.fast.parts import Division, PartCertificate
+from tilewright.simulator.fast.script import script_from
 from tilewright.simulator.fast.settle import settle
 from tilewright.simulator.fast.times import X_EVALUATIONS
 from tilewright.simulator.fast.walker import ScriptWalker
@@ -157,7 +158,7 @@ def _certificate(solution: Solution | None, division: Division) -> Certificate:
 
 def _end(machine: Machine, solution: Solution) -> tuple[int, int]:
     """Return the cycles at which the last operation or task, and anything, has ended."""
-    end = end_cycle(solution, int(machine._compiled.code[at.K_EXECUTE]))
+    end = end_cycle(solution, int(machine._tables.header[at.K_EXECUTE]))
     came = arrivals(solution).values()
     return end, max([end, *(int(times.max()) for times in came)])
 
@@ -171,7 +172,7 @@ def _result(machine: Machine, solution: Solution, given: Given, timeline: Timeli
     store, memory = _begun(machine, solution.kept, given)
     flow = _values(machine, solution, (store, memory))
     store[at.S_END] = max(store[at.S_END], end)
-    fill_store(solution, flow, arrivals(solution), cycles)
+    fill_store(solution, parts, flow, arrivals(solution), cycles)
     if not machine._is_complete(machine._final(store)):
         raise NotCovered("the run does not come to its end")
     if timeline:
@@ -212,12 +213,12 @@ def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Time
     chosen = elements_shown(machine.program, shown)
     chosen = chosen[solution.kept.elements[chosen]]
     codes = set(machine.program.placement.ravel()[chosen].tolist())
-    code = Code(machine._compiled.code, machine._parts)
+    code = code_of_store(machine._compiled.code, machine._parts)
     scripts = {
-        number: ScriptWalker(code, machine._parts, machine._layouts[number], every=True).walk()
+        number: script_from(ScriptWalker(code, machine._layouts[number], every=True).walk())
         for number in sorted(codes)
     }
-    return events(solution, store, scripts, chosen)
+    return events(solution, machine._parts.element, store, scripts, chosen)
 
 
 def _values(machine: Machine, solution: Solution, begun: Run) -> Flow:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.simulator.fast.op_tables import OpTables, tabled
+from tilewright.simulator.fast.op_tables import OpTables, op_rows, tables_of
 
 ADVANCE, WAIT, FABRIC, WORK, BEGIN, END = range(6)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
@@ -37,9 +38,9 @@ class FabricOp:
     """Earlier ones that must have ended, for they have its queue or thread."""
 
 
-@dataclass(frozen=True)
-class Script:
-    """What every element of a code does."""
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What every element of a code does, step by step."""
 
     ops: tuple[FabricOp, ...]
     events: tuple[Event, ...]
@@ -50,18 +51,42 @@ class Script:
     words: tuple[int, ...]
     """Words that pass each of the 16 queue slots."""
 
-    @cached_property
-    def tables(self) -> OpTables:
-        """The operations as tables."""
-        return tabled(self.ops, self.words, AFTER)
-
-    @cached_property
+    @property
     def ending(self) -> tuple[Event, ...]:
         """The last operation with a queue and what follows: nothing before it delays the end."""
         last = max((i for i, event in enumerate(self.events) if event[0] == FABRIC), default=0)
         return self.events[last:]
 
+
+@dataclass(frozen=True)
+class Script:
+    """What the times of a code's elements need, and its walk when that is asked for."""
+
+    tables: OpTables
+    """The operations."""
+    ending: tuple[Event, ...]
+    tasks: tuple[int, ...]
+    overlaps: bool
+    """Whether something runs on a microthread."""
+    walked: Callable[[], Walk]
+
+    @property
+    def size(self) -> int:
+        """Return how many runs of operations with queues there are."""
+        return len(self.tables.op)
+
     @cached_property
-    def overlaps(self) -> bool:
-        """Return whether something runs on a microthread."""
-        return any(op.asynchronous for op in self.ops)
+    def walk(self) -> Walk:
+        """The walk that it comes from."""
+        return self.walked()
+
+
+def overlapping(ops: Sequence[FabricOp]) -> bool:
+    """Return whether something runs on a microthread."""
+    return any(op.asynchronous for op in ops)
+
+
+def script_from(walk: Walk) -> Script:
+    """Return the script of a walk."""
+    tables = tables_of(op_rows(walk.ops, walk.words, AFTER))
+    return Script(tables, walk.ending, walk.tasks, overlapping(walk.ops), lambda: walk)

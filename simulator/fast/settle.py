@@ -12,15 +12,14 @@ from tilewright.simulator.fast import subset
 from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.build import build_graph
 from tilewright.simulator.fast.checks import check_links, check_threads
-from tilewright.simulator.fast.code import Code
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.outcome import Solution
 from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.script import Script
-from tilewright.simulator.fast.walker import script_of
+from tilewright.simulator.fast.script import Script, Walk, script_from
+from tilewright.simulator.fast.scripts import script_of
 from tilewright.simulator.machine import Machine
 
-NOTHING = Script((), (), (), (), (0,) * 16)
+NOTHING = script_from(Walk((), (), (), (), (0,) * 16))
 """The script of a code whose elements are all left to the reference engine."""
 
 
@@ -41,16 +40,15 @@ def settle(machine: Machine) -> tuple[Solution | None, Division]:
 
 def scripts_of(machine: Machine, division: Division) -> tuple[Script, ...]:
     """Return the script of each code; refuse the elements of a code that has none."""
-    code = Code(machine._compiled.code, machine._parts)
     codes = machine.program.placement.ravel()
     found = []
-    for number, layout in enumerate(machine._layouts):
+    for number, block in enumerate(machine._tables.blocks):
         found.append(NOTHING)
         elements = np.flatnonzero(codes == number)
         if not division.elements[elements].any():
             continue
         try:
-            found[-1] = script_of(code, machine._parts, layout)
+            found[-1] = script_of(block)
         except NotCovered as missing:
             division.refuse(NotCovered(missing.reason, elements=elements))
     return tuple(found)
@@ -58,9 +56,9 @@ def scripts_of(machine: Machine, division: Division) -> tuple[Script, ...]:
 
 def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> Solution:
     """Find all times and check them. Raises NotCovered."""
-    network, store = machine._network, machine._compiled.code
+    network, header = machine._network, machine._tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
-    times = settled(graph, (int(store[at.K_ISSUE]), int(store[at.K_COMPLETION])))
+    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])))
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times, division)
-    return Solution(network, machine._parts, graph, layout, scripts, times, division)
+    return Solution(network, graph, layout, scripts, times, division)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.simulator.dsd import Buffer, Element, Fabin, Fabout, Immediate, Mem1d, Mem4d, Ref
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.families import same, shared
 from tilewright.simulator.fast.errors import Ints, NotCovered
 from tilewright.simulator.instructions import instructions
 from tilewright.simulator.memo import Memo
@@ -86,9 +87,9 @@ def unknown_parts(program: Program, network: Network) -> Iterator[NotCovered]:
     for color in program.colors:
         yield from _missing(_check_known, color)
     for number, code in enumerate(program.codes):
-        for missing in _CODES.of(code, "missing", partial(_missing, _check_code, code)):
+        for reason in _CODES.of(code, "missing", partial(_missing_of, code)):
             elements = np.flatnonzero(program.placement.ravel() == number)
-            yield NotCovered(missing.reason, elements=elements)
+            yield NotCovered(reason, elements=elements)
     for route in program.routes:
         for missing in _missing(_check_known, route):
             yield NotCovered(missing.reason, fifos=_buffers(program, network, route))
@@ -100,6 +101,13 @@ def unknown_parts(program: Program, network: Network) -> Iterator[NotCovered]:
     for port, fifos in ports:
         for missing in _missing(_check_known, port):
             yield NotCovered(missing.reason, fifos=fifos)
+
+
+def _missing_of(code: ElementCode) -> tuple[str, ...]:
+    def reasons(code: ElementCode) -> tuple[str, ...]:
+        return tuple(missing.reason for missing in _missing(_check_code, code))
+
+    return shared(code, "subset", partial(reasons, code), lambda code: same(reasons(code)))
 
 
 def _missing(check: Callable[..., None], *args: object) -> list[NotCovered]:

@@ -28,19 +28,15 @@ from tilewright.simulator.fast.script import (
     WORK,
     Event,
     FabricOp,
-    Script,
     Span,
     Term,
+    Walk,
 )
-from tilewright.simulator.memo import ValueMemo
-from tilewright.simulator.store import Parts
 
 MAX_STEPS: Final = 200_000
 """Instructions walked per code."""
 THREAD_KEY: Final = 16
 """Behind the queue slots: microthreads."""
-_SCRIPTS: Final = ValueMemo(32)
-"""Scripts, or why there is none, by the number of the compiled code."""
 
 
 @dataclass(slots=True)
@@ -55,28 +51,12 @@ class _State:
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
 
 
-def script_of(code: Code, parts: Parts, layout: CodeLayout) -> Script:
-    """Return the script of a code, without events of work on memory. Raises NotCovered."""
-
-    def walked() -> Script | str:
-        try:
-            return ScriptWalker(code, parts, layout, every=False).walk()
-        except NotCovered as missing:
-            return missing.reason
-
-    found = _SCRIPTS.of(layout.number, walked)
-    if isinstance(found, str):
-        raise NotCovered(found)
-    return found
-
-
 class ScriptWalker:
-    """Walks the main thread of one code in a compiled store."""
+    """Walks the main thread of one compiled code."""
 
-    def __init__(self, store: Code, parts: Parts, layout: CodeLayout, *, every: bool) -> None:
+    def __init__(self, store: Code, layout: CodeLayout, *, every: bool = False) -> None:
         """With `every`, each operation on memory is an event of its own."""
         self.store = store
-        self.parts = parts
         self.layout = layout
         self.every = every
         self.state = _State()
@@ -91,14 +71,14 @@ class ScriptWalker:
         self.ends: dict[int, int | None] = {}
         """Ends of loops over memory, by their beginning."""
 
-    def walk(self) -> Script:
-        """Return the script. Raises NotCovered."""
+    def walk(self) -> Walk:
+        """Return the walk. Raises NotCovered."""
         for number, task in enumerate(self.layout.code.tasks):
             self.state.active |= int(task.entry) << number
             self.state.blocked |= int(task.blocked) << number
         while (task_number := self._next_task()) is not None:
             self._task(task_number)
-        return Script(
+        return Walk(
             tuple(self.ops),
             tuple(self.events),
             tuple(self.runs),
@@ -161,7 +141,7 @@ class ScriptWalker:
         self._cycles(self.store.header[at.K_SWITCH])  # before the task's start (engine/task.py)
         if self.every:
             self.events.append((BEGIN, task, 0))
-        first = self.parts.task.start + self.layout.first["task"] + task
+        first = self.store.task + self.layout.first["task"] + task
         pc = self.store[first]
         while self.store[pc] != at.I_END:
             self.steps += 1

@@ -1,0 +1,253 @@
+"""Numbers that remember what they were computed from.
+
+What computes with them instead of integers gives formulas, and the conditions under which other
+numbers would have taken the same way: under these, the formulas are its result for them, too.
+Formulas are linear in the numbers and in products, quotients and remainders that are computed
+first. What is not named here (a hash, text, an index, a float) raises TypeError: nothing gets lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from operator import floordiv, mod, mul
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Terms = tuple[tuple[int, int], ...]
+"""(slot, factor), by slots: the numbers, then what was computed from them."""
+Form = tuple[int, Terms]
+"""A constant and the terms."""
+BELOW, ZERO = range(2)
+"""Questions about a form: whether it is below 0, or 0."""
+STEPS: Final = (mul, floordiv, mod)
+MOST: Final = 1 << 40
+MOST_FACTORS: Final = 1 << 20
+"""Numbers, and sums of a form's factors, below these keep every sum inside 64 bits."""
+
+
+class Number:
+    """An integer with its formula."""
+
+    __slots__ = ("form", "trace", "value")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, form: Form, value: int) -> None:
+        self.trace = trace
+        self.form = form
+        self.value = value
+
+    def _plus(self, other: object, factor: int, mine: int = 1) -> Any:
+        """Return the sum of both with factors."""
+        if isinstance(other, Number):
+            constant, terms = other.form
+            value = mine * self.value + factor * other.value
+        elif isinstance(other, int):
+            constant, terms, value = int(other), (), mine * self.value + factor * other
+        else:
+            return NotImplemented
+        found = {slot: mine * n for slot, n in self.form[1]}
+        for slot, n in terms:
+            found[slot] = found.get(slot, 0) + factor * n
+        left = tuple((slot, n) for slot, n in sorted(found.items()) if n)
+        made = mine * self.form[0] + factor * constant
+        return Number(self.trace, (made, left), value) if left else made
+
+    def __add__(self, other: object) -> Any:
+        return self._plus(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Any:
+        return self._plus(other, -1)
+
+    def __rsub__(self, other: object) -> Any:
+        return self._plus(other, 1, -1)
+
+    def __neg__(self) -> Any:
+        return self._plus(0, 1, -1)
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __mul__(self, other: object) -> Any:
+        if isinstance(other, int):
+            return self._plus(0, 1, int(other))
+        return self._step(0, self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: object) -> Any:
+        return self if other == 1 else self._step(1, self, other)
+
+    def __rfloordiv__(self, other: object) -> Any:
+        return self._step(1, other, self)
+
+    def __mod__(self, other: object) -> Any:
+        return self._step(2, self, other)
+
+    def __rmod__(self, other: object) -> Any:
+        return self._step(2, other, self)
+
+    def _step(self, kind: int, left: object, right: object) -> Any:
+        if not isinstance(left, Number | int) or not isinstance(right, Number | int):
+            return NotImplemented
+        return self.trace.step(kind, left, right)
+
+    def __lt__(self, other: object) -> bool:
+        return self._holds(BELOW, self._plus(other, -1))
+
+    def __ge__(self, other: object) -> bool:
+        return not self < other
+
+    def __gt__(self, other: object) -> bool:
+        return self._holds(BELOW, self._plus(other, 1, -1))
+
+    def __le__(self, other: object) -> bool:
+        return not self > other
+
+    def __eq__(self, other: object) -> bool:
+        return False if other is None else self._holds(ZERO, self._plus(other, -1))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def _holds(self, kind: int, difference: Number | int) -> bool:
+        if difference is NotImplemented:
+            raise TypeError("a traced number is compared with integers only")
+        if isinstance(difference, Number):
+            return self.trace.decide(kind, difference)
+        return difference < 0 if kind == BELOW else difference == 0
+
+    def __format__(self, _: str) -> NoReturn:
+        raise TypeError("a traced number has no text")
+
+    __str__ = __repr__ = lambda self: self.__format__("")
+
+
+def form_of(number: Number | int) -> Form:
+    """Return the formula of a number."""
+    return number.form if isinstance(number, Number) else (int(number), ())
+
+
+def value_of(number: Number | int) -> int:
+    """Return the integer that a number was traced with."""
+    return number.value if isinstance(number, Number) else number
+
+
+class Trace:
+    """Collects what is computed from some numbers, and the conditions met on the way."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._inputs = len(values)
+        self._steps: dict[tuple[int, Form, Form], Number] = {}
+        self._most: dict[Terms, int] = {}
+        """Forms that are below 0, by their terms."""
+        self._not_zero: dict[Form, None] = {}
+        self.numbers = [Number(self, (0, ((n, 1),)), v) for n, v in enumerate(values)]
+
+    def step(self, kind: int, left: Number | int, right: Number | int) -> Number:
+        """Return a product, quotient or remainder, a slot of its own."""
+        key = kind, form_of(left), form_of(right)
+        if key not in self._steps:
+            slot = self._inputs + len(self._steps)
+            value = STEPS[kind](value_of(left), value_of(right))
+            self._steps[key] = Number(self, (0, ((slot, 1),)), value)
+        return self._steps[key]
+
+    def decide(self, kind: int, number: Number) -> bool:
+        """Return whether a number is below 0 (or 0), from now on a condition."""
+        form = number.form
+        if kind == BELOW:
+            holds = number.value < 0
+            self._below(form if holds else _opposite(form))
+            return holds
+        holds = number.value == 0
+        if holds:  # neither above nor below
+            self._below((form[0] - 1, form[1]))
+            self._below(_opposite(form))
+        else:
+            self._not_zero[form] = None
+        return holds
+
+    def _below(self, form: Form) -> None:
+        """Note that a form is below 0; of those that differ in the constant one says it all."""
+        constant, terms = form
+        self._most[terms] = max(constant, self._most.get(terms, constant))
+
+    def guide(self) -> Guide:
+        """Return what other numbers need to take the same way."""
+        width = 1 + self._inputs + len(self._steps)
+        below = [(constant, terms) for terms, constant in self._most.items()]
+        matrices = matrix_of(below, width), matrix_of(list(self._not_zero), width)
+        return Guide(tuple(self._steps), width, *matrices)
+
+
+def _opposite(form: Form) -> Form:
+    """Return a form that is below 0 where the given one is not."""
+    return -form[0] - 1, tuple((slot, -n) for slot, n in form[1])
+
+
+def matrix_of(forms: Sequence[Form], width: int) -> Ints:
+    """Return forms as the rows of a matrix; column 0 is the constant. Raises TypeError."""
+    found = np.zeros((len(forms), width), dtype=np.int64)
+    for row, (constant, terms) in zip(found, forms, strict=True):
+        if abs(constant) >= MOST or sum(abs(n) for _, n in terms) >= MOST_FACTORS:
+            raise TypeError("a form is too large")
+        row[0] = constant
+        for slot, factor in terms:
+            row[1 + slot] = factor
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """The steps to compute, and the conditions."""
+
+    steps: tuple[tuple[int, Form, Form], ...]
+    width: int
+    """1, the numbers and the steps."""
+    below: Ints
+    """Rows whose sums are below 0."""
+    not_zero: Ints
+
+    def follow(self, numbers: Sequence[int]) -> Ints | None:
+        """Return (1, numbers, steps), None if the numbers take another way or are too large."""
+        slots = [1, *numbers]
+        for kind, left, right in self.steps:
+            ends = [c + sum([slots[1 + s] * n for s, n in terms]) for c, terms in (left, right)]
+            if kind and ends[1] == 0:
+                return None
+            slots.append(STEPS[kind](*ends))
+        if max(slots) >= MOST or min(slots) <= -MOST:
+            return None
+        found = np.array(slots, dtype=np.int64)
+        if len(self.below) and max((self.below @ found).tolist()) >= 0:
+            return None
+        if len(self.not_zero) and not all((self.not_zero @ found).tolist()):
+            return None
+        return found
+
+
+class Formulas:
+    """Integers, some of which depend on numbers: an array to be filled."""
+
+    def __init__(self, numbers: Sequence[Number | int], guide: Guide) -> None:
+        self._base = np.array([value_of(n) for n in numbers], dtype=np.int64)
+        places = [place for place, n in enumerate(numbers) if isinstance(n, Number)]
+        self._places = np.array(places, dtype=np.int64)
+        self._matrix = matrix_of([form_of(numbers[place]) for place in places], guide.width)
+
+    def filled(self, slots: Ints, sizes: Sequence[int]) -> list[Ints]:
+        """Return the integers for what `Guide.follow` gave, as arrays of these sizes."""
+        found = self._base.copy()
+        found[self._places] = self._matrix @ slots
+        ends = (0, *accumulate(sizes))
+        return [found[begin:end] for begin, end in pairwise(ends)]
