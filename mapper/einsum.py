@@ -81,7 +81,7 @@ class Einsum:
     def inputs(self) -> tuple[TensorAccess, ...]:
         return tuple(access for access in self.accesses if not access.output)
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[TensorAccess, ...]:
         return tuple(access for access in self.accesses if access.output)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict, Unpack
 
@@ -229,6 +229,10 @@ class TaskBuilder:
         self._bodies.append([])
         yield variable(name)
         self.add_closed(Loop(name, count, tuple(self._bodies.pop())))
+
+    def extend(self, body: Iterable[Instruction]) -> None:
+        """Append instructions that were made elsewhere."""
+        self._bodies[-1].extend(body)
 
     def add_closed(self, instruction: Instruction) -> None:
         """Append an instruction to the body that is open now."""

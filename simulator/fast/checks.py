@@ -150,13 +150,13 @@ def _intervals(
     kind, passed = network.kind[fifos], graph.port[fifos, at.P_COUNT] > 0
     node = (kind == EDGE_IN) | ((kind == ROUTER) & passed)
     sink = network.kind[down] == EDGE_OUT
-    low = np.where(node, 0, latency) + times.first[_ends(graph, np.where(node, fifos, source))[0]]
+    low = np.where(node, 0, latency) + times.first[ends_of(graph, np.where(node, fifos, source))[0]]
     after = np.where(node, fifos, np.where(sink, source, down))
-    high = np.where(sink & ~node, latency, 0) + times.last[_ends(graph, after)[1]]
+    high = np.where(sink & ~node, latency, 0) + times.last[ends_of(graph, after)[1]]
     return low, high
 
 
-def _ends(graph: Graph, ports: Ints) -> tuple[Ints, Ints]:
+def ends_of(graph: Graph, ports: Ints) -> tuple[Ints, Ints]:
     """Return the first and the last unit that pass words through ports."""
     first = graph.port[ports, at.P_AT]
     return graph.entry[first, 0], graph.entry[first + graph.port[ports, at.P_COUNT] - 1, 0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.simulator.engine import layout as at
-from tilewright.simulator.fast.checks import units_of
+from tilewright.simulator.fast.checks import ends_of, units_of
 from tilewright.simulator.fast.entries import expand, gather
 from tilewright.simulator.fast.flow import S_BASE, Flow
 from tilewright.simulator.fast.graph import (
@@ -52,6 +52,14 @@ def end_cycle(solution: Solution, execute: int) -> int:
         if script.tasks and layout.elements[number].size:
             ends.append(int(main_ends(layout, times, number, script).max()) + execute)
     return max(ends) if threads.size or len(ends) > 1 else 0
+
+
+def last_arrival(solution: Solution) -> int:
+    """Return the cycle of the last word at any edge output, -1 without one."""
+    sinks = np.flatnonzero(solution.kept.fifos & (solution.network.kind == EDGE_OUT))
+    port = solution.graph.port[sinks]
+    last = ends_of(solution.graph, port[:, P_SOURCE])[1]
+    return int((solution.times.last[last] + port[:, P_LATENCY]).max(initial=-1))
 
 
 def arrivals(solution: Solution) -> dict[int, Ints]:

@@ -22,6 +22,7 @@ from tilewright.simulator.fast.outcome import (
     end_cycle,
     events,
     fill_store,
+    last_arrival,
 )
 from tilewright.simulator.fast.parts import Division, PartCertificate
 from tilewright.simulator.fast.script import script_from
@@ -159,8 +160,7 @@ def _certificate(solution: Solution | None, division: Division) -> Certificate:
 def _end(machine: Machine, solution: Solution) -> tuple[int, int]:
     """Return the cycles at which the last operation or task, and anything, has ended."""
     end = end_cycle(solution, int(machine._tables.header[at.K_EXECUTE]))
-    came = arrivals(solution).values()
-    return end, max([end, *(int(times.max()) for times in came)])
+    return end, max(end, last_arrival(solution))
 
 
 def _result(machine: Machine, solution: Solution, given: Given, timeline: Timeline) -> RunResult:

@@ -8,45 +8,48 @@ from dataclasses import dataclass
 from tilewright.mapper.candidate import Candidate, GridTensor
 from tilewright.mapper.candidate_mapping import element_loops
 from tilewright.simulator.builder import CodeBuilder, TaskBuilder
-from tilewright.simulator.dsd import Index, Ref, variable
+from tilewright.simulator.dsd import Element, Index, Ref, variable
+from tilewright.simulator.program import Instruction
 
 STEP, SLOT, OTHER, SENT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done, the buffer in use, the other one, the one being sent."""
 
 
+def declare_vectors(code: CodeBuilder, candidate: Candidate) -> None:
+    """Declare the vectors of the output and of the vector input: contiguous, one tile long."""
+    extent = candidate.extents[candidate.vector]
+    for name in (candidate.output.name, candidate.vector_tensor):
+        code.mem1d(f"{name}_vector", name, extent=extent)
+
+
+def tile_body(candidate: Candidate) -> tuple[Instruction, ...]:
+    """Return the work on tile number `step`, the same for elements of all roles.
+
+    The first visit of an output element multiplies and the others accumulate, so that no
+    output is read before it is written (first-write elision, accelforge.md §2.2).
+    """
+    summed_over_tiles = (
+        candidate.tile_variable is not None and candidate.tile_variable in candidate.reduced
+    )
+    task, emitter = TaskBuilder("tile"), _Emitter(candidate)
+    loops = element_loops(candidate)
+    if not summed_over_tiles:
+        emitter.nest(task, loops, {}, fresh=True)
+        return task.body
+    with task.when_below(STEP, 1):
+        emitter.nest(task, loops, {}, fresh=True)
+    with task.otherwise():
+        emitter.nest(task, loops, {}, fresh=False)
+    return task.body
+
+
 @dataclass(frozen=True, slots=True)
-class Emitter:
-    """Writes the work on one tile into a task; tensors' vectors are declared in `code`."""
+class _Emitter:
+    """Writes the work on one tile into a task."""
 
     candidate: Candidate
-    code: CodeBuilder
 
-    def declare(self) -> None:
-        """Declare the vectors of the output and of the vector input: contiguous, one tile long."""
-        extent = self.candidate.extents[self.candidate.vector]
-        for name in (self.candidate.output.name, self.candidate.vector_tensor):
-            self.code.mem1d(f"{name}_vector", name, extent=extent)
-
-    def tile(self, task: TaskBuilder) -> None:
-        """Append the work on tile number `step`.
-
-        The first visit of an output element multiplies and the others accumulate, so that no
-        output is read before it is written (first-write elision, accelforge.md §2.2).
-        """
-        summed_over_tiles = (
-            self.candidate.tile_variable is not None
-            and self.candidate.tile_variable in self.candidate.reduced
-        )
-        loops = element_loops(self.candidate)
-        if not summed_over_tiles:
-            self._nest(task, loops, {}, fresh=True)
-            return
-        with task.when_below(STEP, 1):
-            self._nest(task, loops, {}, fresh=True)
-        with task.otherwise():
-            self._nest(task, loops, {}, fresh=False)
-
-    def _nest(
+    def nest(
         self,
         task: TaskBuilder,
         loops: Sequence[tuple[str, int]],
@@ -54,23 +57,24 @@ class Emitter:
         *,
         fresh: bool,
     ) -> None:
+        """Append the loops around the vector operation at a point."""
         if not loops:
             self._operation(task, point, fresh=fresh)
             return
         (name, count), inner = loops[0], loops[1:]
         if not (fresh and name in self.candidate.reduced):
             with task.loop(f"{name}_{len(inner)}{'f' if fresh else ''}", count) as index:
-                self._nest(task, inner, {**point, name: index}, fresh=fresh)
+                self.nest(task, inner, {**point, name: index}, fresh=fresh)
             return
-        self._nest(task, inner, {**point, name: Index(0)}, fresh=True)
+        self.nest(task, inner, {**point, name: Index(0)}, fresh=True)
         with task.loop(f"{name}_{len(inner)}r", count - 1) as index:
-            self._nest(task, inner, {**point, name: index + 1}, fresh=False)
+            self.nest(task, inner, {**point, name: index + 1}, fresh=False)
 
     def _operation(self, task: TaskBuilder, point: Mapping[str, Index], *, fresh: bool) -> None:
         candidate = self.candidate
         output = self._vector(candidate.output.name, point)
         vector = self._vector(candidate.vector_tensor, point)
-        scalar = self.code.element(
+        scalar = Element(
             candidate.scalar_tensor,
             element_offset(candidate, candidate.tensor(candidate.scalar_tensor), point),
         )

@@ -8,6 +8,7 @@ from tilewright.mapper.candidate import Candidate
 from tilewright.mapper.layout import MemoryMap
 from tilewright.simulator.builder import ProgramBuilder
 from tilewright.simulator.lowering.allocate import allocate
+from tilewright.simulator.lowering.emit import tile_body
 from tilewright.simulator.lowering.roles import Role, roles
 from tilewright.simulator.lowering.route import DTYPE, route
 from tilewright.simulator.lowering.schedule import schedule
@@ -35,12 +36,13 @@ def lower(candidate: Candidate, reserved_bytes: int = 0) -> Lowered:
     grid = candidate.grid
     builder = ProgramBuilder(candidate.einsum.name, grid.rows, grid.columns)
     route(builder, candidate)
+    body = tile_body(candidate)
     for role in classes:
         code = builder.code(role.name)
         for tensor in candidate.tensors:
             placement = memory.buffer(tensor.name)
             shape = (tensor.copies, tensor.tile_elements)
             code.buffer(tensor.name, DTYPE, shape, placement.base)
-        schedule(code, candidate, role)
+        schedule(code, candidate, role, body)
     builder.placement(codes)
     return Lowered(candidate, classes, memory, builder.build())

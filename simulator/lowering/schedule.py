@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from tilewright.mapper.candidate import Candidate, GridTensor
 from tilewright.simulator.builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.dsd import Index, Ref, variable
-from tilewright.simulator.lowering.emit import OTHER, SENT, SLOT, STEP, Emitter
+from tilewright.simulator.lowering.emit import OTHER, SENT, SLOT, STEP, declare_vectors
 from tilewright.simulator.lowering.roles import Role
 from tilewright.simulator.lowering.route import input_color
+from tilewright.simulator.program import Instruction
 
 FIRST_SUM_QUEUE = 2  # input queues 0 and 1 carry the operands
 SEND_QUEUE = 2
@@ -29,17 +30,21 @@ class Send:
     sources: tuple[str, ...]
 
 
-def schedule(code: CodeBuilder, candidate: Candidate, role: Role) -> None:
-    """Declare descriptors, queues and tasks of the elements with this role."""
-    emitter = Emitter(candidate, code)
-    emitter.declare()
+def schedule(
+    code: CodeBuilder, candidate: Candidate, role: Role, body: tuple[Instruction, ...]
+) -> None:
+    """Declare descriptors, queues and tasks of the elements with this role.
+
+    body: the work on a tile (`emit.tile_body`).
+    """
+    declare_vectors(code, candidate)
     streams = [t for t in candidate.tensors if not t.access.output and not t.resident]
     for queue, tensor in enumerate(streams):
         _declare_stream(code, tensor, queue)
     if role.send is not None:
         _declare_sums(code, candidate.output, role)
     overlapped = candidate.tiles > 1 and candidate.choices.buffers == 2
-    plan = _Plan(code, candidate, role, emitter)
+    plan = _Plan(code, candidate, role, body)
     if overlapped:
         plan.overlapped(streams)
     else:
@@ -79,7 +84,7 @@ class _Plan:
     code: CodeBuilder
     candidate: Candidate
     role: Role
-    emitter: Emitter
+    body: tuple[Instruction, ...]
 
     # -- one after the other ---------------------------------------------------------------
 
@@ -94,7 +99,7 @@ class _Plan:
         with work.loop("tile", self.candidate.tiles):
             for tensor in passing:
                 self._receive(work, tensor)
-            self.emitter.tile(work)
+            work.extend(self.body)
             if out_passes:
                 self._send_in_turn(work)
             work.increment(STEP)
@@ -155,7 +160,7 @@ class _Plan:
         """Fetch the next tile, work on this one, change the buffers."""
         with work.when_below(STEP, self.candidate.tiles - 1):
             self._fetch(work, passing, variable(OTHER))
-        self.emitter.tile(work)
+        work.extend(self.body)
         work.increment(STEP)
         with work.when_below(SLOT, 1):
             work.set(SLOT, 1)

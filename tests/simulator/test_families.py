@@ -1,0 +1,151 @@
+"""Codes of one family: what traced numbers found for some is what each gives by itself."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from engines import pipeline
+from grids import candidates
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine_programs import random_case
+
+from tilewright.simulator import families, resources, validate
+from tilewright.simulator.blocks import TABLES, CodeLayout, CodeTables, Target, tables_of
+from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.families import canonical
+from tilewright.simulator.fast.code import code_of_block
+from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.script import Script, script_from
+from tilewright.simulator.fast.scripts import script_of
+from tilewright.simulator.fast.walker import ScriptWalker
+from tilewright.simulator.field_types import check_fields
+from tilewright.simulator.gemv_example import gemv_like
+from tilewright.simulator.lowering.lower import lower
+from tilewright.simulator.profile import Profile, load_profile, profile_number
+from tilewright.simulator.program import ElementCode, Program
+from tilewright.simulator.tables import CodeBlock, block_of, compiled_rows
+
+PROFILES = tuple(map(load_profile, ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")))
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def others(code: ElementCode, rng: np.random.Generator) -> list[ElementCode]:
+    """Return codes of the same family: all sizes so many times as large, or one number another."""
+    numbers = families._split(code)[1]  # type: ignore[index]
+    found = []
+    for _ in range(8):
+        factor, add = int(rng.integers(1, 9)), int(rng.integers(9) == 0)
+        made = [factor * n + add if abs(n) > 1 else n for n in numbers]
+        if made and rng.integers(4) == 0:
+            made[rng.integers(len(made))] = int(rng.integers(-2, 99))
+        other = families._Renumbering(made).code(code)  # type: ignore[arg-type]
+        found.append(packed(other) if rng.integers(4) else other)
+    return found
+
+
+def packed(code: ElementCode) -> ElementCode:
+    """Return a code whose buffers lie one behind the other."""
+    buffers, end = [], 0
+    for buffer in code.buffers:
+        buffers.append(replace(buffer, address=end))
+        end += buffer.words + buffer.words % 2
+    return replace(code, buffers=tuple(buffers))
+
+
+def by_family(code: ElementCode, target: Target) -> list[Any]:
+    names = frozenset(name for name, _ in target.colors)
+    code = canonical(code)
+    validate.check_code(code, names)
+    check = partial(resources._check_code, profile=target.profile)
+    families.passes(code, ("resources", target.number), check)
+    block = block_of(code, target)
+    return shown(block.layout, block.tables, scripted(lambda: script_of(block)))
+
+
+def by_itself(code: ElementCode, target: Target) -> list[Any]:
+    check_fields(code, f"code {code.name}")
+    validate._check_code(code, frozenset(name for name, _ in target.colors))
+    resources._check_code(code, target.profile)
+    layout, rows = compiled_rows(code, target)
+    tables = tables_of(rows)
+    block = CodeBlock(layout, target, tuple(map(len, rows)), lambda: tables)
+
+    def script() -> Script:
+        return script_from(ScriptWalker(code_of_block(block), layout).walk())
+
+    return shown(layout, tables, scripted(script))
+
+
+def scripted(make: Any) -> list[Any]:
+    try:
+        script = make()
+    except NotCovered as missing:
+        return [missing.reason]
+    tables = [table.tolist() for table in script.tables]
+    return [tables, script.ending, script.tasks, script.overlaps, script.walk]
+
+
+def shown(layout: CodeLayout, tables: CodeTables, script: list[Any]) -> list[Any]:
+    names = set(CodeLayout.__slots__) - {"code", "number", "operations", "sources"}
+    operations = [(task, r.source, r.extent, r.form) for task, r in layout.operations]
+    return [
+        [getattr(layout, name) for name in sorted(names)],
+        [operations, list(layout.sources)],
+        [getattr(tables, name).tolist() for name in TABLES],
+        script,
+    ]
+
+
+def answer(how: Any, code: ElementCode, target: Target) -> Any:
+    try:
+        return how(code, target)
+    except ProgramError as error:
+        return error.what, error.value, error.instead
+
+
+def compare(program: Program, profile: Profile, seed: int) -> Counter[str]:
+    """Compare the answers about the families of a program's codes; count what they were."""
+    rng = np.random.default_rng(seed)
+    colors = tuple((color.name, color.id) for color in program.colors)
+    target = Target(profile, profile_number(profile), colors)
+    found: Counter[str] = Counter()
+    for code in program.codes:
+        if families._split(code) is None:
+            found["no family"] += 1
+            continue
+        for other in others(code, rng):
+            asked = sum(stage.asked for stage in stages(other))
+            mine = answer(by_family, other, target)
+            assert mine == answer(by_itself, other, target)
+            known = sum(stage.asked for stage in stages(other)) == asked
+            found[("error" if type(mine) is tuple else "filled") if known else "found"] += 1
+    return found
+
+
+def stages(code: ElementCode) -> Sequence[families._Stage]:
+    return list(families._family_of(code)[0].stages.values())  # type: ignore[index]
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.sampled_from(PROFILES))
+def test_random_programs(seed: int, profile: Profile) -> None:
+    make = (random_case, pipeline)[seed % 2]
+    compare(make(seed).program, profile, seed)
+
+
+@settings(max_examples=50, deadline=None)
+@given(candidates(), SEEDS, st.sampled_from(PROFILES))
+def test_candidates(found: Any, seed: int, profile: Profile) -> None:
+    compare(lower(found).program, profile, seed)
+
+
+def test_most_members_are_filled() -> None:
+    found: Counter[str] = Counter()
+    for seed in range(6):
+        found += compare(gemv_like(3 + seed % 2, 4, 20 + seed, 3), PROFILES[0], seed)
+    assert found["filled"] > found["found"]
+    assert not found["no family"]
