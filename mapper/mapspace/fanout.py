@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import prod
+from types import MappingProxyType
 
 from tilewright.arch.components import Comparison, SpatialDim
 from tilewright.mapper.einsum import Einsum
@@ -125,6 +126,8 @@ class Dim:
     fan: Fan
 
 
+Wholes = Mapping[str, tuple[int, ...]]
+NONE: Wholes = MappingProxyType({})
 Room = Callable[[int, Mapping[str, int]], bool]  # (level, tile of the lanes below it) -> it fits
 
 
@@ -146,29 +149,30 @@ class Unlimited:
 
 
 def apply_min_usage(
-    dims: Sequence[Dim], einsum: Einsum, room: Room, uneven: frozenset[str] = frozenset()
+    dims: Sequence[Dim], einsum: Einsum, room: Room, wholes: Wholes = NONE
 ) -> tuple[Fan, ...]:
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 
     `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
     others choose from what it left of each rank variable (accelforge.md §2.7, lattice-dp.md §5).
     `room` tells whether the memory of a level can hold the tiles that the lanes below it work on:
-    lanes that no tile can feed do not count as reachable.
+    lanes that no tile can feed do not count as reachable. `wholes`: the tiles of each uneven
+    variable that an uneven loop may cut.
     """
     plain = tuple(dim.fan for dim in dims)
     floors = [0.0] * len(dims)
     if einsum.is_copy or all(dim.dim.min_usage <= 0 for dim in dims):
         return plain
-    if _alive(dims, einsum, room, floors, uneven) is None:
+    if _alive(dims, einsum, room, floors, wholes) is None:
         return plain  # nothing fits whatever the lanes
     for index in range(len(dims) - 1, -1, -1):
         for floor in _floors(dims[index]):
             floors[index] = floor
-            if _alive(dims, einsum, room, floors, uneven) is not None:
+            if _alive(dims, einsum, room, floors, wholes) is not None:
                 break
-    if uneven:
+    if wholes:
         return tuple(_above_floor(one, floor) for one, floor in zip(dims, floors, strict=True))
-    alive = _alive(dims, einsum, room, floors, uneven)
+    alive = _alive(dims, einsum, room, floors, wholes)
     assert alive is not None
     return tuple(
         replace(fan, choices=tuple(c for c in fan.choices if c in kept))
@@ -196,7 +200,7 @@ def _alive(
     einsum: Einsum,
     room: Room,
     floors: Sequence[float],
-    uneven: frozenset[str],
+    wholes: Wholes,
 ) -> list[set[tuple[int, ...]]] | None:
     """Return the choices of each dimension that the inner ones leave; None if one has none.
 
@@ -212,9 +216,9 @@ def _alive(
         depth = min(depth, one.level)
         steps = [
             (lanes, after)
-            for lanes in _asked(one, floors[index], uneven)
+            for lanes in _asked(one, floors[index], uneven=bool(wholes))
             for spent in reached
-            for after in _spend(one.fan, lanes, spent, (einsum, uneven))
+            for after in _spend(one.fan, lanes, spent, (einsum, wholes))
         ]
         reached = {after for _, after in steps}
         alive.append({lanes for lanes, _ in steps})
@@ -223,7 +227,7 @@ def _alive(
     return alive[::-1]
 
 
-def _asked(one: Dim, floor: float, uneven: frozenset[str]) -> Sequence[tuple[int, ...]]:
+def _asked(one: Dim, floor: float, *, uneven: bool) -> Sequence[tuple[int, ...]]:
     single = (1,) * len(one.fan.variables)
     if uneven and floor <= 0 and single in one.fan.choices:
         return (single,)
@@ -238,27 +242,27 @@ def _fitting(
 
 
 def _spend(
-    fan: Fan, lanes: tuple[int, ...], spent: tuple[int, ...], rules: tuple[Einsum, frozenset[str]]
+    fan: Fan, lanes: tuple[int, ...], spent: tuple[int, ...], rules: tuple[Einsum, Wholes]
 ) -> Iterator[tuple[int, ...]]:
     """Yield the extents that lanes reach from those below them; negative: an uneven loop is used.
 
-    `rules`: the Einsum and its variables that may be uneven.
+    `rules`: the Einsum, and what its uneven loops may cut.
     """
-    einsum, uneven = rules
+    einsum, wholes = rules
     factors = dict(zip(fan.variables, lanes, strict=True))
     options = [
-        _extents(used, factors.get(v, 1), bound, v in uneven)
+        _extents(used, factors.get(v, 1), bound, wholes.get(v, ()))
         for (v, bound), used in zip(einsum.bounds.items(), spent, strict=True)
     ]
     yield from product(*options)
 
 
 @cache
-def _extents(used: int, lanes: int, bound: int, uneven: bool) -> list[int]:
+def _extents(used: int, lanes: int, bound: int, wholes: tuple[int, ...]) -> list[int]:
     """Return the extents of one variable that `lanes` tiles of extent `used` can make up."""
     after = used * lanes
-    if used < 0 or not uneven:
+    if used < 0 or not wholes:
         return [after] if bound % after == 0 else []
     found = [after] if after <= bound else []
-    found += [-whole for whole in divisors(bound) if whole % used and -(-whole // used) == lanes]
+    found += [-whole for whole in wholes if whole % used and -(-whole // used) == lanes]
     return found

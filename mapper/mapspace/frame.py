@@ -15,6 +15,7 @@ from tilewright.mapper.mapspace.fanout import (
     Unlimited,
     apply_min_usage,
     bounds_in_effect,
+    divisors,
     free_variables,
     lane_choices,
 )
@@ -35,9 +36,10 @@ class Rules:
     copies_whole: bool = True  # copies go through every memory that must keep their tensors
     sinks: bool = True  # below lanes of a deeper level a tile does not shrink
     whole_places: bool = True  # a place of a distributed memory works, or it does not
+    remainders: bool = True  # uneven tiles count as they are, else on average (§2.8)
 
 
-AS_ACCELFORGE = Rules(*(False,) * 9)
+AS_ACCELFORGE = Rules(*(False,) * 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,18 @@ class Frame:
     _bits: dict[Reserve, float] = field(default_factory=dict, compare=False, repr=False)
     _shared: dict[object, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
     _tight: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def wholes(self) -> Mapping[str, tuple[int, ...]]:
+        """The tiles of each uneven variable that an uneven loop may cut.
+
+        With averages, that is the whole variable: no loop may stand above it.
+        """
+        return {
+            v: divisors(bound) if self.rules.remainders else (bound,)
+            for v, bound in self.einsum.bounds.items()
+            if v in self.uneven
+        }
 
     @property
     def has_networks(self) -> bool:
@@ -106,7 +120,7 @@ class Frame:
             return fans
         key = (bans, template.placement.kept)
         if key not in self._fans:
-            self._fans[key] = apply_min_usage(dims, self.einsum, room, self.uneven)
+            self._fans[key] = apply_min_usage(dims, self.einsum, room, self.wholes)
         return self._fans[key]
 
     def can_overflow(self, reserves: tuple[Reserve, ...]) -> bool:
@@ -174,7 +188,7 @@ def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
             choices = lane_choices(dim, frame.einsum, variables, bounds, frame.uneven)
             dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
     needs = Unlimited()
-    return tuple(dims), apply_min_usage(dims, frame.einsum, needs, frame.uneven), needs
+    return tuple(dims), apply_min_usage(dims, frame.einsum, needs, frame.wholes), needs
 
 
 def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, int]) -> bool:

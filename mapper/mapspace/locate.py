@@ -144,7 +144,8 @@ def _take(
 ) -> str | None:
     """Move the loops that a slot can hold from `rest` into it; return a reason to refuse.
 
-    `rules`: the frame, and the variables of which an uneven loop may still come.
+    `rules`: the frame, and the variables of which an uneven loop may still come. With averages,
+    an uneven loop right above another one of its variable counts turns that no loop needs.
     """
     frame, open_ = rules
     before = dict(shape)
@@ -159,11 +160,13 @@ def _take(
     for step in mine:
         variable, outer = step.rank_variable, shape[step.rank_variable]
         if outer % step.tile_shape:
-            if variable not in open_:
+            if variable not in open_ or outer not in frame.wholes[variable]:
                 return f"{variable}: tiles of {step.tile_shape} do not divide {outer}"
             if outer != before[variable]:
                 return f"{variable}: an uneven loop right below another one; one can do the work"
             open_.remove(variable)
+        elif before[variable] % outer and not frame.rules.remainders:
+            return f"{variable}: a loop right below an uneven one; one can do the work"
         shape[step.rank_variable] = step.tile_shape
         rest.remove(step)
     if isinstance(slot, Fan):

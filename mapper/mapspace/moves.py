@@ -54,8 +54,9 @@ def _of_variable(points: Points, tiles: Sequence[Tile], column: int) -> Iterator
     frame = points.frame
     name = list(frame.einsum.bounds)[column]
     hosts = _hosts(points, name)
-    changes = _recut if name in frame.uneven else _regrouped
-    for chain in changes(hosts, [frame.einsum.bounds[name], *(tile[column] for tile in tiles)]):
+    now = [frame.einsum.bounds[name], *(tile[column] for tile in tiles)]
+    wholes = frame.wholes.get(name)
+    for chain in _regrouped(hosts, now) if wholes is None else _recut(hosts, now, wholes):
         yield from _legal_only(points, _replaced(tiles, {column: chain}), hosts)
 
 
@@ -134,12 +135,14 @@ def _chain(tile: int, turns: Sequence[int]) -> list[int]:
     return found
 
 
-def _recut(hosts: Sequence[int], chain: Sequence[int]) -> Iterator[list[int]]:
+def _recut(
+    hosts: Sequence[int], chain: Sequence[int], wholes: tuple[int, ...]
+) -> Iterator[list[int]]:
     """Change the tile below one slot, down to the next slot that loops over the variable."""
     for host, following in pairwise(hosts):
         for tile in range(chain[following + 1], chain[host] + 1):
             found = [*chain[1 : host + 1], *[tile] * (following - host), *chain[following + 1 :]]
-            if tile != chain[host + 1] and is_chain([chain[0], *found], uneven=True):
+            if tile != chain[host + 1] and is_chain([chain[0], *found], wholes):
                 yield found
 
 

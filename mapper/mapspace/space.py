@@ -68,8 +68,8 @@ class Mapspace:
     stays at the next holder of whatever tensor (§2.3), and a tensor that is backed below the
     outermost memory may come tile by tile, unless it is `exchanged` with other Einsums. `uneven`
     names rank variables that may have one loop, temporal or spatial, whose tiles do not divide the
-    tile above it; its last tile is smaller (lattice-dp.md §9.5). UnsupportedFeature for uneven
-    variables under "accelforge".
+    tile above it; its last tile is smaller (lattice-dp.md §9.5). Under "accelforge" it is their
+    outermost loop, and UnsupportedFeature says so of variables in sums (accelforge.md §2.8).
     """
 
     def __init__(

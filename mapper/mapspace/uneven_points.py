@@ -2,6 +2,7 @@
 
 An uneven loop splits the tile above it into tiles that do not divide it; the last one is smaller.
 At most one loop of a variable, temporal or spatial, is uneven; every other loop divides evenly.
+With average tiles (accelforge.md §2.8) it is the outermost loop of the variable.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.mapspace.slots import Loops, Slot
+from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.errors import UnsupportedFeature
 
 MAX_WORK = 3_000_000  # steps from one tile shape to the next that counting may look at
@@ -26,28 +28,31 @@ Step = tuple[int, bool]  # tile of one variable, and whether an uneven loop may 
 State = tuple[Step, ...]
 
 
-def loop_tiles(step: Step) -> list[Step]:
-    """Return the tiles that a temporal loop, or none, can leave of a tile."""
+def loop_tiles(step: Step, wholes: Sequence[int]) -> list[Step]:
+    """Return the tiles that a temporal loop, or none, can leave of a tile.
+
+    `wholes`: the tiles that an uneven loop may cut.
+    """
     tile, open_ = step
-    even = [(below, open_) for below in divisors(tile)]
+    even = [(below, open_ and below in wholes) for below in divisors(tile)]
     return even + [(below, False) for below in range(2, tile) if open_ and tile % below]
 
 
-def lane_tiles(step: Step, lanes: int) -> list[Step]:
+def lane_tiles(step: Step, lanes: int, wholes: Sequence[int]) -> list[Step]:
     """Return the tiles that dealing a tile to a number of lanes can leave."""
     tile, open_ = step
-    found = [(tile // lanes, open_)] if tile % lanes == 0 else []
+    found = [(tile // lanes, open_ and tile // lanes in wholes)] if tile % lanes == 0 else []
     if open_ and 1 < lanes <= tile:
         smallest, largest = -(-tile // lanes), -(-tile // (lanes - 1)) - 1
         found += [(below, False) for below in range(smallest, largest + 1) if tile % below]
     return found
 
 
-def is_chain(tiles: Sequence[int], uneven: bool) -> bool:
-    """Tell whether each tile divides the one before it, but for one if `uneven`."""
-    odd = sum(above % below != 0 for above, below in pairwise(tiles))
+def is_chain(tiles: Sequence[int], wholes: Sequence[int]) -> bool:
+    """Tell whether each tile divides the one before it, but for one that is among `wholes`."""
+    cut = [above for above, below in pairwise(tiles) if above % below]
     falls = all(above >= below for above, below in pairwise(tiles))
-    return falls and odd <= int(uneven)
+    return falls and len(cut) <= 1 and all(above in wholes for above in cut)
 
 
 def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
@@ -59,14 +64,13 @@ def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
             value=", ".join(sorted(unknown)),
             instead=f"some of: {', '.join(einsum.bounds)}",
         )
-    if uneven and not exact:
+    mixed = uneven - simple_variables(einsum)
+    if mixed and not exact:
         raise UnsupportedFeature(
-            f"uneven tiles of {', '.join(sorted(uneven))} are not searched under the accelforge"
-            " conventions: they count average tiles, an outermost loop as bound / tile turns (7"
-            " rows on 4 lanes: 1.75 steps), which no machine takes",
-            instead="the default conventions, which count whole turns and exact remainders; or even"
-            " tiles, uneven=(). A given mapping is scored as there by `evaluate(...,"
-            ' conventions="accelforge")`',
+            f"uneven tiles of {', '.join(sorted(mixed))}, which stand in sums or with a factor, are"
+            " not searched under the accelforge conventions: an average tile has no average window",
+            instead="the default conventions, which count exact remainders; or uneven rank"
+            f" variables out of: {', '.join(sorted(simple_variables(einsum))) or 'none'}",
         )
 
 
@@ -78,6 +82,7 @@ class UnevenPoints(Points):
         self._ways: dict[tuple[int, State], int] = {}
         self._ends: dict[tuple[int, int, Step], bool] = {}
         self._work = 0
+        self._wholes = [frame.wholes.get(name, ()) for name in self._names]
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
@@ -166,11 +171,11 @@ class UnevenPoints(Points):
             name, slot = self._names[v], self.slots[index]
             below = [step]
             if isinstance(slot, Loops) and name in slot.variables:
-                below = loop_tiles(step)
+                below = loop_tiles(step, self._wholes[v])
             elif isinstance(slot, Fan) and name in slot.variables:
                 place = slot.variables.index(name)
                 lanes = sorted({choice[place] for choice in slot.choices})
-                below = [one for n in lanes for one in lane_tiles(step, n)]
+                below = [one for n in lanes for one in lane_tiles(step, n, self._wholes[v])]
             self._ends[key] = any(self._finishes(index + 1, v, one) for one in below)
         return self._ends[key]
 
@@ -184,8 +189,8 @@ class UnevenPoints(Points):
 
     def _looped(self, slot: Loops, state: State) -> list[State]:
         choices = [
-            loop_tiles(step) if name in slot.variables else [step]
-            for name, step in zip(self._names, state, strict=True)
+            loop_tiles(step, wholes) if name in slot.variables else [step]
+            for name, step, wholes in zip(self._names, state, self._wholes, strict=True)
         ]
         points: Iterator[State] = product(*choices)
         if not slot.single:
@@ -201,8 +206,8 @@ class UnevenPoints(Points):
         for choice in slot.choices:
             lanes = dict(zip(slot.variables, choice, strict=True))
             options = [
-                lane_tiles(step, lanes.get(name, 1))
-                for name, step in zip(self._names, state, strict=True)
+                lane_tiles(step, lanes.get(name, 1), wholes)
+                for name, step, wholes in zip(self._names, state, self._wholes, strict=True)
             ]
             found += product(*options)
         return found

@@ -145,11 +145,11 @@ def make_view(einsum: Einsum, flat: Flat) -> View:
     networks = tuple((i, c) for i, c in enumerate(components) if isinstance(c, Network))
     skips = flat.compute.skip_initial_output_write
     tensors = {access.tensor: _tensor_view(access, einsum, skips) for access in einsum.accesses}
-    return View(einsum, flat, index, tensors, dims, networks, _simple_variables(einsum))
+    return View(einsum, flat, index, tensors, dims, networks, simple_variables(einsum))
 
 
-def _simple_variables(einsum: Einsum) -> frozenset[str]:
-    """Variables that stand alone wherever they occur (accelforge.md §2.8)."""
+def simple_variables(einsum: Einsum) -> frozenset[str]:
+    """Return the variables that stand alone wherever they occur (accelforge.md §2.8)."""
     mixed = {
         name
         for access in einsum.accesses

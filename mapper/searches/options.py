@@ -14,6 +14,7 @@ from tilewright.arch.load import load_arch
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods import method_called
 from tilewright.mapper.searches.result import Progress, SpaceSearch
@@ -84,10 +85,15 @@ class Request:
     deadline: float = inf
 
     def uneven(self, einsum: Einsum) -> frozenset[str]:
-        """Return the rank variables of an Einsum that may be uneven; a copy has none."""
+        """Return the rank variables of an Einsum that may be uneven; a copy has none.
+
+        "all" under accelforge: those that stand in no sum (accelforge.md §2.8).
+        """
         asked, own = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:
             return frozenset()
+        if asked == ALL and self.options.conventions == "accelforge":
+            return simple_variables(einsum)
         return own if asked == ALL else own & frozenset(asked)
 
     def watch(self, doing: str) -> Callable[[float, float], None]:

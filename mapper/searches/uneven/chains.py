@@ -7,9 +7,10 @@ Theorem 1 says; since every loop below an uneven one divides evenly, there are n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.candidates import Tail, can_finish_open, candidates
 
 Lane = tuple[str, str]  # component and dimension of a fanout
-Stat = tuple[int, int, int]  # full, odd, rest
+Stat = tuple[float, float, float]  # full, odd, rest
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,19 +57,31 @@ class Column:
         """Sum of the sizes of the tiles visited."""
         return self.full * self.tile + self.odd * self.rest
 
+    def shares(self, lanes: int) -> Floats:
+        """Return the steps that so many lanes need at least: each tile takes one."""
+        each, last = np.ceil(self.tile / lanes), np.ceil(self.rest / lanes)
+        least: Floats = self.full * each + self.odd * last
+        return least
+
 
 class Chains:
-    """The states of one variable; numbers are given in order of appearance."""
+    """The states of one variable; numbers are given in order of appearance.
 
-    def __init__(self, bound: int, uneven: bool, kinds: Iterable[Kind]) -> None:
+    `wholes`: the tiles that an uneven loop may cut; none if the variable is even.
+    """
+
+    def __init__(self, bound: int, wholes: Collection[int], kinds: Iterable[Kind]) -> None:
         self.bound = bound
         self.kinds = tuple(kinds)
-        self._rows: list[tuple[int, ...]] = []
-        self._known: dict[tuple[int, ...], int] = {}
+        self._wholes = frozenset(wholes)
+        self._rows: list[tuple[float, ...]] = []
+        self._known: dict[tuple[float, ...], int] = {}
         self._below: dict[tuple[int, Tail, Lane | None, tuple[int, int]], tuple[Ints, Ints]] = {}
         self._tables: dict[frozenset[Kind], Ints] = {}
         self._columns: dict[Kind, tuple[int, Column]] = {}
-        self.start = self._intern(bound, uneven, 0, [(1, 0, 0)] * len(self.kinds))
+        self.start = self._intern(bound, bound in wholes, 0, [self._once] * len(self.kinds))
+
+    _once: ClassVar[Stat] = (1, 0, 0)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -91,18 +104,21 @@ class Chains:
 
     def tile(self, state: int) -> int:
         """Return the nominal tile of a state."""
-        return self._rows[state][0]
+        return int(self._rows[state][0])
 
     def column(self, kind: Kind) -> Column:
         """Return tiles and counts of one kind for all states so far."""
         size, column = self._columns.get(kind, (0, None))
         if column is None or size != len(self._rows):
             place = 3 + 3 * self._number[kind]
-            table = np.array(self._rows, np.int64)
-            counts = [table[:, place + i].astype(np.float64) for i in range(3)]
-            column = Column(table[:, 0].copy(), *counts)
+            table = np.array(self._rows, np.float64)
+            tile, counts = table[:, 0].astype(np.int64), table[:, place : place + 3].T.copy()
+            column = self._column(tile, counts)
             self._columns[kind] = (len(self._rows), column)
         return column
+
+    def _column(self, tile: Ints, counts: Floats) -> Column:
+        return Column(tile, *counts)
 
     def forget(self, states: Ints, needed: frozenset[Kind]) -> Ints:
         """Return the states without the counts that nothing below asks for."""
@@ -116,12 +132,17 @@ class Chains:
         return table[states]
 
     def _forget(self, state: int, needed: frozenset[Kind]) -> int:
-        tile, open_, whole = self._rows[state][:3]
+        tile, open_, whole = self._head(state)
         stats = [
             stat if kind in needed else (0, 0, 0)
             for kind, stat in zip(self.kinds, self._stats(state), strict=True)
         ]
-        return self._intern(tile, bool(open_), whole, stats)
+        return self._intern(tile, open_, whole, stats)
+
+    def _head(self, state: int) -> tuple[int, bool, int]:
+        """Return tile, whether an uneven loop may still come, and the tile that one has cut."""
+        tile, open_, whole = self._rows[state][:3]
+        return int(tile), bool(open_), int(whole)
 
     def below(
         self, state: int, tail: Tail, lane: Lane | None, lanes: tuple[int, int] = (1, 1)
@@ -141,15 +162,15 @@ class Chains:
         return self._below[key]
 
     def _even_ok(self, state: int, tile: int, tail: Tail) -> bool:
-        _, open_, whole = self._rows[state][:3]
-        if open_:
+        _, open_, whole = self._head(state)
+        if open_ and tile in self._wholes:
             return can_finish_open(tile, tail)
         return bool(candidates(whole or self.bound, tail)[tile])
 
     def _loop_tiles(self, state: int, tail: Tail) -> list[tuple[int, bool, int]]:
-        tile, open_, _ = self._rows[state][:3]
+        tile, open_, _ = self._head(state)
         even = [t for t in divisors(tile) if self._even_ok(state, t, tail)]
-        found = [(t, bool(open_), 1) for t in even]
+        found = [(t, open_ and t in self._wholes, 1) for t in even]
         if open_:
             odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
             found += [(t, False, 1) for t in odd if tile % t]
@@ -158,10 +179,10 @@ class Chains:
     def _lane_tiles(
         self, state: int, tail: Tail, lanes: tuple[int, int]
     ) -> list[tuple[int, bool, int]]:
-        tile, open_, _ = self._rows[state][:3]
+        tile, open_, _ = self._head(state)
         least, most = lanes
         found = [
-            (tile // n, bool(open_), n)
+            (tile // n, open_ and tile // n in self._wholes, n)
             for n in divisors(tile)
             if least <= n <= most and self._even_ok(state, tile // n, tail)
         ]
@@ -173,26 +194,25 @@ class Chains:
         return found
 
     def _cut(self, state: int, below: int, open_: bool, lane: Lane | None) -> int:
-        tile, _, whole = self._rows[state][:3]
+        tile, _, whole = self._head(state)
         if below == tile:
             return state
         odd = tile % below != 0
         stats = [
-            cut_tiles(stat, tile, below, largest_only=kind.takes_largest(lane))
+            self._cut_tiles(stat, tile, below, largest_only=kind.takes_largest(lane))
             for kind, stat in zip(self.kinds, self._stats(state), strict=True)
         ]
         return self._intern(below, open_, tile if odd else whole, stats)
 
-
-def cut_tiles(stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
-    """Return what a loop makes of the tiles visited: all pieces, or one of each."""
-    full, odd, rest = stat
-    if full + odd == 0:  # forgotten
-        return stat
-    if largest_only:
-        return (full + odd, 0, 0) if rest >= below else stat
-    whole, new_rest = divmod(tile, below)
-    if new_rest:  # the uneven loop: no remainder stands above it
-        return (full * whole, full, new_rest)
-    whole_rest, rest = divmod(rest, below)
-    return (full * whole + odd * whole_rest, odd if rest else 0, rest)
+    def _cut_tiles(self, stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
+        """Return what a loop makes of the tiles visited: all pieces, or one of each."""
+        full, odd, rest = stat
+        if full + odd == 0:  # forgotten
+            return stat
+        if largest_only:
+            return (full + odd, 0, 0) if rest >= below else stat
+        whole, new_rest = divmod(tile, below)
+        if new_rest:  # the uneven loop: no remainder stands above it
+            return (full * whole, full, new_rest)
+        whole_rest, rest = divmod(rest, below)
+        return (full * whole + odd * whole_rest, odd if rest else 0, rest)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.uneven.averages import AverageChains
 from tilewright.mapper.searches.uneven.chains import ALL, Chains, Kind
 from tilewright.mapper.searches.uneven.grid import Grid
 from tilewright.mapper.searches.uneven.parts import Part
@@ -23,8 +24,9 @@ class Mode:
         self.timed = timed
         self.layout = layout if timed else replace(layout, gates={}, calls={})
         self.plans: list[Plan] = [make_plan(frame, self.layout, part, timed) for part in parts]
+        kind = Chains if frame.rules.remainders else AverageChains
         chains = [
-            Chains(bound, v in frame.uneven, self._kinds(i))
+            kind(bound, frame.wholes.get(v, ()), self._kinds(i))
             for i, (v, bound) in enumerate(frame.einsum.bounds.items())
         ]
         self.sweep = Sweep(frame, self.layout, grid, chains)

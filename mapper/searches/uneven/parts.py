@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
+from operator import truediv
 
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
@@ -63,8 +64,10 @@ def grouped(fan: Fan) -> list[list[tuple[int, ...]]]:
     return [choices for _, choices in sorted(groups.items())]
 
 
-def least_steps(bounds: Sequence[int], variables: Sequence[str], slots: Sequence[Slot]) -> float:
-    """Return a lower bound of the steps: each variable's share of the lanes, rounded up."""
+def least_steps(frame: Frame, slots: Sequence[Slot]) -> float:
+    """Return a lower bound of the steps: each variable's share of the lanes, in whole steps."""
+    variables, bounds = tuple(frame.einsum.bounds), tuple(frame.einsum.bounds.values())
+    share = whole_share if frame.rules.remainders else truediv
     fans = [slot for slot in slots if isinstance(slot, Fan)]
     reached = {(1,) * len(bounds)}
     for fan in fans:
@@ -82,7 +85,12 @@ def least_steps(bounds: Sequence[int], variables: Sequence[str], slots: Sequence
         }
     return float(
         min(
-            prod(-(-b // lanes) for b, lanes in zip(bounds, spent, strict=True))
+            prod(share(b, lanes) for b, lanes in zip(bounds, spent, strict=True))
             for spent in reached
         )
     )
+
+
+def whole_share(values: int, lanes: int) -> int:
+    """Return the values of the busiest lane."""
+    return -(-values // lanes)

@@ -86,7 +86,7 @@ def make_plan(frame: Frame, fields: Fields, part: Part, timed: bool) -> Plan:
         _needed(frame, bills, steps),
         tuple(reversed(lanes)),
         tuple(reversed(most)),
-        least_steps(tuple(bounds.values()), tuple(bounds), slots),
+        least_steps(frame, slots),
         tuple(biller.floors()),
         steps,
     )

@@ -72,10 +72,8 @@ class Prospects:
             one = np.ones(len(states))
             return Shares(place, one, one)
         column = self._chains[v].column(self._plan.steps[v])
-        lanes = self._plan.most[moment.slots[v]][v]
-        full, odd, rest = column.full[states], column.odd[states], column.rest[states]
-        least = full * np.ceil(tile[states] / lanes) + odd * np.ceil(rest / lanes)
-        return Shares(place, full * tile[states] + odd * rest, least)
+        least = column.shares(self._plan.most[moment.slots[v]][v])
+        return Shares(place, column.extent[states], least[states])
 
     def steps(self, shares: Shares, moment: Moment) -> Floats:
         """Return a lower bound of the steps from the shares of all variables."""

@@ -8,7 +8,7 @@ what the better one does. Labels whose energy and outlook exceed the limit are d
 from __future__ import annotations
 
 import operator as op
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Any
@@ -24,59 +24,21 @@ from tilewright.mapper.searches.budget import ENDLESS, GROWTH, Budget, OutOfBudg
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.bills import Bill
-from tilewright.mapper.searches.uneven.chains import ALL, Chains, Lane
+from tilewright.mapper.searches.uneven.chains import ALL, Chains
 from tilewright.mapper.searches.uneven.counts import Group, groups_of, moved
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook
+from tilewright.mapper.searches.uneven.hosts import Host, Options
 from tilewright.mapper.searches.uneven.labels import Labels, joined, split, undominated
 from tilewright.mapper.searches.uneven.plan import Plan, Room
 from tilewright.mapper.searches.uneven.prospects import Moment, Prospects, Shares
 
 MAX_LABELS = 3_000_000  # that are kept at one slot
-MOST_AT_ONCE = 500_000  # labels looked at together
 CHUNK = 20_000  # labels whose lanes are dealt at a time
 WIDER = 20  # times the beam: labels that are made to choose a beam from
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A loop of one variable at a slot. Of lanes: the dimension, and the least and the most of
-    them. `rest`: the outlook below, `moment`: what is still to come there."""
-
-    slot: int
-    variable: int
-    lane: Lane | None
-    lanes: tuple[int, int]
-    rest: Floats
-    moment: Moment
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """The states that a slot can leave, and the lanes it takes: `sizes[i]` of the i-th state
-    above, one after the other."""
-
-    states: Ints
-    lanes: Ints
-    sizes: Ints
-
-    def of_all(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Yield (label, option) for all options of each label's state above, some at a time."""
-        starts = np.cumsum(self.sizes) - self.sizes
-        sizes = self.sizes[above]
-        ends = np.cumsum(sizes)
-        first = 0
-        while first < len(above):
-            done = int(ends[first] - sizes[first])
-            last = max(first + 1, int(np.searchsorted(ends, done + MOST_AT_ONCE, side="right")))
-            few = sizes[first:last]
-            rows = np.repeat(np.arange(first, last), few)
-            within = np.arange(len(rows)) - np.repeat(ends[first:last] - few - done, few)
-            yield rows, starts[above[rows]] + within
-            first = last
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +208,7 @@ class Sweep:
         sizes = np.array([len(states) for states, _ in below], np.int64)
         if not sizes[inverse].sum():
             return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
-        options = _Options(
+        options = Options(
             np.concatenate([states for states, _ in below]),
             np.concatenate([lanes for _, lanes in below]),
             sizes,
@@ -271,7 +233,8 @@ class Sweep:
         code = np.zeros(len(labels), np.int64)
         used = np.ones(len(labels), np.int64)
         most = max(map(prod, fan.choices))
-        moment = Moment.at(index, len(names))
+        moment, above = Moment.at(index, len(names)), labels
+        rows = np.arange(len(labels))
         for place, variable in enumerate(fan.variables):
             number = names.index(variable)
             moment = moment.past(number)
@@ -282,17 +245,28 @@ class Sweep:
                 rest = step.outlook.within[index][place + 1]
                 host = Host(index, number, lane, (least, lanes), rest, moment)
                 grown, taken = self._grown(step, numbered, host)
-                rows = grown.origin
-                code, used = code[rows] * (lanes + 1) + taken, used[rows] * taken
-                labels = Labels(grown.states, grown.fields, labels.origin[rows])
+                came = grown.origin
+                code, used = code[came] * (lanes + 1) + taken, used[came] * taken
                 keep = used <= most
-                labels, code, used = labels.take(keep), code[keep], used[keep]
+                labels, rows = grown.take(keep), rows[came[keep]]
+                code, used = code[keep], used[keep]
         keep = np.isin(code, _codes(fan))
-        labels, used = labels.take(keep), used[keep]
+        rows = rows[keep]
+        states, fields = labels.states[keep], labels.fields[keep]
         gate = self._fields.gates.get((*lane, 0))
-        if gate is not None:
-            labels.fields[:, gate] *= used
+        if gate is not None and self._frame.rules.remainders:
+            fields[:, gate] *= used[keep]
+        elif gate is not None:
+            fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
+        labels = Labels(states, fields, above.origin[rows])
         return step.better(labels, step.outlook.within[index][-1], index + 1)
+
+    def _extents(self, states: Ints) -> Floats:
+        """Return the product of all nominal tiles."""
+        found: Floats = np.ones(len(states))
+        for v in range(states.shape[1]):
+            found *= self.tile(states, v)
+        return found
 
     def prospects(self, plan: Plan) -> Prospects:
         """Return what bounds the labels of a plan."""
@@ -344,7 +318,7 @@ class _Step:
         return rows
 
     def chosen(
-        self, labels: Labels, which: tuple[Ints, Ints], options: _Options, host: Host
+        self, labels: Labels, which: tuple[Ints, Ints], options: Options, host: Host
     ) -> tuple[Labels, Ints]:
         """Make the labels of some (label, option), and leave out those that others beat."""
         rows, chosen = which

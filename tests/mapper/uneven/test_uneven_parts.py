@@ -67,7 +67,7 @@ def test_states_count_the_tiles_that_a_walk_visits() -> None:
     free = (Host("all"),)
     for _ in range(300):
         bound = rng.randrange(2, 40)
-        chains = Chains(bound, True, kinds)
+        chains = Chains(bound, divisors(bound), kinds)
         state, loops = chains.start, random_loops(rng, bound)
         for number, (tile, spatial) in enumerate(loops, 1):
             states, _ = chains.below(state, free, LANE if spatial else None, (1, bound))

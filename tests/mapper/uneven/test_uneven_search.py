@@ -108,12 +108,23 @@ def test_all_means_all_rank_variables() -> None:
     ("options", "word"),
     [
         ({"uneven": ["q"]}, "rank variable"),
-        ({"uneven": ["m"], "conventions": "accelforge"}, "average tiles"),
     ],
 )
 def test_refusals_say_why(options: dict[str, object], word: str) -> None:
     with pytest.raises(TilewrightError, match=word):
         search(ARCH, matmuls(5, 3), **options)  # type: ignore[arg-type]
+
+
+def test_on_average_variables_in_sums_stay_even() -> None:
+    work = (
+        "workload:\n  rank_sizes: {W: 9, P: 7, R: 3, M: 5}\n  bits_per_value: {All: 8}\n"
+        '  einsums:\n  - einsum: "Z[p, m] = A[W: p + r] * B[m, r]"\n'
+        "    renames: {input: A, weight: B, output: Z}\n"
+    )
+    result = search(ARCH, work, conventions="accelforge", uneven="all")
+    assert "per variable (m)" in result.certificate.scope
+    with pytest.raises(UnsupportedFeature, match="uneven tiles of p, which stand in sums"):
+        search(ARCH, work, conventions="accelforge", uneven=["p"])
 
 
 @pytest.mark.parametrize(
@@ -276,5 +287,3 @@ def test_the_default_mapspace_is_untouched() -> None:
     assert [repr(m) for m in space(work)] == [
         repr(m) for m in Mapspace(work.einsums[0], space(work).flat, uneven=frozenset())
     ]
-    with pytest.raises(UnsupportedFeature, match="average tiles"):
-        Mapspace(work.einsums[0], space(work).flat, "accelforge", uneven=frozenset("m"))
