@@ -20,7 +20,7 @@ def mapping_of(graph: Graph, best: Label, boundaries: Boundaries) -> Mapping:
     for one, step in zip(best.chosen, graph.steps, strict=True):
         table = step.tables[one.rows.table]
         if isinstance(table, LoneTable):
-            bodies.append(table.bodies[one.rows.origins[one.point, 1]])
+            bodies.append(table.body(one))
         else:
             bodies.append(body_of(table, one))
     shared = [one.shared for one in best.chosen[:-1]]
@@ -57,14 +57,24 @@ def scope_of(cascade: Cascade, room: Room) -> str:
         )
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
-    copies = [e.name for e in workload.einsums if e.is_copy]
-    if copies:
-        text += f"; copies ({', '.join(copies)}) share no loops"
-        if not boundaries.shares_room:
-            text += (
-                f" and read from {room.outer} what is used later, too, unless they write on chip"
-            )
+    text += _copies_in(cascade)
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
     return text
+
+
+def _copies_in(cascade: Cascade) -> str:
+    """Say which mappings of copies are left out."""
+    tables = [solo for solo in cascade.einsums if isinstance(solo, LoneTable)]
+    found = ""
+    alone = [table.einsum.name for table in tables if not table.shares]
+    joint = [table.einsum.name for table in tables if table.shares]
+    if alone:
+        found += f"; copies ({', '.join(alone)}) share no loops"
+    if joint:
+        found += (
+            f"; copies ({', '.join(joint)}) hold below the loops that they share what they do not"
+            " exchange there"
+        )
+    return found + "; what a copy reads on chip has room there until then" * bool(tables)

@@ -111,8 +111,6 @@ def _carried(
     named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
 ) -> frozenset[str]:
     workload, names = named
-    if any(workload.einsums[i].is_copy for i in users):  # mapped alone: it shares no loop
-        return frozenset()
     ranks = []
     for number in users:
         access = workload.einsums[number].access(tensor)

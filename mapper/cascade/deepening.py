@@ -191,7 +191,7 @@ class Deepening:
         tables: list[tuple[Table | LoneTable, ...]] = []
         for solo, choices in zip(self._cascade.einsums, allowed, strict=True):
             if isinstance(solo, LoneTable):
-                tables.append((solo,))
+                tables.append((solo.with_loops if fused and solo.shares else solo,))
                 continue
             made = [self._maker.table(choice, most, fused) for choice, most in choices.items()]
             if not any(table.rows for table in made):

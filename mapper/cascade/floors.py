@@ -183,7 +183,7 @@ class Floors:
             costs: dict[int, float] = {}
             pairs = [(way.choice.mask, way.bound[metric]) for way in ways]
             if lone is not None:
-                pairs = [(rows.mask, float(rows.least[0, metric])) for rows in lone.rows]
+                pairs = [(rows.mask, float(rows.least[:, metric].min())) for rows in lone.rows]
             for mask, cost in pairs:
                 costs[mask] = min(costs.get(mask, inf), cost)
             found.append(costs)

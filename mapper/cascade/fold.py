@@ -197,7 +197,18 @@ def target_of(step: Step, form: Form, rows: Rows) -> Form | None:
     outermost = _outermost(step, form, rows, after)
     if pending is None or outermost is None:
         return None
-    return Form(rows.loops[:shared], after, pending, outermost if shared else frozenset())
+    outermost, waiting = outermost if shared else frozenset(), _waiting(step, form, rows, after)
+    return Form(rows.loops[:shared], after, pending, outermost, waiting)
+
+
+def _waiting(step: Step, form: Form, rows: Rows, after: tuple[int, ...]) -> frozenset[int]:
+    """Return the numbers of live tensors on chip that take no room yet: copies do not hold them."""
+    found: set[int] = set()
+    for number, (before, place) in enumerate(step.kept):
+        waited = before is None or before in form.waiting
+        if after[number] >= 0 and waited and (place is None or place in rows.absent):
+            found.add(number)
+    return frozenset(found)
 
 
 def _outermost(step: Step, form: Form, rows: Rows, after: tuple[int, ...]) -> frozenset[str] | None:

@@ -1,25 +1,27 @@
-"""Einsums that share no loops: copies, which are searched alone."""
+"""Copies: each is searched alone, and then put below the loops that it may share (copied.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, combinations, permutations
 from math import inf
 
-import numpy as np
-
+from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.boundary import Boundaries
-from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.cascade.copied import CopyRows, Point, lanes_in, standing
+from tilewright.mapper.cascade.layout import memories_of
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.cascade.table import Rows, width_of
+from tilewright.mapper.cascade.table import Chosen, Rows, width_of
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping import Node, Storage, Toll
+from tilewright.mapper.mapping import Node, Storage, Temporal, Toll
+from tilewright.mapper.mapspace.placement import Holder, Placement, order_allowed
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import Copies
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
@@ -27,16 +29,18 @@ from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.solver import Solver
 
 Change = Callable[[LoopNest], LoopNest | None]
+# tensors on chip, outermost first; whether another order is the same where no loop is between
+Loose = tuple[tuple[str, ...], bool, tuple[Point, ...]]
 
 
 @dataclass(frozen=True)
 class LoneTable:
-    """The table of one such Einsum: a row for each choice of what it reads and writes on chip, of
-    those that fit.
+    """The table of one copy: rows for each choice of what it reads and writes on chip.
 
-    `bodies`: one for each point; the second number of its origin tells which. `slack`: how much the
-    least energy and latency could exceed the best of their own spaces. `ideal`: one point of each
-    row is best in both; where the usage of memories counts, no point is missing.
+    `rows`: those without loops; `loose`: what those with loops are made of; `bodies`: one for each
+    point, the second number of its origin tells which. `slack`: how much the least energy and
+    latency could exceed the best of their own spaces. `ideal`: no row without loops could be better
+    in anything that counts. `shares`: those with loops are made, and none is missing.
     """
 
     einsum: Einsum
@@ -46,29 +50,45 @@ class LoneTable:
     bodies: tuple[Body, ...]
     slack: tuple[float, float]
     ideal: bool
+    maker: CopyRows
+    loose: tuple[Loose, ...] = ()
+    shares: bool = False
 
-    @property
-    def least(self) -> tuple[float, float]:
-        """Least energy and least latency among the rows."""
-        energy, latency = np.min([rows.least[0] for rows in self.rows], axis=0).tolist()
-        return energy, latency
+    @cached_property
+    def with_loops(self) -> LoneTable:
+        """The same with all rows."""
+        made = [rows for loose in self.loose for rows in self.maker.below_loops(*loose)]
+        return replace(self, rows=(*self.rows, *made))
+
+    def body(self, chosen: Chosen) -> Body:
+        """Return what one chosen point of a row stands for."""
+        found: Body = self.bodies[chosen.rows.origins[chosen.point, 1]]
+        own = {loop: variable for variable, loop in self.maker.names.items()}
+        loops = tuple((own[loop], tile) for loop, tile in chosen.loops)
+        depth = dict(zip(self.boundary, chosen.rows.depths, strict=True))
+        held = tuple((depth[storage.tensors[0]], storage) for _, storage in found.held)
+        inner = tuple(_loops_that_turn({**self.einsum.bounds, **dict(loops)}, found.inner))
+        return replace(found, loops=loops, held=held, inner=inner)
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A mapping with its joule, second, bits in use (Usage.of_points) and in the second memory."""
+    """A mapping with its joule, second and bits in use (Usage.of_points)."""
 
     mapping: LoopNest
     row: tuple[float, ...]
+    judge: Judge
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The mappings of one row, and bounds of energy and latency; `whole`: none is missing."""
+    """The mappings of one row, and bounds of energy and latency; `whole`: none is missing.
+    `loose`: those that may stand below loops; None: not known."""
 
     found: tuple[_Point, ...]
     floor: tuple[float, float]
     whole: bool
+    loose: tuple[_Point, ...] | None
 
     @property
     def slack(self) -> tuple[float, float]:
@@ -77,8 +97,7 @@ class _Way:
 
     @property
     def ideal(self) -> bool:
-        limits = [bound * (1 + TOLERANCE) for bound in self.floor]
-        return any(one.row[0] <= limits[0] and one.row[1] <= limits[1] for one in self.found)
+        return any(_attains(one, self.floor) for one in self.found)
 
 
 class LoneSolver:
@@ -100,53 +119,82 @@ class LoneSolver:
         ways = [(kept, way) for kept in chosen if (way := self._keeping(einsum, kept)) is not None]
         if not ways:
             raise self._solver.no_mapping(einsum, proven=True)
-        spaces = [space for _, space in self._solver.spaces(einsum)]
-        widths = {t: max(width_of(space, t) for space in spaces) for t in boundary}
-        values = {t: float(einsum.access(t).tile_size(einsum.bounds)) for t in boundary}
-        rows: list[Rows] = []
-        bodies: list[Body] = []
+        made = _Making(self._maker(einsum, boundary), self._boundaries, self._room)
+        shares = self._tight and all(way.loose is not None for kept, way in ways if kept)
         for kept, way in ways:
-            sizes = [values[t] * widths[t] * (t in kept) for t in boundary]
-            points = [(*one.row[:-1], one.row[-1] - sum(sizes)) for one in way.found]
-            origins = [(0, len(bodies) + i) for i in range(len(points))]
-            depths = tuple(0 if t in kept else -1 for t in boundary)
-            rows.append(_one_row(depths, sizes, (points, origins)))
-            for one in way.found:
-                body = _body(one.mapping.nodes, self._room.outer, self._shared)
-                bodies.append(_without(body, kept) if kept else body)
+            for number, order in enumerate(self._orders(einsum, kept)):
+                again = bool(number) and self._boundaries.shares_room
+                made.add(order, way, (again, shares))
         slack = max(way.slack[0] for _, way in ways), max(way.slack[1] for _, way in ways)
-        ideal = all(way.whole if self._usage.names else way.ideal for _, way in ways)
-        return LoneTable(einsum, boundary, widths, tuple(rows), tuple(bodies), slack, ideal)
+        counted = bool(self._usage.names)
+        ideal = all(way.whole or (way.ideal and not counted) for _, way in ways)
+        return LoneTable(
+            einsum, boundary, made.maker.widths, tuple(made.rows), tuple(made.bodies), slack, ideal,
+            made.maker, tuple(made.loose), shares,
+        )  # fmt: skip
+
+    def _maker(self, einsum: Einsum, boundary: tuple[str, ...]) -> CopyRows:
+        spaces = [space for _, space in self._solver.spaces(einsum)]
+        return CopyRows(
+            einsum,
+            boundary,
+            {t: max(width_of(space, t) for space in spaces) for t in einsum.tensors},
+            self._boundaries.carried_by(einsum),
+            self._boundaries.names_of(einsum),
+            self._request.options.max_fused_loops_per_rank_variable,
+            self._room.capacity,
+        )
+
+    @property
+    def _tight(self) -> bool:
+        """Whether it matters how much of the second memory is used, so that shared loops can pay.
+
+        accelforge counts no loops above copies as shared, so that what the outermost memory holds
+        would depend on them, too: where its usage counts, there copies share none.
+        """
+        pays = self._room.capacity < inf or bool(self._usage.inner)
+        return pays and (self._boundaries.shares_room or not self._usage.outer)
+
+    def _orders(self, einsum: Einsum, kept: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield the orders in which tensors on chip may stand, outermost first."""
+        inner = memories_of(self._spaces(einsum, kept)[0].flat)[1]
+        if inner is None or len(kept) < 2:
+            yield kept
+            return
+        others = frozenset(einsum.tensors) - set(kept)
+        rules = inner.tensors.resolve({self._room.outer: others})
+        placement = Placement(((inner.name, kept),), (rules,))
+        for order in permutations(kept):
+            if order_allowed([Holder(t, inner.name) for t in order], placement):
+                yield order
+
+    def _spaces(self, einsum: Einsum, kept: tuple[str, ...]) -> list[Mapspace]:
+        """Return the mapspaces in which some tensors may be whole in the second memory, however
+        small it is: whether they fit depends on loops above them."""
+        if not kept:
+            return [space for _, space in self._solver.spaces(einsum)]
+        others, room = frozenset(einsum.tensors) - set(kept), self._room
+        flats = flatten(self._request.arch, self._request.workload.scope(einsum))
+        conventions = self._request.options.conventions
+        roomy = (_with_room(flat) for flat in flats)
+        return [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in roomy]
 
     def _keeping(self, einsum: Einsum, tensors: tuple[str, ...]) -> _Way | None:
         """Return the best with these tensors in the second memory, None if there is none."""
+        spaces = self._spaces(einsum, tensors)
         if not tensors:
-            return self._way([space for _, space in self._solver.spaces(einsum)], lambda one: one)
-        if not self._boundaries.shares_room and self._counts_twice(einsum, tensors):
-            return None
-        others, room = frozenset(einsum.tensors) - set(tensors), self._room
-        flats = flatten(self._request.arch, self._request.workload.scope(einsum))
-        conventions = self._request.options.conventions
-        spaces = [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in flats]
+            return self._way(spaces, lambda one: one)
+        room = self._room
 
         def kept(mapping: LoopNest) -> LoopNest | None:
             first = [_first_of(mapping, tensor) for tensor in tensors]
             if any(storage.component != room.inner for _, storage in first):
                 return None
-            return _tolls_below(mapping, max(place for place, _ in first), self._shared)
+            return _tolls_below(
+                mapping, max(place for place, _ in first), _shared(self._boundaries)
+            )
 
         return self._way(spaces, kept)
-
-    def _counts_twice(self, einsum: Einsum, tensors: tuple[str, ...]) -> bool:
-        """Tell whether accelforge, which takes what a copy writes for one more place of what it
-        reads, would count what it reads once more on chip: that is used later, too."""
-        number = self._boundaries.workload.einsums.index(einsum)
-        later = [t for t in tensors if self._boundaries.users[t][-1] > number]
-        return bool(later) and not any(access.tensor in tensors for access in einsum.outputs)
-
-    @property
-    def _shared(self) -> frozenset[str]:
-        return frozenset(t for t, users in self._boundaries.users.items() if len(users) > 1)
 
     def _way(self, spaces: Sequence[Mapspace], change: Change) -> _Way | None:
         """Return the mappings that nothing beats in energy, latency and bits, and their bounds.
@@ -156,55 +204,127 @@ class LoneSolver:
         ways = [way for space in spaces if (way := self._way_in(space, change)) is not None]
         if not ways:
             return None
-        found = [one for way in ways for one in way.found]
-        rows = np.array([one.row for one in found])
-        best = pareto(np.zeros(len(rows), np.int64), rows).tolist()
         floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
-        return _Way(tuple(found[i] for i in best), floor, all(way.whole for way in ways))
+        found = tuple(one for way in ways for one in way.found)
+        loose = tuple(one for way in ways for one in way.loose or ())
+        known = all(way.loose is not None for way in ways)
+        return _Way(found, floor, all(way.whole for way in ways), loose if known else None)
 
     def _way_in(self, space: Mapspace, change: Change) -> _Way | None:
         copies = Copies(space)
-        roomy = self._room.capacity == inf and not self._usage.names
         few = tuple(self._points(space, filter(None, map(change, copies.few))))
         if few:
-            way = _Way(few, copies.floor(*_least(few)), whole=False)
-            if copies.every is None or (way.ideal and roomy):
+            floor = copies.floor(*_least(few))
+            free = _free(space, few, floor) if copies.ignores_tiles else None
+            way = _Way(few, floor, whole=False, loose=free)
+            settled = way.ideal and not self._usage.names
+            if copies.every is None or (settled and (not self._tight or free is not None)):
                 return way
         every = tuple(self._points(space, filter(None, map(change, copies.every or ()))))
-        return _Way(every, _least(every), whole=True) if every else None
+        if not every:
+            return None
+        dealt = None
+        if self._tight and copies.dealt is not None:
+            dealt = tuple(self._points(space, filter(None, map(change, copies.dealt))))
+        return _Way(every, _least(every), whole=True, loose=dealt)
 
     def _points(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_Point]:
-        """Score mappings: joule, second, bits in use and those in the second memory."""
+        """Score mappings: joule, second and bits in use."""
         judge = Judge(space)
-        names = (*self._usage.of_points, self._room.inner or "")
         for mapping in mappings:
             try:
                 score = judge.score(mapping)
             except (InfeasibleMapping, MappingError):
                 continue
-            bits = (float(score.capacity.get(name, 0)) for name in names)
-            yield _Point(mapping, (score.energy, score.latency, *bits))
+            bits = (float(score.capacity.get(name, 0)) for name in self._usage.of_points)
+            yield _Point(mapping, (score.energy, score.latency, *bits), judge)
+
+
+@dataclass(frozen=True)
+class _Making:
+    """Collects the rows and the bodies of one copy."""
+
+    maker: CopyRows
+    boundaries: Boundaries
+    room: Room
+    rows: list[Rows] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+    loose: list[Loose] = field(default_factory=list)
+
+    def add(self, order: tuple[str, ...], way: _Way, what: tuple[bool, bool]) -> None:
+        """Add a way with its tensors on chip in some order.
+
+        `what`: whether it was added in another order that counts the same where no loop stands
+        between; whether loops may stand above.
+        """
+        again, shares = what
+        if not again:
+            self.rows.extend(
+                self.maker.plain(order, [self._point(order, one) for one in way.found])
+            )
+        if shares and order:
+            some = tuple(self._point(order, one) for one in way.loose or ())
+            self.loose.append((order, again, some))
+
+    def _point(self, order: tuple[str, ...], one: _Point) -> Point:
+        body = _body(one.mapping.nodes, self.room.outer, _shared(self.boundaries))
+        body = _without(body, order) if order else body
+        storages = [storage for _, storage in body.held]
+        nodes = (*body.top, *storages, *body.inner)
+        place = {s.tensors[0]: len(body.top) + i for i, s in enumerate(storages)}
+        einsum = self.maker.einsum
+        values = float(einsum.accesses[0].tile_size(einsum.bounds))
+        stands = standing(one.judge.occupied(LoopNest(nodes)), place, self.room.inner or "", values)
+        self.bodies.append(body)
+        lanes = lanes_in(one.mapping, einsum.bounds)
+        return Point(one.row, lanes, stands, len(self.bodies) - 1)
+
+
+def _with_room(flat: FlatArch) -> FlatArch:
+    """Return the path with a second memory that has room for anything."""
+    inner = memories_of(flat)[1]
+    if inner is None:
+        return flat
+    path = tuple(replace(c, size=inf) if c is inner else c for c in flat.components)
+    return replace(flat, components=path)
+
+
+def _shared(boundaries: Boundaries) -> frozenset[str]:
+    """Return the tensors that several Einsums use."""
+    return frozenset(t for t, users in boundaries.users.items() if len(users) > 1)
+
+
+def _attains(point: _Point, floor: tuple[float, float]) -> bool:
+    return all(point.row[i] <= floor[i] * (1 + TOLERANCE) for i in (0, 1))
+
+
+def _free(
+    space: Mapspace, points: Sequence[_Point], floor: tuple[float, float]
+) -> tuple[_Point, ...] | None:
+    """Return the points that attain the least energy and latency without lanes: no other one is
+    better below any loops. None if there is none."""
+    found = tuple(
+        one
+        for one in points
+        if _attains(one, floor) and set(lanes_in(one.mapping, space.einsum.bounds).values()) <= {1}
+    )
+    return found or None
+
+
+def _loops_that_turn(above: Mapping[str, int], nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes without the loops whose tile is the one above."""
+    tiles = dict(above)
+    for node in nodes:
+        if isinstance(node, Temporal):
+            if tiles[node.rank_variable] == node.tile_shape:
+                continue
+            tiles[node.rank_variable] = node.tile_shape
+        yield node
 
 
 def _least(points: Sequence[_Point]) -> tuple[float, float]:
     """Return the least energy and the least latency."""
     return min(one.row[0] for one in points), min(one.row[1] for one in points)
-
-
-def _one_row(
-    depths: tuple[int, ...],
-    sizes: Sequence[float],
-    points: tuple[Sequence[tuple[float, ...]], Sequence[tuple[int, int]]],
-) -> Rows:
-    """Return a row without loops; `points` with their origins."""
-    return Rows(
-        (), depths, (),
-        np.zeros((1, 0), np.int64),
-        np.array([sizes], np.float64).reshape(1, -1),
-        np.array([0, len(points[0])], np.int64),
-        np.array(points[0]),
-        np.array(points[1], np.int64),
-    )  # fmt: skip
 
 
 def _first_of(mapping: LoopNest, tensor: str) -> tuple[int, Storage]:
@@ -245,7 +365,7 @@ def _body(nodes: tuple[Node, ...], outer: str, shared: frozenset[str]) -> Body:
 def _without(body: Body, tensors: Sequence[str]) -> Body:
     """Take the first storages of `tensors` out: they stand above what shares these."""
     inner: list[Node] = []
-    out: dict[str, Storage | Toll] = {}
+    out: dict[str, Storage] = {}
     for node in body.inner:
         kept = node
         if isinstance(node, Storage):
@@ -254,5 +374,5 @@ def _without(body: Body, tensors: Sequence[str]) -> Body:
             kept = replace(node, tensors=tuple(t for t in node.tensors if t not in here))
         if not isinstance(kept, Storage) or kept.tensors:
             inner.append(kept)
-    held = tuple((0, storage) for storage in out.values())
+    held = tuple((0, out[tensor]) for tensor in tensors)
     return replace(body, held=held, on_chip=frozenset(out.values()), inner=tuple(inner))

@@ -25,13 +25,15 @@ class Form:
     """What many keys have in common: the variables of the shared loops, outermost first, the depth
     of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles.
 
-    `outermost`: tensors in the outermost memory of the Einsums in those loops, if it may be full.
+    `outermost`: tensors in the outermost memory of the Einsums in those loops, if it may be full;
+    `waiting`: numbers of the live tensors that take no room before their next user has them.
     """
 
     loops: tuple[str, ...]
     depths: tuple[int, ...]
     pending: tuple[Pending, ...]
     outermost: frozenset[str] = frozenset()
+    waiting: frozenset[int] = frozenset()
 
 
 START = Form((), (), ())
@@ -46,7 +48,8 @@ class Step:
     afterwards; `before`: the sizes of those live before; `contested`: sizes of contested tensors
     that it touches, as far as an earlier Einsum may hold them for it; `later`: contested tensors
     that a later Einsum touches; `limit`: the room of the outermost memory, if that may be too
-    little; `passing`: tensors that are there for Einsums before and after this one.
+    little; `passing`: tensors that are there for Einsums before and after this one; `exchanged`:
+    only loops above tensors that take room on both sides count as shared (SharedLoops).
     """
 
     tables: tuple[Table | LoneTable, ...]
@@ -59,18 +62,43 @@ class Step:
     later: frozenset[str]
     limit: Outermost | None = None
     passing: frozenset[str] = frozenset()
+    exchanged: bool = False
 
     @property
     def rows(self) -> tuple[Rows, ...]:
         """The rows of all tables."""
         return tuple(rows for table in self.tables for rows in table.rows)
 
-    def live_bits(self, form: Form, tiles: Ints) -> Floats:
+    def counted(self, form: Form, rows: Rows) -> tuple[int, ...]:
+        """Return the numbers of live tensors that take room while this Einsum runs.
+
+        Not what waits, nor what a copy reads last and writes in its place.
+        """
+        last = {
+            before
+            for before, place in self.shared
+            if place in rows.absent and all(before != other for other, _ in self.kept)
+        }
+        return tuple(i for i in range(len(form.depths)) if i not in form.waiting | last)
+
+    def shared_loops(self, form: Form, rows: Rows) -> int:
+        """Return how many loops count as shared with what ran before."""
+        if not self.exchanged:
+            return len(form.loops)
+        return max([0, *(form.depths[i] for i in self.counted(form, rows))])
+
+    def begun(self, form: Form, rows: Rows) -> list[int]:
+        """Return the row positions of tensors on chip that take room from this Einsum on."""
+        waited = [place for before, place in self.shared if before in form.waiting]
+        on_chip = (place for place in (*self.new, *waited) if rows.depths[place] >= 0)
+        return [place for place in on_chip if place not in rows.absent]
+
+    def live_bits(self, form: Form, rows: Rows, tiles: Ints) -> Floats:
         """Return the bits of tensors on chip that stand below all shared loops, per key."""
-        total = np.zeros(len(tiles))
-        for extent, depth in zip(self.before, form.depths, strict=True):
-            if depth == len(form.loops):
-                total += extent.below(form.loops, tiles)
+        total, depth = np.zeros(len(tiles)), self.shared_loops(form, rows)
+        for number in self.counted(form, rows):
+            if form.depths[number] == depth:
+                total += self.before[number].below(form.loops[:depth], tiles)
         return total
 
     def held_twice(self, form: Form, rows: Rows, tiles: Ints) -> list[tuple[int, Floats]]:
@@ -113,7 +141,8 @@ def steps_of(
         extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
         resized = tuple(_resized(one, extents) for one in several)
         made = Step(resized, after, sizes, shared, kept, new, touched, later, limit)
-        steps.append(replace(made, passing=_passing(boundaries, number)))
+        passing = _passing(boundaries, number)
+        steps.append(replace(made, passing=passing, exchanged=not boundaries.shares_room))
         before = after
     return tuple(steps)
 

@@ -28,7 +28,8 @@ class Rows:
     (rows, loops); `sizes`: bits of the boundary tensors, (rows, boundary); row i has the points
     `start[i]` to `start[i + 1]`; `points`: energy, latency, bits in use of memories
     (Usage.of_points), bits above loop 1 … n, bits in all; `origins`: (number of the source, label)
-    of each point; `table`: number of the table among those of the Einsum.
+    of each point; `table`: number of the table among those of the Einsum; `absent`: numbers of
+    boundary tensors on chip that have no tile of their own while the Einsum runs (copied.py).
     """
 
     loops: tuple[str, ...]
@@ -40,6 +41,7 @@ class Rows:
     points: Floats
     origins: Ints
     table: int = 0
+    absent: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tiles)

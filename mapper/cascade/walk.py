@@ -206,7 +206,8 @@ class _Join:
         self._edges = edges
         self._room = room
         self._fresh, self._stays = room.outside(number, edges)
-        self._before = len(edges.source.loops)
+        self._kept = len(edges.source.loops)
+        self._before = self._step.shared_loops(edges.source, edges.rows)
         self._after = len(edges.target.loops)
 
     def pairs(self, labels: Labels, rest: Floats, hopeless: Hopeless) -> Iterator[Pairs]:
@@ -250,7 +251,8 @@ class _Join:
         point = edges.rows.points[pairs.points]
         row, live, added, new = self._sizes(pairs)
         bits = point[:, own:] - self._twice(row)
-        kept, peak = old[:, head : head + before], old[:, head + before :]
+        kept = old[:, head : head + before]
+        peak = old[:, head + self._kept : head + self._kept + before]
         held = kept[:, -1] if before else np.zeros(len(old))
         total = held + live + bits[:, -1] + new
         peaks = behind(peak + bits[:, :before] + added[:, :before])
@@ -278,7 +280,7 @@ class _Join:
         if usage.outer:
             end = self._room.measured
             made[:, end] = self._fresh + point[:, last]
-            made[:, end] += old[:, end] if self._before else self._stays
+            made[:, end] += old[:, end] if self._kept else self._stays
             np.maximum(old[:, end - 1], made[:, end], out=made[:, end - 1])
 
     def _sizes(self, pairs: Pairs) -> tuple[Ints, Floats, Floats, Floats]:
@@ -286,9 +288,10 @@ class _Join:
         loop 1 … n, and of all new ones."""
         edges, source = self._edges, self._edges.source
         codes = self._codes[edges.keys[pairs.edges]]
-        live = self._step.live_bits(source, self._tiling.tiles(source.loops, codes))
+        tiles = self._tiling.tiles(source.loops, codes)
+        live = self._step.live_bits(source, edges.rows, tiles)
         row = edges.numbers[pairs.edges]
-        new = [place for place in self._step.new if edges.rows.depths[place] >= 0]
+        new = self._step.begun(source, edges.rows)
         sizes = edges.rows.sizes[row][:, new]
         depths = np.array([edges.rows.depths[place] for place in new], np.int64)
         loops = np.arange(1, len(edges.rows.loops) + 1)

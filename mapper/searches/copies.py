@@ -39,7 +39,8 @@ class Copies:
     """The mappings of a copy that may matter, and what bounds them.
 
     `few`: each template with the most lanes and without any; `every`: with each number of lanes in
-    each dimension, None if these are too many, or if uneven tiles may split lanes better.
+    each dimension, None if these are too many, or if uneven tiles may split lanes better; `dealt`:
+    with each way to deal lanes, None if these are too many, or if it matters what tiles there are.
     """
 
     space: Mapspace
@@ -75,6 +76,19 @@ class Copies:
             return None
         found = list(islice(_mappings(space, _all_lanes), MANY + 1))
         return found if len(found) <= MANY else None
+
+    @cached_property
+    def dealt(self) -> list[Mapping] | None:
+        """Return all mappings that can differ in any metric below some loop."""
+        if not self.ignores_tiles or self.space.uneven:
+            return None
+        found = list(islice(_mappings(self.space, _deals), MANY + 1))
+        return found if len(found) <= MANY else None
+
+    @cached_property
+    def ignores_tiles(self) -> bool:
+        """Tell whether the metrics depend on holders and lanes only."""
+        return self._plain and not self._shaped
 
     @cached_property
     def _plain(self) -> bool:

@@ -6,7 +6,9 @@ from tilewright.mapper.evaluation import evaluate_flat
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.path import paths_of, restrict
+from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import make_view
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import InternalError
@@ -26,6 +28,12 @@ class Judge:
         """Return the score; InfeasibleMapping if the machine cannot run it."""
         (path,) = paths_of(mapping)
         return evaluate_flat([(path, self._view)], self._conventions)
+
+    def occupied(self, mapping: Mapping) -> tuple[Occupancy, ...]:
+        """Return what each tensor occupies in each memory, whether that fits or not."""
+        (path,) = paths_of(mapping)
+        own = restrict(path, frozenset(self._view.tensors))
+        return tally(own, self._view, self._conventions).occupancy
 
     def candidate(self, mapping: Mapping) -> EinsumMapping:
         """Return the mapping with the energy and latency that the model gives it."""

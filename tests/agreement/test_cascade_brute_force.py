@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from copied_cases import random_copied_case, random_deep_copied_case
 from fused_cases import (
     random_case,
     random_deep_case,
@@ -75,6 +76,24 @@ def test_fused_optimum_of_convolutions(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_fused_optimum_above_registers(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_deep_case) or seed > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fused_optimum_with_copies(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_copied_case) or seed > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fused_optimum_with_copies_above_registers(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_deep_copied_case) or seed > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("case", [random_copied_case, random_deep_copied_case])
+def test_fused_optimum_with_many_copies(block: int, case: Case) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds) >= 5
 
 
 @pytest.mark.nightly

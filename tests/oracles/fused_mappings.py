@@ -9,12 +9,13 @@ them alone, `fused_trees.py` merges those that share loops; here the model score
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
 from fused_lists import on_chip_candidates
 from fused_owns import Own, Subject, owns
-from fused_trees import whole
+from fused_trees import arranged, whole
 
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
@@ -74,15 +75,16 @@ def fused_mappings(subject: Subject, limit: int) -> list[Chosen] | None:
     return found
 
 
-def scored_whole(subject: Subject, chosen: Chosen) -> tuple[Mapping, Score] | None:
-    """Return the mapping with the model's word on it; None if there is none, or it does not fit."""
-    mapping = whole(subject.workload, *chosen)
+def scored_whole(subject: Subject, chosen: Chosen) -> Iterator[tuple[Mapping, Score]]:
+    """Yield the mappings that fit with the model's word on them: several where copies take part."""
+    owns, shared = chosen
+    mapping = whole(subject.workload, owns, shared)
     if mapping is None:
-        return None
-    try:
-        return mapping, evaluate(subject.arch, subject.workload, mapping, subject.conventions)
-    except InfeasibleMapping:
-        return None
+        return
+    pairs = zip(owns, subject.workload.einsums, strict=True)
+    for one in arranged(mapping, [own for own, einsum in pairs if einsum.is_copy]):
+        with suppress(InfeasibleMapping):
+            yield one, evaluate(subject.arch, subject.workload, one, subject.conventions)
 
 
 def best_fused(
@@ -98,7 +100,7 @@ def best_fused(
         return VALUES[objective](sum(own.energy for own in chosen), latency)
 
     for chosen, shared in sorted(found, key=lambda one: value(one[0])):
-        answer = scored_whole(subject, (chosen, shared))
+        answer = next(scored_whole(subject, (chosen, shared)), None)
         if answer is None:
             continue
         mapping, score = answer
@@ -120,7 +122,7 @@ def front_fused(subject: Subject, limit: int = 200_000) -> list[tuple[float, flo
     for number in sorted(range(len(found)), key=totals.__getitem__):
         if front and totals[number][1] >= front[-1][1] * (1 - 1e-12):
             continue
-        if scored_whole(subject, found[number]) is None:
+        if next(scored_whole(subject, found[number]), None) is None:
             continue
         if front and totals[number][0] <= front[-1][0] * (1 + 1e-12):
             front.pop()
@@ -133,5 +135,4 @@ def rows_fused(subject: Subject, limit: int) -> list[Score] | None:
     found = fused_mappings(replace(subject, low=True), limit)
     if found is None:
         return None
-    answers = (scored_whole(subject, chosen) for chosen in found)
-    return [answer[1] for answer in answers if answer is not None]
+    return [score for chosen in found for _, score in scored_whole(subject, chosen)]

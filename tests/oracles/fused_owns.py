@@ -63,7 +63,9 @@ def owns(subject: Subject, einsum: Einsum, chip: frozenset[str]) -> list[Own]:
     (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
     view = make_view(einsum, flat)
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
-    rules, below = inner_rules(flat, einsum, chip), (kept_low(flat, einsum), lanes_of(flat))
+    rules = inner_rules(flat, einsum, chip)
+    low = [] if einsum.is_copy and subject.conventions == "accelforge" else kept_low(flat, einsum)
+    below = low, lanes_of(flat)
     best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
     for nodes in lists(subject.workload, einsum, chip, below, subject.repeats):
         if breaks_rule(einsum, nodes, rules, chip, subject.conventions):
@@ -77,7 +79,9 @@ def owns(subject: Subject, einsum: Einsum, chip: frozenset[str]) -> list[Own]:
         inner = [h for h in held if h.component == INNER and h.tensor not in chip]
         deep = sum(h.bits for h in held if subject.low and h.component == LOW)
         bits = sum(h.bits for h in inner if h.loops_above >= fused)
-        seen = (own.loops, tuple(sorted(depths.items())), outside(own, inner))
+        seen: object = (own.loops, tuple(sorted(depths.items())), outside(own, inner))
+        if einsum.is_copy:  # whose tiles may stand for each other
+            bits, seen = sum(h.bits for h in held if h.component == INNER), upper(nodes, chip)
         keep_best(best.setdefault(seen, []), (energy, latency, float(bits), float(deep)), own)
     return [own for known in best.values() for _, own in known]
 
@@ -120,6 +124,12 @@ def fused_of(nodes: list[Node], chip: frozenset[str]) -> tuple[int, dict[str, in
         if isinstance(n, Storage) and is_chip(n, chip)
     }
     return max(depths.values(), default=0), depths
+
+
+def upper(nodes: list[Node], chip: frozenset[str]) -> tuple[Node, ...]:
+    """Return the nodes down to the lowest exchanged tensor."""
+    lowest = max((i for i, node in enumerate(nodes) if is_chip(node, chip)), default=-1)
+    return tuple(nodes[: lowest + 1])
 
 
 def is_chip(node: Node, chip: frozenset[str]) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
+from itertools import chain, groupby, permutations, product
 
 from fused_lists import INNER, OUTER
 from fused_owns import Own, is_chip
 
 from tilewright.mapper.mapping import Mapping, Node, Sequential, Storage, Temporal
-from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.path import Hold, Step, paths_of
 from tilewright.mapper.workload import Workload
 
 
@@ -71,6 +72,48 @@ def take_storages(rests: list[list[Node]]) -> list[Node]:
                 found.insert(place, node)
             place = found.index(node) + 1
     return found
+
+
+def arranged(mapping: Mapping, copies: list[Own]) -> Iterator[Mapping]:
+    """Yield the mapping with neighbours in the inner memory in every order that is that of the
+    lists of `copies`: which tile stands for another one may depend on it."""
+    if not copies:
+        yield mapping
+        return
+    for nodes in reordered(mapping.nodes):
+        made = Mapping(nodes)
+        paths = {path.einsum: path for path in paths_of(made)}
+        if all(held_by(paths[own.einsum].steps, own) == order_of(own) for own in copies):
+            yield made
+
+
+def reordered(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+    """Yield the nodes of a tree with each run of storages in the inner memory in every order."""
+    ways: list[list[tuple[Node, ...]]] = []
+    for inner, run in groupby(nodes, lambda n: isinstance(n, Storage) and n.component == INNER):
+        some = tuple(run)
+        if inner:
+            ways.append(list(permutations(some)))
+            continue
+        for node in some:
+            if not isinstance(node, Sequential):
+                ways.append([(node,)])
+                continue
+            branches = product(*(reordered(branch) for branch in node.branches))
+            ways.append([(Sequential(chosen),) for chosen in branches])
+    for way in product(*ways):
+        yield tuple(chain.from_iterable(way))
+
+
+def held_by(steps: tuple[Step, ...], own: Own) -> list[str]:
+    """Return what a path holds of the tensors that its Einsum keeps on chip, in order."""
+    holds = [step for step in steps if isinstance(step, Hold) and step.component == INNER]
+    return [step.tensor for step in holds if step.tensor in own.chip]
+
+
+def order_of(own: Own) -> list[str]:
+    """Return the tensors that an Einsum keeps on chip, in the order of its list."""
+    return [node.tensors[0] for node in own.nodes if is_chip(node, frozenset(own.chip))]
 
 
 def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from copied_cases import READ_TWICE
 from fused_cases import chain, two_memories
 
 from tilewright.arch.load import load_arch
@@ -16,17 +17,6 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload import Workload, load_workload
 
-WORK = load_workload("""
-workload:
-  rank_sizes: {M: 4, N: 6}
-  bits_per_value: {All: 1}
-  einsums:
-  - einsum: "I[m, n] = A[m, n]"
-    is_copy_operation: true
-    renames: {input: A, output: I, weight: Nothing}
-  - {einsum: "Y[m] = I[m, n] * B[n]", renames: {input: I, weight: B, output: Y}}
-  - {einsum: "Z[n] = I[m, n] * C[m]", renames: {input: I, weight: C, output: Z}}
-""")
 FRONT = ("energy", "usage", "usage.DRAM")
 KEEP = """
 workload:
@@ -56,11 +46,11 @@ def values_of(result: SearchResult) -> np.ndarray:
 
 
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
-@pytest.mark.parametrize("size", [60, 12])
+@pytest.mark.parametrize("size", [60, 6])
 def test_copies_take_part(conventions: str, size: int) -> None:
     arch = two_memories(size)
-    fused = front_of(arch, WORK, conventions=conventions)
-    alone = front_of(arch, WORK, conventions=conventions, fusion=False)
+    fused = front_of(arch, READ_TWICE, conventions=conventions)
+    alone = front_of(arch, READ_TWICE, conventions=conventions, fusion=False)
     assert fused.notes == ()
     assert fused.front_proof is not None
     assert fused.front_proof.whole
