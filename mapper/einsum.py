@@ -53,6 +53,14 @@ class TensorAccess:
         """Classify as accelforge.md §2.1: the first form that contains the variable decides."""
         return self._relevances.get(rank_variable, "irrelevant")
 
+    def is_plain(self, rank_variable: str) -> bool:
+        """Tell whether the tensor has one value per value of the variable, shared by none of them.
+
+        Then tile extent x iterations does not depend on the tile.
+        """
+        forms = [form for _, form in self.projection if rank_variable in dict(form.terms)]
+        return len(forms) == 1 and len(forms[0].terms) == 1 and abs(forms[0].terms[0][1]) == 1
+
     def tile_size(self, tile: Mapping[str, int]) -> int:
         """Elements of the tensor under a tile: product of the ranks' extents (accelforge §2.1)."""
         size = 1

@@ -71,8 +71,9 @@ def run_of(
     own = frozenset(einsum.tensors)
     backed = own & boundaries.backed
     space = Mapspace(
-        einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.chip
-    )
+        einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.chip,
+        listed=True,
+    )  # fmt: skip
     refuse_unsupported(space.frame, networks=True)
     boundary = boundaries.of(einsum)
     key = signature(space), einsum.n_instances, _roles(boundaries, einsum)

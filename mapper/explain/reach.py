@@ -3,7 +3,7 @@
 Bottom-up over the lattice of tile shapes (lattice-dp.md §1), energy left out: what is kept per
 state is the least number of bits that the holders of one memory need below it. The holders of a
 memory stand together, so one number suffices; holders that stand apart (backing ones below lanes,
-hierarchies left open) take a set of vectors instead, see `apart.py`.
+hierarchies left open) take a set of vectors instead, see `apart.py` and `open_lanes.py`.
 """
 
 from __future__ import annotations
@@ -63,6 +63,10 @@ def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
         return None
     if frame.uneven:
         return reach_apart(UnevenPoints(frame, template, slots))
+    if any(isinstance(slot, Reserve) and slot.under for slot in slots):
+        from tilewright.mapper.explain.open_lanes import reach_open
+
+        return reach_open(frame, template)
     points = Points(frame, template, slots)
     if _stand_together(slots, sizes):
         return _together(points, lattice, sizes)

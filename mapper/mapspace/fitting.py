@@ -24,10 +24,16 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     can overflow, or in which nothing more is reserved, counts no further. Below the last
     reservation that matters only the ways to finish are left. fitting_walked.py is the slow twin.
     """
-    found, steps, exact = _counted(points, limit, np.float64)
-    if not exact:
-        found, _, _ = _counted(points, limit, object)
-    return found, steps
+    total, steps = 0, 0
+    for known in points.with_known_lanes():
+        found, work, exact = _counted(known, limit - steps, np.float64)
+        if not exact:
+            found, _, _ = _counted(known, limit - steps, object)
+        steps += work
+        if found is None:
+            return None, steps
+        total += found
+    return total, steps
 
 
 def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, bool]:

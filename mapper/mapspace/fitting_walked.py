@@ -17,6 +17,17 @@ def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     together; a memory that nothing can overflow, or in which nothing more is reserved, counts no
     further. Below the last reservation that matters only the ways to finish are left.
     """
+    total, steps = 0, 0
+    for known in points.with_known_lanes():
+        found, work = _walked(known, limit - steps)
+        steps += work
+        if found is None:
+            return None, steps
+        total += found
+    return total, steps
+
+
+def _walked(points: Points, limit: int) -> tuple[int | None, int]:
     lasts = tight(points)
     front: _Front = {(points.start(), (0.0,) * len(points.memories)): 1}
     steps = 0

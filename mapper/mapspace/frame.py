@@ -48,6 +48,7 @@ class Frame:
 
     `uneven`: rank variables that may have one loop whose tiles do not divide the tile above it.
     `exchanged`: tensors above whose outermost holder loops may stand that other Einsums share.
+    `listed`: templates name every choice of lanes that holders see below themselves (lanes.py).
     What it works out is kept for the next template.
     """
 
@@ -56,6 +57,7 @@ class Frame:
     rules: Rules
     uneven: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
+    listed: bool = False
     laid_out: dict[Template, tuple[Slot, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -77,6 +79,12 @@ class Frame:
             for v, bound in self.einsum.bounds.items()
             if v in self.uneven
         }
+
+    @property
+    def groups(self) -> bool:
+        """Whether choices of lanes that are factors of the same slots share a template."""
+        plain = not (self.einsum.is_copy or self.uneven or self.has_networks)
+        return plain and not self.listed
 
     @property
     def has_networks(self) -> bool:

@@ -9,7 +9,7 @@ the tiles of all these lanes together (docs/conventions.md §8, §9).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, overload
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_VARIANTS = 20_000
 
 Lanes = tuple[tuple[str, int], ...]  # rank variable, lanes
-
+DimName = tuple[str, str]  # component, dimension
 
 Choice = tuple[int, ...]  # lanes of a dimension, per variable
 
@@ -115,13 +115,36 @@ def _groups(frame: Frame, template: Template, fan: Fan) -> _Groups | None:
                 " holders of an outer memory",
                 instead="even tiles, or force_memory_hierarchy_order: true",
             )
-        return _Alone(fan.choices)
+        return _alike(frame, template, fan, early) if frame.groups else _Alone(fan.choices)
     if len(fan.choices) == 1 or not _feeds_places(frame, template, fan):
         return None
     groups: dict[int, list[Choice]] = {}
     for choice in fan.choices:
         groups.setdefault(prod(choice), []).append(choice)
     return [tuple(group) for _, group in sorted(groups.items())]
+
+
+def _alike(frame: Frame, template: Template, fan: Fan, early: Sequence[int]) -> _Groups:
+    """Group the choices that are factors of the same slots.
+
+    Whether lanes run over a variable decides which loops may stand between them and the holders;
+    how many do multiplies the tile of a tensor and divides its visits, unless it sees the variable
+    through a window, or one that skips.
+    """
+    accesses = [frame.einsum.access(template.holders[i].tensor) for i in early]
+    matters = [v for v in fan.variables if any(v in a.rank_variables for a in accesses)]
+    windows = [
+        v for v in matters if not all(a.is_plain(v) for a in accesses if v in a.rank_variables)
+    ]
+    feeds = _feeds_places(frame, template, fan)
+    groups: dict[object, list[Choice]] = {}
+    for choice in fan.choices:
+        lanes = dict(zip(fan.variables, choice, strict=True))
+        over = tuple(lanes[v] > 1 for v in matters)
+        total = prod(choice)
+        key = (total > 1, feeds and total, over, tuple(lanes[v] for v in windows))
+        groups.setdefault(key, []).append(choice)
+    return [tuple(group) for group in groups.values()]
 
 
 def _feeds_places(frame: Frame, template: Template, fan: Fan) -> bool:
@@ -176,18 +199,39 @@ def left(template: Template, fans: Sequence[Fan]) -> tuple[Fan, ...]:
     )
 
 
-def lanes_above(frame: Frame, template: Template, fans: Sequence[Fan]) -> tuple[Lanes, ...]:
+@dataclass(frozen=True, slots=True)
+class Above:
+    """Lanes written above a holder that it sees below it: chosen, and still to be chosen."""
+
+    lanes: Lanes = ()
+    under: tuple[DimName, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.lanes or self.under)
+
+
+def lanes_above(frame: Frame, template: Template, fans: Sequence[Fan]) -> tuple[Above, ...]:
     """Return, per holder, the lanes written above it that it sees below it, over all variables."""
     lanes: list[dict[str, int]] = [{} for _ in template.holders]
+    under: list[list[DimName]] = [[] for _ in template.holders]
     for fan in fans:
         for index in early_holders(frame, template, frame.level(fan.component)):
+            if len(fan.choices) > 1:
+                under[index].append((fan.component, fan.name))
+                continue
             for variable, share in _dealt(fan).items():
                 lanes[index][variable] = lanes[index].get(variable, 1) * share
-    return tuple(tuple(sorted(found.items())) for found in lanes)
+    return tuple(
+        Above(tuple(sorted(known.items())), tuple(open_))
+        for known, open_ in zip(lanes, under, strict=True)
+    )
 
 
 def _dealt(fan: Fan) -> dict[str, int]:
-    """Return the lanes of a dimension with one choice; none if no lanes are legal there."""
+    """Return the lanes of the first choice of a dimension; none if no lanes are legal there.
+
+    All choices that a template leaves have lanes over the same variables, of those that matter.
+    """
     choice = fan.choices[0] if fan.choices else (1,) * len(fan.variables)
     return {v: lanes for v, lanes in zip(fan.variables, choice, strict=True) if lanes > 1}
 

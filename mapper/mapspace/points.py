@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
-from math import inf
+from math import inf, prod
+from operator import floordiv
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,21 @@ class Points:
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
-        yield from self._extend((), self._bounds, (0.0,) * len(self.memories))
+        for points in self.with_known_lanes():
+            yield from points._extend((), points._bounds, (0.0,) * len(points.memories))
+
+    def with_known_lanes(self) -> Iterator[Points]:
+        """Yield the same points, by the lanes that holders below them see below themselves."""
+        under = {name for slot in self.slots if isinstance(slot, Reserve) for name in slot.under}
+        fans = [s for s in self.slots if isinstance(s, Fan) and (s.component, s.name) in under]
+        if not fans:
+            yield self
+            return
+        for chosen in product(*(fan.choices for fan in fans)):
+            only = {(f.component, f.name): c for f, c in zip(fans, chosen, strict=True)}
+            yield Points(
+                self.frame, self.template, [_known(slot, fans, only) for slot in self.slots]
+            )
 
     def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)
@@ -204,6 +220,23 @@ class Points:
         return [s for s in states_below(self.lattice, self.slots[index], state) if ways[s]]
 
 
+def _known(
+    slot: Slot, fans: Sequence[Fan], only: Mapping[tuple[str, str], tuple[int, ...]]
+) -> Slot:
+    """Return a slot of a template in which some dimensions have one choice of lanes."""
+    if isinstance(slot, Fan) and (slot.component, slot.name) in only:
+        return replace(slot, choices=(only[slot.component, slot.name],))
+    if not isinstance(slot, Reserve) or not slot.under:
+        return slot
+    lanes = dict(slot.lanes)
+    for fan in fans:
+        if (fan.component, fan.name) in slot.under:
+            for variable, share in zip(fan.variables, only[fan.component, fan.name], strict=True):
+                lanes[variable] = lanes.get(variable, 1) * share
+    known = tuple(sorted((v, share) for v, share in lanes.items() if share > 1))
+    return replace(slot, lanes=known, under=())
+
+
 def _ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the number of ways to finish from each state above a slot."""
     if isinstance(slot, Fan):
@@ -256,9 +289,13 @@ def occupied(frame: Frame, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dic
     """Return the bits that a point reserves, by memory and tensor."""
     above = tuple(frame.einsum.bounds.values())
     used: dict[str, dict[str, float]] = {}
+    lanes: dict[tuple[str, str], Tile] = {}
     for slot, tile in zip(slots, tiles, strict=True):
-        if isinstance(slot, Reserve):
-            named = dict(zip(frame.einsum.bounds, above, strict=True))
+        if isinstance(slot, Fan):
+            lanes[slot.component, slot.name] = tuple(map(floordiv, above, tile))
+        elif isinstance(slot, Reserve):
+            seen = tuple(map(prod, zip(above, *(lanes[name] for name in slot.under), strict=True)))
+            named = dict(zip(frame.einsum.bounds, seen, strict=True))
             bits = reserved_bits(frame, slot, named)
             used.setdefault(slot.component, {})[slot.tensor] = bits
         above = tile

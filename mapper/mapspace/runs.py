@@ -29,7 +29,7 @@ def with_runs(
     `crowded`: memories in which room may be short even if everything kept there fits.
     """
     yield template
-    known = list(_runs(frame, template, crowded | _overflowing(frame, template)))
+    known = list(_runs(frame, template, crowded | overflowing(frame, template)))
     for number in range(1, len(known) + 1):
         for chosen in combinations(known, number):
             spans = sorted((run.first, run.last) for run in chosen)
@@ -64,7 +64,7 @@ def runs_across(
 
     They begin at holder `span[0]` or below; holders that are backed keep their whole tiles.
     """
-    full = crowded | _overflowing(frame, template)
+    full = crowded | overflowing(frame, template)
     for first in range(*span):
         for last in range(span[1], len(template.holders)):
             if not _can_stand_together(frame, template, first, last):
@@ -75,7 +75,7 @@ def runs_across(
                     yield Run(first, last, groups)
 
 
-def _overflowing(frame: Frame, template: Template) -> frozenset[str]:
+def overflowing(frame: Frame, template: Template) -> frozenset[str]:
     """Return the memories that do not hold everything that is kept there at once."""
     bits: dict[str, float] = {}
     for holder in template.holders:

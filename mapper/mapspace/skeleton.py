@@ -16,7 +16,7 @@ from tilewright.mapper.einsum import TensorAccess
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, reserve_of
 from tilewright.mapper.mapspace.lanes import (
-    Lanes,
+    Above,
     early_holders,
     lanes_above,
     left,
@@ -61,7 +61,7 @@ def _laid_out(frame: Frame, template: Template) -> tuple[Slot, ...]:
             slots += [Pass(t.tensor, name) for t in ready if t.component == name]
         placed = max(placed, level)
         if holder is not None:
-            slots.append(Fill(holder.tensor, holder.component, holder.backing, lanes[index]))
+            slots.append(Fill(holder.tensor, holder.component, holder.backing))
             if run is None:
                 slots += _gap(frame, template, index, (bans, lanes))
             elif all(index not in group for group in run.groups):
@@ -157,7 +157,7 @@ def _gap(
     frame: Frame,
     template: Template,
     index: int,
-    limits: tuple[Sequence[frozenset[str]], Sequence[Lanes]],
+    limits: tuple[Sequence[frozenset[str]], Sequence[Above]],
 ) -> list[Slot]:
     """Lay out the loops between holder `index` and the next one, with the reservation.
 
@@ -165,7 +165,8 @@ def _gap(
     """
     holder, (bans, lanes) = template.holders[index], limits
     below = template.holders[index + 1] if index + 1 < len(template.holders) else None
-    reserve = replace(reserve_of(frame, holder), lanes=lanes[index])
+    above = lanes[index]
+    reserve = replace(reserve_of(frame, holder), lanes=above.lanes, under=above.under)
     if below is not None and below.backing:
         return [reserve]
     access = frame.einsum.access(holder.tensor)
@@ -173,7 +174,7 @@ def _gap(
     pinned = _pinned(frame, template, index)
     slots: list[Slot] = []
     outermost = holder.backing or holder.floating
-    if not outermost and not (frame.rules.sinks and lanes[index]):
+    if not outermost and not (frame.rules.sinks and above):
         if pinned:
             slots.append(Loops(_of(access, allowed, "relevant")))
         slots.append(Loops(_of(access, allowed, "partial"), single=True))

@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.lanes import Lanes
+from tilewright.mapper.mapspace.lanes import DimName, Lanes
 from tilewright.mapper.model.view import Count
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """The node of a holder: its tile is the one that the loops above leave.
-
-    `lanes`: written above, but seen below it, so that its tile is as much larger.
-    """
+    """The node of a holder: its tile is the one that the loops above leave."""
 
     tensor: str
     component: str
     backing: bool
-    lanes: Lanes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +30,17 @@ class Loops:
 class Reserve:
     """The tile that `component` must have room for: the one that the loops above leave.
 
-    `persistent`: it stays there for every instance of the Einsum (accelforge.md §2.4); `lanes` as
-    in Fill; `places`: how many places of a distributed memory share it.
+    `persistent`: it stays there for every instance of the Einsum (accelforge.md §2.4). `lanes`:
+    written above, but seen below it, so that its tile is as much larger; `under`: dimensions with
+    such lanes that are still to be chosen. `places`: how many places of a distributed memory share
+    it.
     """
 
     tensor: str
     component: str
     persistent: bool = False
     lanes: Lanes = ()
+    under: tuple[DimName, ...] = ()
     places: Count = 1
 
 

@@ -19,6 +19,7 @@ from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
 from tilewright.mapper.mapspace.lanes import some_lanes, with_lanes
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
+from tilewright.mapper.mapspace.needless import is_needless
 from tilewright.mapper.mapspace.placement import (
     Placement,
     Template,
@@ -52,6 +53,7 @@ class Others(TypedDict, total=False):
 
     crowded: frozenset[str]
     exchanged: frozenset[str]
+    listed: bool
 
 
 def _no_check() -> None:
@@ -91,9 +93,11 @@ class Mapspace:
         self.conventions = conventions
         self.uneven = uneven
         self._templates: tuple[Template, ...] | None = None
+        self._searched: tuple[Template, ...] | None = None
         self._related: dict[int, tuple[int, ...]] = {}
         rules = Rules() if own else AS_ACCELFORGE
-        self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged)
+        listed = others.get("listed", False)
+        self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged, listed)
 
     @cached_property
     def placements(self) -> tuple[Placement, ...]:
@@ -114,6 +118,26 @@ class Mapspace:
                 found.append(template)
             self._templates = tuple(found)
         return self._templates
+
+    def searched_within(self, check: Callable[[], None]) -> tuple[Template, ...]:
+        """Return the templates that a search for little energy or time needs; `check` as above."""
+        if self._searched is None:
+            placed = (t for t in self._placed() if not is_needless(self.frame, t, self.crowded))
+            found = []
+            for template in self._with_all_lanes(placed):
+                check()
+                found.append(template)
+            self._searched = tuple(found)
+        return self._searched
+
+    def narrowed(self, templates: Iterable[Template]) -> Mapspace:
+        """Return the mapspace of some of the templates."""
+        others = Others(crowded=self.crowded, exchanged=self.exchanged, listed=self.frame.listed)
+        part = Mapspace(
+            self.einsum, self.flat, self.conventions, self.backed, self.uneven, **others
+        )
+        part._templates = part._searched = tuple(templates)
+        return part
 
     def each_template(self, few: Iterable[Placement] | None = None) -> Iterator[Template]:
         """Make the templates one by one, in the same order; `few`: of some placements only."""

@@ -9,7 +9,7 @@ from itertools import islice
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import ENDLESS, Budget
-from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.fields import NOTHING, fields
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
 from tilewright.mapper.searches.program import Compiler, Program, most_owed
@@ -37,18 +37,18 @@ def compiled(
 
     OutOfBudget.
     """
-    templates = space.templates_within(budget.check)
+    templates = space.searched_within(budget.check)
     leaks = leaks_of(space.flat, space.conventions)
     plain = fields(space.frame, leaks, tracked)
     owed = most_owed(space.frame, plain, budget.watched(templates))
-    layout = plain if owed == (0, 0) else fields(space.frame, leaks, tracked, owed)
+    layout = plain if owed == NOTHING else fields(space.frame, leaks, tracked, owed)
     compiler = Compiler(space.frame, layout)
     programs = (
         tracking(program, tracked)
         for template in templates
         for program in budget.watched(compiler.programs(template))
     )
-    metrics = Metrics(space.frame, layout, leaks, compulsory_latency(space), price)
+    metrics = Metrics(space.frame, layout, leaks, compulsory_latency(space, templates), price)
     return _grown(Engine(space.frame, layout), metrics, programs, budget)
 
 

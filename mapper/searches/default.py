@@ -12,6 +12,8 @@ from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.partial import PartialSearch
+from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import SpaceResult
 
 SMALL = 20_000  # points: some ten seconds of model evaluations
@@ -19,7 +21,7 @@ SMALL = 20_000  # points: some ten seconds of model evaluations
 
 @dataclass(frozen=True, slots=True)
 class DefaultSearch:
-    """The dynamic program; what it cannot model is enumerated if small, else refused.
+    """The dynamic program; what it cannot model is enumerated if small, else bounded or refused.
 
     `memory`: as in ExactSearch.
     """
@@ -33,9 +35,12 @@ class DefaultSearch:
         try:
             return ExactSearch(self.memory).find(space, goal, budget)
         except UnsupportedFeature:
-            if not is_small(space):
+            if is_small(space):
+                return ExhaustiveSearch().find(space, goal, budget)
+            if space.uneven:
                 raise
-            return ExhaustiveSearch().find(space, goal, budget)
+            refuse_unsupported(space.frame, networks=True, arrays=True)
+            return PartialSearch(self.memory).find(space, goal, budget)
 
 
 def is_small(space: Mapspace) -> bool:

@@ -17,7 +17,9 @@ from math import prod
 
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
-from tilewright.mapper.mapspace.slots import Slot
+from tilewright.mapper.mapspace.slots import Reserve, Slot
+from tilewright.mapper.searches.early import open_rooms
+from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.routes import Add, Deferral, Route
 
@@ -28,13 +30,17 @@ Scales = tuple[tuple[int, Values], ...]  # slot, factor per choice
 @dataclass(frozen=True, slots=True)
 class Debt:
     """One field that carries costs: `adds` (at a slot), `scales` (at a dimension), and the field
-    `target` that gets them above the slot `top`."""
+    `target` that gets them above the slot `top`.
+
+    `limit`: (bits that the target may hold then, whether nothing above adds to it), if it is room.
+    """
 
     field: int
     target: int
     adds: tuple[tuple[int, Add], ...]
     scales: Scales
     top: int
+    limit: tuple[float, bool] | None = None
 
     @property
     def refunds(self) -> tuple[Add, ...]:
@@ -101,3 +107,43 @@ def _scales(frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool) -> 
         if values != (1.0,) * len(values):
             found.append((index, values))
     return tuple(found)
+
+
+Rooms = dict[tuple[str, int, Scales], list[tuple[int, Add]]]  # memory, top slot, scales -> adds
+
+
+def room_debts(frame: Frame, fields: Fields, slots: Sequence[Slot]) -> list[Debt]:
+    """Return the fields that carry bits of tiles which are larger by lanes still to be chosen.
+
+    InternalError if the label has too few of them.
+    """
+    grouped = _rooms(frame, slots, fields.summed)
+    capacity = {
+        room.slot.component: room.capacity for room in open_rooms(frame, slots, fields.summed)
+    }
+    last = {memory: min(top for name, top, _ in grouped if name == memory) for memory in capacity}
+    found = []
+    for number, ((memory, top, scales), adds) in enumerate(sorted(grouped.items())):
+        if number >= len(fields.owed_room):
+            raise InternalError(f"labels have no field for the bits of {memory} above its lanes")
+        own = fields.owed_room[number]
+        above = any(isinstance(s, Reserve) and s.component == memory for s in slots[:top])
+        ends = memory not in fields.summed and top == last[memory] and not above
+        moved = tuple((slot, replace(add, field=own)) for slot, add in adds)
+        limit = (capacity[memory], ends)
+        found.append(Debt(own, fields.room[memory], moved, scales, top, limit))
+    return found
+
+
+def count_rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> int:
+    """Return how many fields `room_debts` needs."""
+    return len(_rooms(frame, slots, summed))
+
+
+def _rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> Rooms:
+    groups: Rooms = {}
+    for room in open_rooms(frame, slots, summed):
+        key = (room.slot.component, min(i for i, _ in room.factors), room.factors)
+        add = Add(0, room.slot.tensor, "tile", room.bits, room.lanes)
+        groups.setdefault(key, []).append((room.index, add))
+    return groups

@@ -66,7 +66,7 @@ def _searched(space: Mapspace, goal: Goal, limits: Budget, found: Found | None) 
         return _cut_short(space, goal, found)
     outcome = DynamicSearch(ready, limits, found).solve(goal.objective)
     statistics = Statistics(
-        templates=len(space.templates),
+        templates=len(space.searched_within(limits.check)),
         states=ready.engine.lattice.size,
         labels=outcome.labels,
         solved=1,

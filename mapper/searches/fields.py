@@ -6,11 +6,23 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 from tilewright.arch.components import Component, Compute, Memory, Network
 from tilewright.mapper.mapspace.frame import Frame
 
 Gate = tuple[str, str, int]  # component, dimension; places along it, 0: each lane by itself
+
+
+class Owed(NamedTuple):
+    """How many fields of a label hold energy, calls and bits that are paid later."""
+
+    energy: int = 0
+    calls: int = 0
+    room: int = 0
+
+
+NOTHING = Owed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +38,15 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Field numbers. Order: energy, room of finite memories, energy owed, lanes, gated lanes,
-    calls, calls owed.
+    """Field numbers. Order: energy, room of finite memories, energy and room owed, lanes, gated
+    lanes, calls, calls owed.
 
     `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
     a dimension that gates leakage -> lanes used of it, or places that serve them. `calls`:
     (level, action) -> calls of one instance, of the actions that a latency rule depends on;
     `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
-    level -> the longest way. `owed`, `owed_calls`: energy and calls that are paid later
-    (deferrals.py). `summed`: memories whose bits in use matter to the end.
+    level -> the longest way. `owed`, `owed_room`, `owed_calls`: energy, bits and calls that are
+    paid later (deferrals.py). `summed`: memories whose bits in use matter to the end.
     """
 
     room: Mapping[str, int]
@@ -44,6 +56,7 @@ class Fields:
     links: Mapping[tuple[int, str], int] = field(default_factory=dict)
     ways: Mapping[int, int] = field(default_factory=dict)
     owed: range = range(0)
+    owed_room: range = range(0)
     owed_calls: range = range(0)
     summed: frozenset[str] = frozenset()
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
@@ -69,17 +82,17 @@ def fields(
     frame: Frame,
     leaks: Iterable[Leak],
     tracked: frozenset[str] = frozenset(),
-    owed: tuple[int, int] = (0, 0),
+    owed: Owed = NOTHING,
 ) -> Fields:
     """Lay out the label of `frame`; `leaks`: what leaks, so that gated lanes matter.
 
     `tracked`: memories whose room matters even if it is without limit. `owed`: how many fields
-    hold energy, and how many calls, that is paid later.
+    hold what is paid later.
     """
     memories = [c for c in frame.components if isinstance(c, Memory)]
     finite = [c.name for c in memories if c.size < inf or c.name in tracked]
     room = {name: 1 + i for i, name in enumerate(finite)}
-    lanes = 1 + len(room) + owed[0]
+    lanes = 1 + len(room) + owed.energy + owed.room
     gated = dict.fromkeys(gate for leak in leaks for gate, _ in leak.gates)
     gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
     timed = [
@@ -93,7 +106,12 @@ def fields(
     calls = {key: first + i for i, key in enumerate(timed)}
     links, ways = _of_networks(frame, first + len(calls))
     last = first + len(calls) + len(links) + len(ways)
-    later = range(lanes - owed[0], lanes), range(last, last + owed[1])
+    middle = lanes - owed.room
+    later = (
+        range(middle - owed.energy, middle),
+        range(middle, lanes),
+        range(last, last + owed.calls),
+    )
     return Fields(room, lanes, gates, calls, links, ways, *later, summed=tracked)
 
 

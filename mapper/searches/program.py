@@ -13,9 +13,17 @@ from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
-from tilewright.mapper.searches.deferrals import Debt, counts, debts, deferred
+from tilewright.mapper.searches.deferrals import (
+    Debt,
+    count_rooms,
+    counts,
+    debts,
+    deferred,
+    room_debts,
+)
+from tilewright.mapper.searches.early import early_of
 from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.fields import NOTHING, Fields, Owed
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.routes import Add, Route, Router
 from tilewright.mapper.searches.taps import Tap, taps
@@ -59,11 +67,13 @@ class Charge:
 class Settle:
     """Pay what is owed: add the first field of each pair to the second, and empty it.
 
-    `refunds`: energy below 0 that it may hold.
+    `refunds`: energy below 0 that it may hold. `rooms`: (field, bits that it may hold then, whether
+    it is emptied).
     """
 
     moves: tuple[tuple[int, int], ...]
     refunds: tuple[Add, ...] = ()
+    rooms: tuple[tuple[int, float, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +91,14 @@ Operation = Close | Slide | Deal | Charge | Settle | Occupy
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Operations of one template, innermost first; `slots[i]`: the slot operation i stands for."""
+    """Operations of one template, innermost first; `slots[i]`: the slot operation i stands for;
+    `owing`: slots of reservations whose bits are owed until lanes above them are known."""
 
     template: Template
     skeleton: tuple[Slot, ...]
     operations: tuple[Operation, ...]
     slots: tuple[int | None, ...]
+    owing: frozenset[int] = frozenset()
 
 
 class Compiler:
@@ -110,14 +122,23 @@ class Compiler:
         rest = tuple(taps(self._frame, template))
         yield from self._fix_lanes(_Draft(self._frame, template, slots), slots, (rest, ()))
 
-    def owed(self, template: Template) -> tuple[int, int]:
-        """Return how many fields of energy and of calls `template` can defer (deferrals.py)."""
+    def without_costs(self, template: Template) -> Program:
+        """Compile what decides whether `template` has a mapping: loops, lanes and room."""
+        slots = skeleton(self._frame, template)
+        rooms = room_debts(self._frame, self._fields, slots)
+        return _Draft(self._frame, template, slots).program(slots, [], rooms)
+
+    def owed(self, template: Template) -> Owed:
+        """Return how many fields `template` can defer, or must (deferrals.py)."""
         slots = skeleton(self._frame, template)
         fans = [slot for slot in slots if isinstance(slot, Fan)]
-        if any(not fan.choices for fan in fans) or sum(len(f.choices) > 1 for f in fans) < 2:
-            return 0, 0
+        early = any(isinstance(slot, Reserve) and slot.under for slot in slots)
+        few = sum(len(fan.choices) > 1 for fan in fans) < 2 and not early
+        if few or any(not fan.choices for fan in fans):
+            return NOTHING
         router = Router(self._frame, self._fields, slots)
-        return counts(self._frame, slots, deferred(map(router.route, taps(self._frame, template))))
+        costs = counts(self._frame, slots, deferred(map(router.route, taps(self._frame, template))))
+        return Owed(*costs, count_rooms(self._frame, slots, self._fields.summed))
 
     def _fix_lanes(
         self,
@@ -139,7 +160,8 @@ class Compiler:
         blocking = [r for r in routes if later is None or r.deferral is None]
         blocked = sorted({i for route in blocking for i in route.blocked})
         if not blocked:
-            yield draft.program(slots, [*settled, *routes], later or [])
+            rooms = room_debts(self._frame, self._fields, slots)
+            yield draft.program(slots, [*settled, *routes], [*(later or []), *rooms])
             return
         open_ = tuple(tap for tap, route in routed if route.blocked or route.per_choice)
         fixed = (route for _, route in routed if not (route.blocked or route.per_choice))
@@ -148,13 +170,15 @@ class Compiler:
             yield from self._fix_lanes(draft, chosen, costs)
 
 
-def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> tuple[int, int]:
-    """Return how many fields of energy and of calls any of the templates can defer."""
-    if sum(len(component.spatial) for component in frame.components) < 2:
-        return 0, 0
+def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> Owed:
+    """Return how many fields any of the templates can defer, or must."""
+    if not any(component.spatial for component in frame.components):
+        return NOTHING
     compiler = Compiler(frame, fields)
-    owed = [compiler.owed(template) for template in templates]
-    return max((one for one, _ in owed), default=0), max((two for _, two in owed), default=0)
+    most = NOTHING
+    for template in templates:
+        most = Owed(*map(max, most, compiler.owed(template)))
+    return most
 
 
 def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
@@ -196,7 +220,8 @@ class _Draft:
 
     def __init__(self, frame: Frame, template: Template, slots: tuple[Slot, ...]) -> None:
         self.template = template
-        self._operations = [_operation(frame, slots, slot) for slot in slots]
+        self._frame = frame
+        self._operations = [_operation(slot) for slot in slots]
         self._pins = [pinned(frame, template, slot) for slot in slots]
 
     def program(
@@ -204,19 +229,32 @@ class _Draft:
     ) -> Program:
         """Put in the lanes that `slots` leave, and the costs where `routes` charge them."""
         at = Costs(routes, later)
+        rooms = [debt for debt in later if debt.limit is not None]
+        owing = frozenset(index for debt in rooms for index, _ in debt.adds)
+        slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
         operations: list[Operation] = [at.charge(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
             slot, own = slots[index], self._operations[index]
             if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
                 own = at.deal(index, slot)
+            elif isinstance(slot, Reserve) and index not in owing:
+                own = _occupy(self._frame, slots, index, rooms)
             if own is not None:
                 operations.append(own)
                 numbers.append(index)
             after: list[Operation] = [*at.settle(index), *at.charges(index, self._pins[index])]
             operations += after
             numbers += [None] * len(after)
-        return Program(self.template, slots, tuple(operations), tuple(numbers))
+        return Program(self.template, slots, tuple(operations), tuple(numbers), owing)
+
+    def _reserving(self, slots: tuple[Slot, ...], index: int) -> Slot:
+        """Return a slot; of a reservation, with the lanes that it has in any case."""
+        slot = slots[index]
+        if not isinstance(slot, Reserve) or not slot.under:
+            return slot
+        early = early_of(self._frame, slots, index, self._frame.level(slot.component))
+        return replace(slot, lanes=early.lanes, under=())
 
 
 class Costs:
@@ -257,18 +295,28 @@ class Costs:
         paid = self._paid.get(index, [])
         refunds = [add for debt in paid if debt.target == 0 for add in debt.refunds]
         moves = tuple((debt.field, debt.target) for debt in paid)
-        return [Settle(moves, tuple(refunds))] if paid else []
+        rooms = tuple((debt.target, *debt.limit) for debt in paid if debt.limit is not None)
+        return [Settle(moves, tuple(refunds), rooms)] if paid else []
 
 
-def _operation(frame: Frame, slots: tuple[Slot, ...], slot: Slot) -> Operation | None:
-    """Return the operation of a slot that is not lanes."""
+def _operation(slot: Slot) -> Operation | None:
+    """Return the operation of a slot of loops."""
     if isinstance(slot, Loops):
         return Slide(slot.variables) if slot.single else Close(slot.variables)
-    return _occupy(frame, slots, slot) if isinstance(slot, Reserve) else None
+    return None
 
 
-def _occupy(frame: Frame, slots: tuple[Slot, ...], slot: Reserve) -> Occupy | None:
-    same = [s for s in slots if isinstance(s, Reserve) and s.component == slot.component]
-    if not frame.can_overflow(tuple(same)):
+def _occupy(
+    frame: Frame, slots: tuple[Slot, ...], index: int, rooms: Sequence[Debt]
+) -> Occupy | None:
+    """Return the operation of the reservation at slot `index`; `rooms`: bits paid later."""
+    slot = slots[index]
+    assert isinstance(slot, Reserve)
+    same = [
+        i for i, s in enumerate(slots) if isinstance(s, Reserve) and s.component == slot.component
+    ]
+    found = [s for i in same if isinstance(s := slots[i], Reserve)]
+    if not frame.can_overflow(tuple(found)):
         return None
-    return Occupy(slot, len(same) > 1, slot is same[0])
+    later = any(debt.top < index and debt.adds[0][0] in same for debt in rooms)
+    return Occupy(slot, len(same) > 1, index == same[0] and not later)

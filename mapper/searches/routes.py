@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.arch.components import SpatialDim
-from tilewright.mapper.einsum import TensorAccess
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lanes import Lanes, places_of
 from tilewright.mapper.mapspace.slots import Fill, Loops, Slot
 from tilewright.mapper.model.view import Count
+from tilewright.mapper.searches.early import Early, early_of
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.taps import Tap
 
@@ -71,6 +71,7 @@ class Router:
         self._fields = fields
         self._slots = slots
         self._fills = [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+        self._early: dict[int, tuple[int, Early]] = {}
         self._places = places_of(frame, [slot for slot in slots if isinstance(slot, Fan)])
         self._fans = [
             (i, slot, frame.level(slot.component))
@@ -106,12 +107,15 @@ class Router:
             rates[field] = calls / float(share)
         return {field: rate for field, rate in rates.items() if rate != 0.0}
 
-    def _child(self, tap: Tap) -> tuple[int, Lanes]:
+    def _child(self, tap: Tap) -> tuple[int, Early]:
         """Return the slot of the child, and the lanes above it there that it sees below itself."""
         if tap.edge.child is None:
-            return len(self._slots), ()
-        slot, fill = self._fills[tap.edge.child]
-        return slot, fill.lanes
+            return len(self._slots), Early()
+        if tap.edge.child not in self._early:
+            slot, _ = self._fills[tap.edge.child]
+            early = early_of(self._frame, self._slots, slot, tap.edge.child_level)
+            self._early[tap.edge.child] = slot, early
+        return self._early[tap.edge.child]
 
     def _dim(self, fan: Fan) -> SpatialDim:
         component = self._frame.components[self._frame.level(fan.component)]
@@ -138,11 +142,13 @@ class Router:
         ]
         open_ = [(i, lanes) for i, lanes in reusing if len(lanes) > 1]
         fixed = prod(lanes[0] for _, lanes in reusing if len(lanes) == 1)
+        later = self._later(tap, (child, early), rates, (open_, fixed))
+        if early.lanes or early.fans:
+            if later.fans:
+                return Route(blocked=tuple(i for i, _ in later.fans), deferral=later)
+            return Route(child, later.adds)
         if not open_:
-            more = prod(lanes for _, lanes in early)
-            return Route(child, _adds(rates, tensor, "moved", 1 / (fixed * more), early))
-        if early:
-            return Route(blocked=tuple(i for i, _ in open_))
+            return Route(child, later.adds)
         top = min(i for i, _ in open_)
         carried = self._carried(tensor, top, child)
         if carried is not None:
@@ -152,10 +158,27 @@ class Router:
             index, lanes = open_[0]
             whole = self._frame.einsum.operations / fixed
             return Route(index, per_choice=_choices(rates, [whole / n for n in lanes]))
-        adds = _adds(rates, tensor, "moved", 1 / fixed, ())
-        shares = tuple((i, tuple(1 / n for n in lanes)) for i, lanes in open_)
-        later = Deferral(child, tap.level, adds, shares)
         return Route(blocked=tuple(i for i, _ in open_), deferral=later)
+
+    def _later(
+        self,
+        tap: Tap,
+        at: tuple[int, Early],
+        rates: dict[int, float],
+        reusing: tuple[Sequence[tuple[int, tuple[int, ...]]], int],
+    ) -> Deferral:
+        """Return what is moved, counted `at` the child, and what the lanes above make of it."""
+        tensor, (child, early), (open_, fixed) = tap.edge.tensor, at, reusing
+        access = self._frame.einsum.access(tensor)
+        divided = dict[int, tuple[float, ...]](
+            early.rarer(access, tuple(self._frame.einsum.bounds))
+        )
+        divided.update((i, tuple(map(float, lanes))) for i, lanes in open_)
+        shares = tuple((i, tuple(1 / n for n in lanes)) for i, lanes in sorted(divided.items()))
+        more = fixed * prod(lanes for _, lanes in early.lanes)
+        return Deferral(
+            child, tap.level, _adds(rates, tensor, "moved", 1 / more, early.lanes), shares
+        )
 
     def _carried(self, tensor: str, top: int, child: int) -> float | None:
         """Return the factor by which the count above slot `top` exceeds that of its tile.
@@ -166,13 +189,13 @@ class Router:
         factor = 1.0
         for slot in self._slots[top:child]:
             if isinstance(slot, Loops):
-                if not all(_plain(access, v) for v in slot.variables):
+                if not all(access.is_plain(v) for v in slot.variables):
                     return None
             elif isinstance(slot, Fan):
                 odd = [
                     i
                     for i, v in enumerate(slot.variables)
-                    if access.relevance(v) != "irrelevant" and not _plain(access, v)
+                    if access.relevance(v) != "irrelevant" and not access.is_plain(v)
                 ]
                 if any(choice[i] > 1 for choice in slot.choices for i in odd):
                     return None
@@ -200,18 +223,16 @@ class Router:
                 spread.append((i, level, copies))
         open_ = [entry for entry in spread if len(entry[2]) > 1]
         fixed = prod(copies[0] for _, _, copies in spread if len(copies) == 1)
+        more = prod(lanes for v, lanes in early.lanes if access.relevance(v) == "relevant")
+        adds = _adds(rates, tensor, "first", fixed / more, early.lanes)
         if not open_:
-            more = prod(lanes for v, lanes in early if access.relevance(v) == "relevant")
-            return Route(child, _adds(rates, tensor, "first", fixed / more, early))
-        simple = all(_plain(access, v) for v in access.rank_variables)
-        plain = len(open_) == 1 and simple and not early
+            return Route(child, adds)
+        simple = all(access.is_plain(v) for v in access.rank_variables)
+        plain = len(open_) == 1 and simple and not (early.lanes or early.fans)
         if plain and not self._scaled_before(tap, rates, open_[0][0]):
             return self._first_in_choices(tap, rates, open_[0], fixed)
-        later = None
-        if not early:
-            adds = _adds(rates, tensor, "first", float(fixed), ())
-            times = tuple((i, tuple(map(float, copies))) for i, _, copies in open_)
-            later = Deferral(child, tap.level, adds, times)
+        times = tuple((i, tuple(map(float, copies))) for i, _, copies in open_)
+        later = Deferral(child, tap.level, adds, times)
         return Route(blocked=tuple(i for i, _, _ in open_), deferral=later)
 
     def _scaled_before(self, tap: Tap, rates: dict[int, float], index: int) -> bool:
@@ -239,15 +260,6 @@ class Router:
         energy = _choices({f: r for f, r in rates.items() if f == 0}, values)
         calls = _choices({f: r for f, r in rates.items() if f != 0}, per_lane)
         return Route(index, per_choice=energy + calls)
-
-
-def _plain(access: TensorAccess, variable: str) -> bool:
-    """Tell whether a tensor has one value per value of the variable, and shares none between them.
-
-    Then tile extent x iterations does not depend on the tile.
-    """
-    forms = [form for _, form in access.projection if variable in dict(form.terms)]
-    return len(forms) == 1 and len(forms[0].terms) == 1 and abs(forms[0].terms[0][1]) == 1
 
 
 def _adds(

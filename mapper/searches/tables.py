@@ -277,8 +277,14 @@ def _settled(operation: Settle, table: Table, nd: int) -> Table:
     for field, target in operation.moves:
         label[:, target] += label[:, field]
         label[:, field] = 0.0
+    fits = np.ones(len(label), np.bool_)
+    for field, capacity, ends in operation.rooms:
+        fits &= label[:, field] <= capacity
+        if ends:
+            label[:, field] = 0.0
     states = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
     order = np.lexsort((*label.T[nd - 1 :: -1], states))
+    order = order[fits[order]]
     order = order[kernels.first_of_groups(states[order], np.ascontiguousarray(label[order, :nd]))]
     origin = np.zeros((len(order), 2), np.int64)
     origin[:, 0] = order

@@ -41,6 +41,6 @@ def _reserves(program: Program, memories: frozenset[str]) -> list[tuple[int, Res
     found = [
         (index, slot)
         for index, slot in enumerate(program.skeleton)
-        if isinstance(slot, Reserve) and slot.component in memories
+        if isinstance(slot, Reserve) and slot.component in memories and index not in program.owing
     ]
     return found[::-1]

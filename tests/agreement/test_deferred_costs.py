@@ -14,7 +14,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches import compiled
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.fields import NOTHING, fields
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.problem import leaks_of
 from tilewright.mapper.searches.program import most_owed
@@ -60,14 +60,14 @@ def space_of(seed: int) -> Mapspace:
 
 def defers(space: Mapspace) -> bool:
     plain = fields(space.frame, leaks_of(space.flat, space.conventions))
-    return most_owed(space.frame, plain, space.templates) != (0, 0)
+    return most_owed(space.frame, plain, space.templates) != NOTHING
 
 
 def check(space: Mapspace, objective: Objective, monkeypatch: pytest.MonkeyPatch) -> None:
     goal = Goal(objective)
     deferred = ExactSearch().find(space, goal, None)
     with monkeypatch.context() as patched:
-        patched.setattr(compiled, "most_owed", lambda frame, layout, templates: (0, 0))
+        patched.setattr(compiled, "most_owed", lambda frame, layout, templates: NOTHING)
         enumerated = ExactSearch().find(space, goal, None)
     assert (deferred.best is None) == (enumerated.best is None)
     if deferred.best is None or enumerated.best is None:
@@ -130,7 +130,7 @@ def test_deferred_costs_change_no_fused_optimum(
     arch, workload = load_arch(chip(reused)), load_workload(CHAIN)
     deferred = search(arch, workload)
     with monkeypatch.context() as patched:
-        patched.setattr(maker, "most_owed", lambda *given: (0, 0))
+        patched.setattr(maker, "most_owed", lambda *given: NOTHING)
         enumerated = search(arch, workload)
     assert deferred.certificate.kind == enumerated.certificate.kind == "optimal"
     assert deferred.certificate.value == pytest.approx(enumerated.certificate.value, rel=1e-9)

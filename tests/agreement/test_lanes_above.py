@@ -1,0 +1,117 @@
+"""Lanes above holders of outer memories: carried or listed; needless templates left out or not."""
+
+from __future__ import annotations
+
+import pytest
+from array_cases import loose_space_of
+
+from tilewright.arch.load import load_arch
+from tilewright.mapper.explain.reach import reach
+from tilewright.mapper.mapspace import space as space_module
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.points import Points, overflow
+from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.slots import Reserve
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.workload import load_workload
+
+OPEN = (81, 87, 90, 123)
+"""Seeds with choices of lanes that share a template, and few templates."""
+OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
+
+
+def spaces_of(seed: int) -> tuple[Mapspace, Mapspace]:
+    """Return a mapspace of which templates share choices of lanes, and the same one by one."""
+    made = loose_space_of(seed)
+    parts = made.einsum, made.flat, "default", made.backed
+    return Mapspace(*parts), Mapspace(*parts, listed=True)
+
+
+def is_open(space: Mapspace) -> bool:
+    return any(
+        isinstance(slot, Reserve) and slot.under
+        for template in space.templates
+        for slot in skeleton(space.frame, template)
+    )
+
+
+def check(seed: int, limit: int = 3000) -> bool:
+    """Compare both mapspaces and their optima; False if one is too large or nothing is shared."""
+    shared, listed = spaces_of(seed)
+    if len(listed.templates) > limit or not is_open(shared):
+        return False
+    assert shared.size.points == listed.size.points
+    assert shared.fitting() == listed.fitting()
+    for objective in OBJECTIVES:
+        goal = Goal(objective)
+        one = ExactSearch().find(shared, goal, None)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(space_module, "is_needless", lambda *_: False)
+            two = ExactSearch().find(spaces_of(seed)[1], goal, None)
+        assert (one.best is None) == (two.best is None)
+        if one.best is None or two.best is None:
+            continue
+        found = Judge(shared).confirm(one.best)
+        assert shared.contains(found.mapping) is None
+        for each in (objective, goal.second):
+            assert found.value(each) == pytest.approx(two.best.value(each), rel=1e-9)
+    return True
+
+
+@pytest.mark.parametrize("seed", OPEN)
+def test_carried_lanes_equal_listed_ones(seed: int) -> None:
+    assert check(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_carried_lanes_equal_listed_ones_on_many(block: int) -> None:
+    assert sum(check(seed) for seed in range(1000 + 20 * block, 1020 + 20 * block)) >= 1
+
+
+def test_a_template_with_open_lanes_has_a_mapping_where_enumeration_finds_one() -> None:
+    looked_at = 0
+    for seed in (87, 105):
+        space = spaces_of(seed)[0]
+        for template in space.templates:
+            slots = skeleton(space.frame, template)
+            if not any(isinstance(slot, Reserve) and slot.under for slot in slots):
+                continue
+            looked_at += 1
+            if looked_at % 5:
+                continue
+            tiles = reach(space.frame, template, Lattice(space.einsum.bounds))
+            first = next(iter(Points(space.frame, template, slots)), None)
+            assert (tiles is None) == (first is None)
+            assert tiles is None or overflow(space.frame, slots, tiles) is None
+    assert looked_at > 20
+
+
+WIDE = """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, tensors: {keep: All}, COST}
+  - !Memory {name: BUF, size: 4096, tensors: {keep: All, force_memory_hierarchy_order: false}, COST}
+  - !Container {name: Rows, spatial: [{name: x, fanout: 128}, {name: y, fanout: 128}]}
+  - !Memory {name: REG, size: 8, tensors: {keep: A, force_memory_hierarchy_order: false}, COST}
+  - !Compute {name: MAC, leak_power: 0, area: 0, actions: [{name: compute, energy: 1, RATE}]}
+"""
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_more_lanes_than_can_be_listed_are_searched(conventions: str) -> None:
+    """BUF is too small for all tensors, so that holders below the lanes matter."""
+    both = "[{name: read, energy: 3, RATE}, {name: write, energy: 3, RATE}]"
+    text = WIDE.replace("COST", f"leak_power: 0, area: 0, actions: {both}")
+    workload = load_workload(
+        "workload:\n  rank_sizes: {M: 64, K: 64, N: 64}\n  bits_per_value: {All: 8}\n"
+        '  einsums:\n  - {einsum: "Z[m, n] = A[m, k] * B[k, n]"}\n'
+    )
+    arch = load_arch(text.replace("RATE", "throughput: 1"))
+    proof = search(arch, workload, conventions=conventions).certificate
+    assert proof.kind == ("optimal" if conventions == "default" else "bounded")
+    assert 0 < proof.lower_bound <= proof.value
