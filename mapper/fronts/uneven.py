@@ -1,7 +1,8 @@
 """Pass all partial mappings with uneven tiles that a target may be interested in.
 
 The sweeps of searches/uneven, template by template: a partial mapping stays as long as the least
-energy and the least latency that it can still come to leave room for something of interest.
+energy, the least latency and the bits that it can still come to leave room for something of
+interest.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.targets import Candidate, Target
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
-from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import refuse_unsupported
@@ -25,17 +25,13 @@ TIE = 1e-12
 
 
 class UnevenSweep:
-    """Sweeps a mapspace with uneven tiles; rows are (energy, latency) of one instance."""
+    """Sweeps a mapspace with uneven tiles; rows are (energy, latency, bits used of each of
+    `memories`) of one instance."""
 
     def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
-        if memories:
-            raise UnsupportedFeature(
-                f"the usage of {', '.join(memories)} under uneven tiles of {space.einsum.name},"
-                " too many to list",
-                instead="energy and latency only, or even tiles",
-            )
         refuse_unsupported(space.frame)
-        self._run = Run(space, Goal("energy"), budget)
+        self._run = Run(space, Goal("energy"), budget, memories)
+        self._memories = len(memories)
         self._run.rank()
         self._begun = False
 
@@ -53,11 +49,13 @@ class UnevenSweep:
     def floor(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
         rows = [self._start(energy, number) for _, energy, number in self._run.ranking.least]
-        return tuple(np.min(rows, axis=0).tolist()) if rows else (inf, inf)
+        none = (inf, inf, *(0.0,) * self._memories)
+        return tuple(np.min(rows, axis=0).tolist()) if rows else none
 
     def _start(self, energy: float, number: int) -> Floats:
         steps = self._run.ranking.plan(number).fewest
-        row: Floats = self._floors(np.array([energy]), np.array([steps]))[0]
+        unused = np.zeros((1, self._memories))
+        row: Floats = self._floors(np.array([energy]), np.array([steps]), unused)[0]
         return row
 
     def run(self, target: Target, most_energy: float = inf) -> None:
@@ -74,8 +72,8 @@ class UnevenSweep:
             self._begun = True
 
     def _template(self, number: int, target: Target, most_energy: float, beam: int) -> None:
-        def keep(energy: Floats, steps: Floats) -> NDArray[np.bool_]:
-            floors = self._floors(energy, steps)
+        def keep(energy: Floats, steps: Floats, used: Floats) -> NDArray[np.bool_]:
+            floors = self._floors(energy, steps, used)
             return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
 
         came = self._run.arrivals(number, keep, beam)
@@ -85,7 +83,7 @@ class UnevenSweep:
         wanted = target.wanted(np.array(came.rows))
         target.offer([Candidate(came.rows[i], program, came.tiles(i)) for i in wanted])
 
-    def _floors(self, energy: Floats, steps: Floats) -> Floats:
-        return np.column_stack(
-            [self._run.ranking.floor(energy, steps, kind) for kind in (ENERGY, LATENCY)]
-        )
+    def _floors(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
+        floor = self._run.ranking.floor
+        bounds = [floor(energy, steps, kind) for kind in (ENERGY, LATENCY)]
+        return np.column_stack([*bounds, used])

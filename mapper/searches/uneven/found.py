@@ -24,9 +24,9 @@ class Incumbent:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What came through one template: (energy, latency) of each mapping of one instance; `tiles`
-    of one of them."""
+    """What came through one template: (energy, latency, bits used of each tracked memory) of each
+    mapping of one instance; `tiles` of one of them."""
 
     plan: Plan
-    rows: list[tuple[float, float]]
+    rows: list[tuple[float, ...]]
     tiles: Callable[[int], tuple[Tile, ...]]

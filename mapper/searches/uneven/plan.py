@@ -22,7 +22,7 @@ from tilewright.mapper.searches.uneven.parts import Part, least_steps
 @dataclass(frozen=True, slots=True)
 class Room:
     """A reservation that is checked: `field` sums the bits (None: alone in its memory); `last`: no
-    other reservation of the memory below."""
+    other reservation of the memory below, and nothing asks for the sum at the end."""
 
     slot: Reserve
     size: float
@@ -103,6 +103,8 @@ def _room(frame: Frame, fields: Fields, slots: Sequence[Slot], index: int) -> Ro
         for i, s in enumerate(slots)
         if isinstance(s, Reserve) and s.component == slot.component
     ]
+    if slot.component in fields.summed:
+        return Room(slot, float(memory.size), fields.room[slot.component], last=False)
     most = sum(reserved_bits(frame, s, frame.einsum.bounds) for _, s in same)
     if memory.size == inf or most <= memory.size:
         return None

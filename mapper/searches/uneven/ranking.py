@@ -25,13 +25,16 @@ FEW = 20
 
 
 class Ranking:
-    """`least`: (bound of the objective, of the energy, number of the part), ascending."""
+    """`least`: (bound of the objective, of the energy, number of the part), ascending.
 
-    def __init__(self, space: Mapspace, goal: Goal) -> None:
+    `tracked`: memories whose bits in use matter to the end.
+    """
+
+    def __init__(self, space: Mapspace, goal: Goal, tracked: frozenset[str] = frozenset()) -> None:
         self._space = space
         self._kind = KINDS[goal.objective]
         leaks = leaks_of(space.flat, space.conventions)
-        self.layout = fields(space.frame, leaks)
+        self.layout = fields(space.frame, leaks, tracked)
         times = moving_takes(space, space.placements)
         self.metrics = Metrics(space.frame, self.layout, leaks, times, goal.price)
         self.grid = Grid(space.frame)

@@ -35,6 +35,8 @@ DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
 BEAM = 30  # labels that a first look keeps at a slot
 WIDE = 300  # those of a last look
 
+Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
+
 
 class UnevenSearch:
     """Optimal among mappings with at most one uneven loop per variable (lattice-dp.md §9.6).
@@ -80,15 +82,22 @@ class UnevenSearch:
 
 
 class Run:
-    """One search of one mapspace."""
+    """One search of one mapspace; arrivals tell of the bits used of `memories`."""
 
-    def __init__(self, space: Mapspace, goal: Goal, budget: Budget) -> None:
+    def __init__(
+        self,
+        space: Mapspace,
+        goal: Goal,
+        budget: Budget,
+        memories: tuple[str, ...] = (),
+    ) -> None:
         self._space = space
         self._judge = Judge(space)
         self._budget = budget
         self._kind = KINDS[goal.objective]
         self._goal = goal
-        self.ranking = Ranking(space, goal)
+        self.ranking = Ranking(space, goal, frozenset(memories))
+        self._rooms = tuple(self.ranking.layout.room[name] for name in memories)
         self.best = Incumbent()
         self._lower = 0.0
         self._apart = False  # in classes of lanes
@@ -187,14 +196,14 @@ class Run:
                 if self.best.mapping is not None:
                     return
 
-    def _keeper(self, limit: float, *, tie: bool = False) -> Callable[[Floats, Floats], Any]:
+    def _keeper(self, limit: float, *, tie: bool = False) -> Keep:
         """Return the test for labels whose objective may come out at or below a limit.
 
         `tie`: and whose second metric may come out better than the best one's.
         """
         other = KINDS["latency"] if self._kind == ENERGY else ENERGY
 
-        def keep(energy: Floats, steps: Floats) -> Any:
+        def keep(energy: Floats, steps: Floats, _used: Floats) -> Any:
             bound = min(limit, self.best.value * (1 + TIE))
             kept = self.ranking.floor(energy, steps, self._kind) <= bound
             if tie:
@@ -248,7 +257,7 @@ class Run:
         self,
         number: int,
         timed: bool,
-        keep: Callable[[Floats, Floats], Any],
+        keep: Keep,
         beam: int,
         *,
         exact: bool = False,
@@ -262,7 +271,7 @@ class Run:
         self,
         mode: Mode,
         number: int,
-        keep: Callable[[Floats, Floats], Any],
+        keep: Keep,
         beam: int,
         *,
         exact: bool,
@@ -270,17 +279,20 @@ class Run:
         plan, layout = mode.plans[number], mode.layout
         leading = [0, *layout.room.values(), *layout.gates.values()]
         leading += list(layout.calls.values()) if exact else []
-        pruning = Pruning(keep, tuple(leading), beam, self._budget)
+        pruning = Pruning(keep, tuple(leading), self._rooms, beam, self._budget)
         ranking = self.ranking
         return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)
 
-    def arrivals(self, number: int, keep: Callable[[Floats, Floats], Any], beam: int) -> Arrivals:
+    def arrivals(self, number: int, keep: Keep, beam: int) -> Arrivals:
         """Sweep one template with all that energy and latency depend on; see Pruning."""
         mode = self.ranking.mode(True)
         path = self._swept(mode, number, keep, beam, exact=True)
         steps = mode.sweep.steps(mode.plans[number], path[-1].states)
         pairs = zip(path[-1].fields, steps.tolist(), strict=True)
-        rows = [self._metrics_of(fields, late) for fields, late in pairs]
+        rows = [
+            (*self._metrics_of(fields, late), *fields[list(self._rooms)].tolist())
+            for fields, late in pairs
+        ]
         return Arrivals(mode.plans[number], rows, partial(mode.sweep.trace, path))
 
     def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
@@ -294,7 +306,7 @@ class Run:
         mode: Mode,
         plan: Plan,
         path: list[Labels],
-        keep: Callable[[Floats, Floats], Any],
+        keep: Keep,
     ) -> float:
         labels = path[-1]
         if not len(labels):
@@ -304,7 +316,7 @@ class Run:
         least = inf
         for row in np.argsort(floors, kind="stable").tolist():
             one = slice(row, row + 1)
-            if not keep(labels.fields[one, 0], steps[one])[0]:
+            if not keep(labels.fields[one, 0], steps[one], labels.fields[one, :0])[0]:
                 continue
             least = min(least, float(floors[row]))
             if not mode.timed and not self._plain and least < floors[row]:

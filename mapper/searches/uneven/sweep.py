@@ -43,11 +43,13 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """`keep`: tells from (energy, steps), both lower bounds, which labels may still win; `leading`:
-    number of fields that decide between labels; `beam`: the most labels of a slot (0: all)."""
+    """`keep`: tells from lower bounds of energy, steps, and bits used of the memories whose fields
+    are `rooms` (shape (labels, memories)), which labels may still win; `leading`: fields that
+    decide between labels; `beam`: the most labels of a slot (0: all)."""
 
-    keep: Callable[[Floats, Floats], Any]
+    keep: Callable[[Floats, Floats, Floats], Any]
     leading: tuple[int, ...]
+    rooms: tuple[int, ...] = ()
     beam: int = 0
     budget: Budget = ENDLESS
 
@@ -220,7 +222,7 @@ class Sweep:
             step.check(sum(len(one) for one, _ in found))
             self.labels += len(rows)
             shares = others.take(rows).times(own.take(chosen))
-            kept = step.kept(labels.fields[rows, 0], shares, host)
+            kept = step.kept((labels, rows), shares, host)
             found.append(step.chosen(labels, (rows[kept], chosen[kept]), options, host))
         grown = found[0][0] if len(found) == 1 else joined([one for one, _ in found])
         return grown, np.concatenate([lanes for _, lanes in found])
@@ -299,6 +301,7 @@ class _Step:
         self.prospects = sweep.prospects(plan)
         self._sweep = sweep
         self._pruning = pruning
+        self._rooms = list(pruning.rooms)
 
     def check(self, labels: int) -> None:
         """Stop when the budget is used up."""
@@ -306,11 +309,13 @@ class _Step:
         if labels > MAX_LABELS:
             raise OutOfBudget
 
-    def kept(self, energy: Floats, shares: Shares, host: Host) -> Ints:
-        """Return the numbers of the labels that may still win; with a beam, of the best ones."""
-        energy = energy + host.rest.reshape(-1)[shares.place]
+    def kept(self, which: tuple[Labels, Ints], shares: Shares, host: Host) -> Ints:
+        """Return which of the rows of labels may still win; with a beam, the best ones."""
+        labels, above = which
+        energy = labels.fields[above, 0] + host.rest.reshape(-1)[shares.place]
         steps = self.prospects.steps(shares, host.moment)
-        rows = np.flatnonzero(self._pruning.keep(energy, steps) & (energy < inf))
+        used = labels.fields[:, self._rooms][above]
+        rows = np.flatnonzero(self._pruning.keep(energy, steps, used) & (energy < inf))
         most = WIDER * self._pruning.beam
         if most and len(rows) > most:
             worth = energy[rows] * steps[rows]
@@ -345,7 +350,8 @@ class _Step:
         shares = self.prospects.of(labels.states, moment)
         energy = labels.fields[:, 0] + rest.reshape(-1)[shares.place]
         steps = self.prospects.steps(shares, moment)
-        keep = self._pruning.keep(energy, steps) & (energy < inf)
+        used = labels.fields[:, self._rooms]
+        keep = self._pruning.keep(energy, steps, used) & (energy < inf)
         labels, energy, steps = labels.take(keep), energy[keep], steps[keep]
         if len(labels) > 1:
             rows = undominated(labels, self._pruning.leading)

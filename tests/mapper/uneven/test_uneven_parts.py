@@ -203,7 +203,7 @@ def test_no_partial_mapping_promises_less_than_it_comes_to() -> None:
         mode = run.ranking.mode(True)
         for _, _, number in run.ranking.least[:20]:
             plan, outlook = mode.plans[number], run.ranking.outlook(number)
-            pruning = Pruning(lambda energy, _: np.ones(len(energy), bool), (0,))
+            pruning = Pruning(lambda energy, *_: np.ones(len(energy), bool), (0,))
             path = mode.sweep.run(plan, outlook, run.ranking.energy, pruning)
             energy = path[-1].fields[:, 0]
             steps = mode.sweep.steps(plan, path[-1].states)
