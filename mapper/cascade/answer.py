@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.fold import Graph
+from tilewright.mapper.cascade.layout import free_orders
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.problem import Cascade
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.tree import Body, TreeBuilder, body_of
 from tilewright.mapper.cascade.walk import Label
 from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.scope import lanes_of
 
 
@@ -57,10 +61,22 @@ def scope_of(cascade: Cascade, room: Room) -> str:
         )
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
+    text += _orders_in(spaces)
     text += _copies_in(cascade)
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
+    return text
+
+
+def _orders_in(spaces: Sequence[Mapspace]) -> str:
+    """Say which orders of holders are left out where memories may leave the hierarchy's."""
+    free = dict.fromkeys(name for space in spaces for name in free_orders(space))
+    if not free:
+        return ""
+    text = f"; above what is exchanged on chip {', '.join(free)} hold nothing out of their order"
+    if any(not space.frame.rules.sinks for space in spaces):
+        text += ", nor anywhere below lanes of a deeper level"
     return text
 
 

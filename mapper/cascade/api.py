@@ -16,6 +16,7 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.deepening import Found
+from tilewright.mapper.cascade.layout import free_orders
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
@@ -24,6 +25,7 @@ from tilewright.mapper.cascade.room import room_of
 from tilewright.mapper.cascade.usage import usage_of
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.options import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.result import Certificate, SearchResult
@@ -71,6 +73,12 @@ def _nothing(plan: Plan, found: Found, scope: str) -> TilewrightError:
     """Return why there is no mapping."""
     if found.exhausted:
         return NothingYet(_lower_bound(plan.cascade, found), scope)
+    runs = (run for solo in plan.cascade.einsums if isinstance(solo, tuple) for run in solo)
+    if any(free_orders(run.space) for run in runs):
+        return UnsupportedFeature(
+            f"nothing fits in the order of the hierarchy (searched: {scope})",
+            instead="search without fusion",
+        )
     return InfeasibleMapping(
         f"no mapping of the workload fits {', '.join(plan.room.tight)} and the memories below",
         instead="search the Einsums one by one: that names the constraint which fails",

@@ -86,6 +86,20 @@ def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
                 yield from _streaming(space, layout)
 
 
+def free_orders(space: Mapspace) -> tuple[str, ...]:
+    """Return the memories of `space` whose holders may leave the order of the hierarchy.
+
+    Layouts keep to it above the lowest tensor on chip: what deeper memories hold there would need
+    room while other Einsums run. Under accelforge they keep to it below lanes, too.
+    """
+    rules = {(n, r) for p in space.placements for (n, _), r in zip(p.kept, p.rules, strict=True)}
+    outer = memories_of(space.flat)[0].name
+    free = {n for n, r in rules if r.force_memory_hierarchy_order is False and n != outer}
+    names = (c.name for c in space.flat.components if isinstance(c, Memory) and c.name in free)
+    found = tuple(names)
+    return found if len(found) > 1 else ()
+
+
 def _backed_right(space: Mapspace, template: Template, chip: frozenset[str]) -> bool:
     """Check where tensors are backed: deeper memories back nothing that is exchanged."""
     outer, inner = memories_of(space.flat)

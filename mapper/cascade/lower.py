@@ -35,6 +35,7 @@ from tilewright.mapper.searches.program import (
     Operation,
     Program,
     Slide,
+    below_deeper_lanes,
     with_fixed_lanes,
 )
 from tilewright.mapper.searches.routes import Add, Router
@@ -61,9 +62,15 @@ class Part:
 
 
 def parts(frame: Frame, fields: Fields, layout: Layout, legal: Legal) -> Iterator[Part]:
-    """Compile `layout`; several parts when lanes must be enumerated outside the program."""
+    """Compile `layout`; several parts when lanes must be enumerated outside the program.
+
+    None where lanes above a holder of an outer memory would count in a way that is not modelled
+    (free_orders in layout.py).
+    """
     slots = skeleton(frame, layout.template)
     fans = [slot for slot in slots if isinstance(slot, Fan)]
+    if not frame.rules.sinks and below_deeper_lanes(frame, slots) is not None:
+        return
     if all(fan.choices for fan in fans):
         _refuse_upper_lanes(frame, layout, slots)
         yield from _fix_lanes(frame, fields, (layout, legal), slots)

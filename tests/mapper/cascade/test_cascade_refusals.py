@@ -7,6 +7,7 @@ from fused_cases import chain, two_memories
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.load import load_arch
+from tilewright.mapper import search
 from tilewright.mapper.cascade.api import fused_search
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -69,3 +70,28 @@ def test_one_memory_exchanges_through_it() -> None:
     result = fused_search(arch, WORKLOAD)
     assert result.on_chip == ()
     assert "exchange tensors through DRAM" in result.certificate.scope
+
+
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_what_is_left_out_of_free_orders_is_in_the_scope(conventions: str) -> None:
+    """Registers may hold weights above what the buffer holds, but not above what is exchanged."""
+    values, scopes = [], []
+    for rule in ("", ", force_memory_hierarchy_order: false"):
+        row = "  - !Container {name: PE, spatial: [{name: x, fanout: 2}]}\n"
+        registers = (
+            "  - !Memory\n    name: REG\n    size: 32\n    leak_power: 0\n    area: 0\n"
+            f"    tensors: {{keep: weight{rule}}}\n    actions: [{{name: read, energy: 0.5,"
+            " throughput: inf}, {name: write, energy: 0.5, throughput: inf}]\n"
+        )
+        text = edited('keep: "~DRAM", may_keep: All', f'keep: "~DRAM", may_keep: All{rule}')
+        arch = load_arch(text.replace("  - !Compute", f"{row}{registers}  - !Compute"))
+        result = search(arch, WORKLOAD, conventions=conventions)
+        assert result.certificate.kind == "optimal"
+        assert result.notes == ()
+        values.append(result.certificate.value)
+        scopes.append(result.certificate.scope)
+    assert values[1] <= values[0]
+    free = "above what is exchanged on chip BUF, REG hold nothing out of their order"
+    assert [free in scope for scope in scopes] == [False, True]
+    below = ", nor anywhere below lanes of a deeper level"
+    assert (below in scopes[1]) == (conventions == "accelforge")
