@@ -88,7 +88,7 @@ def _first(operand: Resolved) -> int:
 
 def _is_known(operand: Resolved) -> bool:
     """Return whether the first bank, modulo 4, is known before the run."""
-    if operand.buffer is None or operand.is_special:
+    if operand.buffer is None or operand.register is not None or operand.is_special:
         return False
     wide = DTYPES[operand.buffer.dtype]
     factors: Iterable[int] = (factor * wide for _, factor in operand.offset.terms)

@@ -75,8 +75,10 @@ def _operation(final: FinalState, element: int) -> Instruction | None:
     layout, parts = final.layout(element), final.parts
     first = layout.first["instruction"]
     mine = parts.instruction.view(final.store)[first : first + len(layout.sources)]
-    starts = np.isin(mine[:, 0], (at.I_OPERATION, at.I_MAP_START))
-    found = np.flatnonzero(starts & (mine[:, 1] == final.store[at.S_ERROR_ROW]))
+    starts = np.flatnonzero(np.isin(mine[:, 0], (at.I_OPERATION, at.I_MAP_START)))
+    numbers = final.store[mine[starts, 1] + at.O_NUMBER]
+    failed = final.store[final.store[at.S_ERROR_ROW] + at.O_NUMBER]
+    found = starts[numbers == failed]
     return layout.sources[int(found[0])][1] if found.size else None
 
 

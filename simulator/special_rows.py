@@ -24,6 +24,7 @@ from tilewright.simulator.dsd import (
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.fabric_rows import CHANGES, FabricRows
+from tilewright.simulator.held_rates import Held, holding
 from tilewright.simulator.loads import all_loads, loaded
 from tilewright.simulator.operands import (
     Resolved,
@@ -83,6 +84,8 @@ class SpecialRows:
         self.buffers: dict[int, str] = {}
         self._fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
         self._registers: dict[Register, int] = {}
+        self._held: dict[int, int] = {}
+        """By the identity of a load, the row of the operand that it loads."""
 
     def arguments(self, task: Task) -> list[tuple[int, int, int]]:
         """Return (counter, first bit, bits; negative with a sign) of a task's arguments."""
@@ -224,6 +227,7 @@ class SpecialRows:
         row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
         row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
         row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
+        row[at.O_VARIANT] = row[at.O_HELD : at.O_HELD + 3] = -1
         for which, (name, operand) in enumerate(pairs):
             if name is None:
                 continue
@@ -262,10 +266,15 @@ class SpecialRows:
             found = loaded(self.code, operand.register)
             fabric = [dsd for dsd in found if isinstance(dsd, Fabin | Fabout)]
             chosen = (*fabric, *found)[:1]
-            return replace(operand, dsd=chosen[0]) if chosen else operand
+            return holding(self.code, operand, chosen[0]) if chosen else operand
 
         sources = tuple(shown(source) for source in resolved.sources)
         return replace(resolved, dest=shown(resolved.dest), sources=sources)
+
+    def held_rows(self, loads: Held) -> list[int]:
+        """Return the operand rows of what registers hold, -1 where there is no register."""
+        rows = [-1 if load is None else self._held[id(load)] for load in loads]
+        return rows + [-1] * (3 - len(rows))
 
     def microthread(self, resolved: ResolvedOperation) -> int | None:
         """Return the id that the operation gives, else that of a register's load.
@@ -323,7 +332,9 @@ class SpecialRows:
             action = at.ACTIVATE if load.activate else at.UNBLOCK
             task = self.compiler.tasks[load.activate or load.unblock or ""]
         on_control, control_task = self._on_control(load.on_control)
-        row = [self._register(load.register), self.compiler.operand(operand)]
+        if id(load) not in self._held:
+            self._held[id(load)] = self.compiler.operand(operand)
+        row = [self._register(load.register), self._held[id(load)]]
         row += [int(load.asynchronous), action, task, on_control, control_task]
         row += [int(load.save_address), int(load.single_step)]
         extras = self._extras(load)

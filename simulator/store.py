@@ -241,8 +241,14 @@ def place_codes(store: at.Table, parts: CodeParts, tables: ProgramTables) -> Non
     operation = parts.operation.view(store)
     operation[:] = tables.tables.operation
     operands = tables.origin("operation", "operand")[:, None]
-    for rows in (slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1), slice(at.O_INDEX, at.O_INDEX + 1)):
+    for rows in (
+        slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1),
+        slice(at.O_INDEX, at.O_INDEX + 1),
+        slice(at.O_HELD, at.O_HELD + 3),
+    ):
         operation[:, rows] = parts.operand.address_from(operands, operation[:, rows])
+    origin = tables.origin("operation", "operation")
+    operation[:, at.O_VARIANT] = parts.operation.address_from(origin, operation[:, at.O_VARIANT])
     operand = parts.operand.view(store)
     operand[:] = tables.tables.operand
     changes = slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1)

@@ -25,6 +25,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.errors import About, ProgramError
 from tilewright.simulator.families import Fill, shared
 from tilewright.simulator.header import header
+from tilewright.simulator.held_rates import RATES, held_operations
 from tilewright.simulator.memo import Memo
 from tilewright.simulator.operands import Resolved, ResolvedOperation, describe, resolve
 from tilewright.simulator.operation_rows import Row, operand_row, operation_row, type_bits
@@ -149,6 +150,7 @@ class _CodeCompiler:
         self.queues: set[int] = set()
         self.operations: list[tuple[str, ResolvedOperation]] = []
         self.sources: list[tuple[str, Instruction | None]] = []
+        self.by_register: list[tuple[int, str, DsdOperation]] = []
         self.now: tuple[str, Instruction | None] = ("", None)
         """(task, instruction) that is compiled."""
         self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
@@ -167,6 +169,9 @@ class _CodeCompiler:
             self._emit(at.I_END)
         registers = self.special.registers()
         self.queues |= self.special.task_queues()
+        for number, name, op in self.by_register:
+            with About(op):
+                self._variants(number, name, op)
         for row in self.rows.operation:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
         self.rows.binding.append(self.special.bindings())
@@ -310,7 +315,24 @@ class _CodeCompiler:
         self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
         self.rows.operation.append(row)
         self.operations.append((task, resolved))
+        if timed is not resolved:
+            self.by_register.append((len(self.rows.operation) - 1, task, op))
         return len(self.rows.operation) - 1
+
+    def _variants(self, number: int, task: str, op: DsdOperation) -> None:
+        """Append rows of an operation for what its registers may hold beside the first loads."""
+        resolved, base = resolve(self.code, task, op), self.rows.operation[number]
+        where = partial(describe, self.code, task, op)
+        base[at.O_VARIANT] = len(self.rows.operation)
+        for timed, loads in held_operations(self.code, resolved, where()):
+            rates = operation_row(resolved, timed, self.machine, where)[[*RATES]]
+            if (rates == base[[*RATES]]).all():
+                continue
+            row = base.copy()
+            row[[*RATES]] = rates
+            row[at.O_HELD : at.O_HELD + 3] = self.special.held_rows(loads)
+            self.rows.operation.append(row)
+        base[at.O_VARIANTS] = len(self.rows.operation) - base[at.O_VARIANT]
 
     def _operands(self, resolved: ResolvedOperation) -> list[int]:
         """Emit operand rows of destination, sources and scalar; -1 stands for nothing."""

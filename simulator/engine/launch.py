@@ -180,6 +180,21 @@ def load_operand_rows(store: Table, memory: Memory, where: tuple[int, int], op: 
     return store[at.S_ERROR] == at.OK
 
 
+@part_kernel
+def choose_variant(store: Table, thread: int) -> None:
+    """Give a thread the row whose rates are those of what its registers hold, if there is one."""
+    op = store[thread + at.T_OP]
+    for number in range(store[op + at.O_VARIANTS]):
+        variant = store[op + at.O_VARIANT] + number * at.O_WIDTH
+        same = True
+        for which in range(3):
+            held = store[variant + at.O_HELD + which]
+            same &= held < 0 or held == store[thread + at.T_ROWS + which]
+        if same:
+            store[thread + at.T_OP] = variant
+            return
+
+
 @inner_kernel
 def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
     """Fill a thread for a special operation; return False on an error."""
@@ -191,6 +206,7 @@ def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) 
         store[thread + at.T_HALF + i] = 0
     if not load_operand_rows(store, memory, where, op):
         return False
+    choose_variant(store, thread)
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
     row = store[op + at.O_SCALAR_ROW]
     if row >= 0:

@@ -228,7 +228,10 @@ O_MAP_BITS: Final = 31  # their bits, negative with a sign
 O_ZERO: Final = 34  # the source that is cleared at the end, 0 for none
 O_BANKS: Final = 35  # more cycles per group whose reads meet on a bank, by O_DENOMINATOR
 O_SIMD: Final = 36  # SIMD_...
-O_WIDTH: Final = 37
+O_VARIANTS: Final = 37  # operations with other rates, for other contents of its registers
+O_VARIANT: Final = 38  # row of the first of them, -1 for none
+O_HELD: Final = 39  # of such a variant: operand rows that its registers hold, -1 for no register
+O_WIDTH: Final = 42
 SIMD_NONE, SIMD_MIXED, SIMD_32, _, SIMD_64, _, SIMD_EITHER = range(7)
 # SIMD modes; before SIMD_EITHER the number is that of the elements that go at once
 CONTROL_IS_DATA, CONTROL_ENDS, CONTROL_ACTIVATES, CONTROL_UNBLOCKS = range(4)
