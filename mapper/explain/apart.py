@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilewright.mapper.mapspace.assemble import Tile
@@ -11,15 +12,16 @@ Tiles = tuple[Tile, ...]
 _Used = tuple[float, ...]  # bits in use, per memory
 
 
-def reach_apart(points: Points) -> Tiles | None:
+def reach_apart(points: Points, check: Callable[[], None]) -> Tiles | None:
     """Return tiles that fit, by search from the outermost slot with dominated ends cut off.
 
     At each slot a (tile, bits in use) is looked at once; one with the same tile and no more bits
-    in use of any memory stands for it.
+    in use of any memory stands for it. `check` is called at each step and may raise to end it.
     """
     seen: dict[tuple[int, Any], list[_Used]] = {}
     stack: list[tuple[Tiles, Any, _Used]] = [((), points.start(), (0.0,) * len(points.memories))]
     while stack:
+        check()
         done, state, used = stack.pop()
         index, tile = len(done), points.tile_of(state)
         if index == len(points.slots):

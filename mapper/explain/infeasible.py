@@ -22,6 +22,7 @@ from tilewright.mapper.mapspace.points import occupied
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.workload import Workload
 
+_CUT = "The budget ended this explanation; there may be more to say."
 _SAID = {
     "smallest": "conflict; no smaller set does",
     "irreducible": "conflict; without any one of them the others can be kept",
@@ -37,6 +38,7 @@ class Explanation:
     no constraint can be blamed. `lines`: their constraints in words, sizes with what the others
     need of them. `relaxations`: every single one that helps, the least change of a number first,
     then what can only be lifted. `together`: if no single one helps, some that do so together.
+    `cut`: a budget ended it before all was looked at; what it says holds.
     """
 
     einsum: str
@@ -44,11 +46,17 @@ class Explanation:
     lines: tuple[tuple[str, ...], ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     together: tuple[Relaxation, ...] = ()
+    cut: bool = False
 
     def __str__(self) -> str:
+        return f"{self._said}\n{_CUT}" if self.cut else self._said
+
+    @property
+    def _said(self) -> str:
         head = f"no mapping of {self.einsum} fits"
         if not self.conflicts:
-            return f"{head}, whatever the constraints of the architecture"
+            whatever = ", whatever the constraints of the architecture"
+            return head if self.cut else f"{head}{whatever}"
         parts = []
         for conflict, lines in zip(self.conflicts, self.lines, strict=True):
             says = f"These {len(lines)} constraints {_SAID[conflict.kind]}:"
@@ -64,7 +72,7 @@ class Explanation:
             return "\n        or: ".join(r.text for r in self.relaxations)
         if self.together:
             return "all of: " + "; ".join(r.text for r in self.together)
-        return "other constraints"
+        return "a larger budget, to see what helps" if self.cut else "other constraints"
 
 
 def explain_infeasible(subject: Subject) -> Explanation | None:
@@ -73,8 +81,11 @@ def explain_infeasible(subject: Subject) -> Explanation | None:
     Exact for even tiles under the rules of the mapspace; min_usage gives way (Subject).
     """
     active = frozenset(subject.constraints)
-    if subject.feasible(active):
-        return None
+    try:
+        if subject.feasible(active):
+            return None
+    except TooLarge:  # the search has proven that there is none
+        return Explanation(subject.einsum.name, (), cut=subject.ended)
     conflicts = tuple(_conflicts(subject))
     lines = [tuple(str(c) for c in conflict.constraints) for conflict in conflicts]
     relaxations: list[Relaxation] = []
@@ -88,7 +99,10 @@ def explain_infeasible(subject: Subject) -> Explanation | None:
             together = tuple(_together(subject, conflicts[0]))
     except TooLarge:
         pass  # what was found so far is true
-    return Explanation(subject.einsum.name, conflicts, tuple(lines), tuple(relaxations), together)
+    cut = subject.ended
+    return Explanation(
+        subject.einsum.name, conflicts, tuple(lines), tuple(relaxations), together, cut
+    )
 
 
 def _conflicts(subject: Subject) -> Iterator[Conflict]:

@@ -8,7 +8,7 @@ hierarchies left open) take a set of vectors instead, see `apart.py` and `open_l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
@@ -31,18 +31,24 @@ Need = NDArray[np.float64]  # bits per state; inf: the state has no way on
 Tiles = tuple[Tile, ...]
 
 
+def _no_check() -> None:
+    """Let it go on."""
+
+
 def first_mapping(
-    space: Mapspace, templates: Sequence[Template] | None = None
+    space: Mapspace,
+    templates: Sequence[Template] | None = None,
+    check: Callable[[], None] = _no_check,
 ) -> tuple[Template, Tiles] | None:
     """Return a template with the tile below each of its slots that fits; None if none does.
 
     Exact, among `templates` or all of the space. Those with few holders come first: they need the
-    least room.
+    least room. `check`, called now and then, may raise to end it.
     """
     lattice = Lattice(space.einsum.bounds)
     among = space.templates if templates is None else templates
     for template in sorted(among, key=lambda t: len(t.holders)):
-        tiles = reach(space.frame, template, lattice)
+        tiles = reach(space.frame, template, lattice, check)
         if tiles is not None:
             return template, tiles
     return None
@@ -50,11 +56,15 @@ def first_mapping(
 
 def any_mapping(space: Mapspace) -> tuple[Template, Tiles] | None:
     """Return a template, maybe of few lanes, with tiles that fit; None if none does. Exact."""
-    return first_mapping(space, space.some_templates) or first_mapping(space, space.roomy_templates)
+    few = first_mapping(space, tuple(space.some_templates()))
+    return few or first_mapping(space, tuple(space.roomy_templates()))
 
 
-def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
+def reach(
+    frame: Frame, template: Template, lattice: Lattice, check: Callable[[], None] = _no_check
+) -> Tiles | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none."""
+    check()
     slots = skeleton(frame, template)
     if any(isinstance(slot, Fan) and not slot.choices for slot in slots):
         return None
@@ -62,7 +72,7 @@ def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
     if not _smallest_fit(frame, slots, sizes):
         return None
     if frame.uneven:
-        return reach_apart(UnevenPoints(frame, template, slots))
+        return reach_apart(UnevenPoints(frame, template, slots), check)
     if any(isinstance(slot, Reserve) and slot.under for slot in slots):
         from tilewright.mapper.explain.open_lanes import reach_open
 
@@ -70,7 +80,7 @@ def reach(frame: Frame, template: Template, lattice: Lattice) -> Tiles | None:
     points = Points(frame, template, slots)
     if _stand_together(slots, sizes):
         return _together(points, lattice, sizes)
-    return reach_apart(points)
+    return reach_apart(points, check)
 
 
 def binding(frame: Frame, slots: Sequence[Slot]) -> dict[str, float]:

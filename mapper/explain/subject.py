@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.arch.components import Component, Compute, Memory
@@ -15,6 +15,7 @@ from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constr
 from tilewright.mapper.explain.reach import first_mapping
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS, Budget
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload
 
@@ -24,7 +25,7 @@ _PLACING = ("keep", "may_keep", "back")
 
 
 class TooLarge(Exception):  # noqa: N818 - control flow inside this package
-    """The work allowed for an explanation is used up."""
+    """The work or the time allowed for an explanation is used up."""
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Subject:
     """What can be asked about one Einsum; `backed`: tensors the outermost memory must keep.
 
     min_usage is left out: it gives way where nothing reaches it, so it never forbids a mapping.
+    When the `budget` is over, or `spent` (of work) is too much, TooLarge ends what is asked.
     """
 
     arch: Arch
@@ -41,7 +43,9 @@ class Subject:
     backed: frozenset[str] = frozenset()
     uneven: frozenset[str] = frozenset()  # rank variables
     exchanged: frozenset[str] = frozenset()  # tensors that may be kept, or not, anywhere
+    budget: Budget = ENDLESS
     spent: float = 0.0
+    ended: bool = False  # by the budget
     _known: dict[Active, bool] = field(default_factory=dict, repr=False)
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
     _all: tuple[Constraint, ...] | None = field(default=None, repr=False)
@@ -161,23 +165,32 @@ class Subject:
         """Tell whether one of the spaces has a mapping; TooLarge when the work is used up."""
         return any(self._has_mapping(space) for space in spaces)
 
+    def check(self) -> None:
+        """Raise TooLarge if the time is over."""
+        if self.ended or self.budget.is_used_up:
+            self.ended = True
+            raise TooLarge
+
     def _has_mapping(self, space: Mapspace) -> bool:
-        if self._has_one_of(space, space.some_templates):
+        if self._has_one_of(space, space.some_templates()):
             return True
         try:
-            every = space.roomy_templates
+            return self._has_one_of(space, space.roomy_templates())
         except UnsupportedFeature:  # more choices of lanes than can be looked through
             raise TooLarge from None
-        return self._has_one_of(space, every)
 
-    def _has_one_of(self, space: Mapspace, templates: Sequence[Template]) -> bool:
+    def _has_one_of(self, space: Mapspace, templates: Iterable[Template]) -> bool:
         states = 1.0
         for bound in space.einsum.bounds.values():
             states *= sum(1 for d in range(1, min(bound, 4096) + 1) if bound % d == 0)
-        self.spent += states * max(len(templates), 1)
+        found = []
+        for template in templates:
+            self.check()
+            found.append(template)
+        self.spent += states * max(len(found), 1)
         if self.spent > WORK:
             raise TooLarge
-        return first_mapping(space, templates) is not None
+        return first_mapping(space, found, self.check) is not None
 
     def enabled_alone(self, constraint: Constraint) -> bool:
         """Tell whether enabling one component, with the rules it has, makes mappings possible."""

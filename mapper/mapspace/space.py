@@ -143,16 +143,14 @@ class Mapspace:
         """Make the templates one by one, in the same order; `few`: of some placements only."""
         return self._with_all_lanes(self._placed(few))
 
-    @cached_property
-    def roomy_templates(self) -> tuple[Template, ...]:
-        """All templates but those whose memories one value of each tensor overfills."""
-        return tuple(self._with_all_lanes(filter(self.frame.has_least_room, self._placed())))
+    def roomy_templates(self) -> Iterator[Template]:
+        """Make all templates but those whose memories one value of each tensor overfills."""
+        return self._with_all_lanes(filter(self.frame.has_least_room, self._placed()))
 
-    @cached_property
-    def some_templates(self) -> tuple[Template, ...]:
-        """A few templates of every placement: a mapping found there says that there is one."""
+    def some_templates(self) -> Iterator[Template]:
+        """Make a few templates of every placement: a mapping found there says that there is one."""
         roomy = filter(self.frame.has_least_room, self._placed())
-        return tuple(one for template in roomy for one in some_lanes(self.frame, template))
+        return (one for template in roomy for one in some_lanes(self.frame, template))
 
     def _with_all_lanes(self, placed: Iterable[Template]) -> Iterator[Template]:
         """Return what may stand together in some templates, with the lanes that matter."""

@@ -22,6 +22,7 @@ from tilewright.mapper.workload import Workload, load_workload
 
 ALL = ("all",)
 FRONT_SHARE = 0.5  # of the budget: for the best mapping, where a front is asked for too
+EXPLAINING = 0.2  # seconds that saying why nothing fits may take in any case
 _LISTS = ("front", "uneven")
 
 
@@ -117,6 +118,11 @@ class Request:
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, not below 0; None: there is none."""
         return self.budget.seconds_left
+
+    @property
+    def time_to_explain(self) -> Budget:
+        """What an explanation why nothing fits may use up: what is left, or a moment."""
+        return Budget(max(self.deadline, time.monotonic() + EXPLAINING))
 
     @property
     def budget(self) -> Budget:

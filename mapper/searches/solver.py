@@ -113,7 +113,10 @@ class Solver:
         from tilewright.mapper.explain.subject import Subject
 
         backed, uneven = self._backed(einsum), self._request.uneven(einsum)
-        subject = Subject(self.arch, self.workload, einsum, self.conventions, backed, uneven)
+        subject = Subject(
+            self.arch, self.workload, einsum, self.conventions, backed, uneven,
+            budget=self._request.time_to_explain,
+        )  # fmt: skip
         return no_mapping(subject)
 
     def _find(self, key: Hashable, space: Mapspace, goal: Goal, left: float | None) -> SpaceResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import pytest
@@ -16,6 +17,7 @@ from tilewright.mapper.explain.reach import any_mapping, first_mapping
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.workload import load_workload
 
@@ -327,3 +329,47 @@ def test_a_conflict_is_found_without_looking_through_all_lanes(size: int) -> Non
     assert found is not None
     assert "8 bit for A, 8 bit for B" in str(found)
     assert f"REG.size: 16 (now {size})" in [one.text for one in found.relaxations]
+
+
+@dataclass(frozen=True)
+class Until(Budget):
+    """A budget that is over after so many looks at it."""
+
+    looks: int = 0
+    seen: list[None] = field(default_factory=list, compare=False)
+
+    @property
+    def is_used_up(self) -> bool:
+        self.seen.append(None)
+        return len(self.seen) > self.looks
+
+
+_BOTH = "[{name: read, energy: 1, RATE}, {name: write, energy: 1, RATE}]"
+TIGHT_WIDE = WIDE.replace("COST", f"leak_power: 0, area: 0, actions: {_BOTH}").replace(
+    "RATE", "throughput: 1"
+)
+
+
+def test_an_explanation_without_time_says_that_nothing_was_looked_at() -> None:
+    workload, arch = load_workload(PRODUCT), load_arch(TIGHT_WIDE)
+    subject = Subject(arch, workload, workload.einsums[0], budget=Budget(deadline=0.0))
+    found = explain_infeasible(subject)
+    assert found is not None
+    assert found.cut
+    assert "The budget ended this explanation" in str(found)
+
+
+@pytest.mark.parametrize("looks", [100, 1000])
+def test_what_an_explanation_says_holds_wherever_the_budget_cuts_it(looks: int) -> None:
+    workload, arch = load_workload(PRODUCT), load_arch(TIGHT_WIDE)
+    einsum = workload.einsums[0]
+    found = explain_infeasible(Subject(arch, workload, einsum, budget=Until(looks=looks)))
+    whole = explain_infeasible(Subject(arch, workload, einsum))
+    assert found is not None
+    assert whole is not None
+    assert found.cut or found == whole
+    subject = Subject(arch, workload, einsum)
+    for conflict in found.conflicts:
+        assert not subject.feasible(frozenset(conflict.constraints))
+    for relaxation in found.relaxations:
+        assert relaxation.text in [one.text for one in whole.relaxations]
