@@ -55,7 +55,8 @@ OPERATORS = ("==", "<=", ">=", "<", ">", "product==", "product<=", "product>=", 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the cases of a kind may have. `fanouts`: Containers or memories with lanes."""
+    """What the cases of a kind may have. `fanouts`: Containers or memories with lanes, of which
+    `upper`: one always stands above the buffer or on it."""
 
     forms: tuple[tuple[str, ...], ...] = SINGLE
     rules: tuple[str, ...] = ()
@@ -64,6 +65,7 @@ class Kind:
     computes: tuple[int, ...] = (1,)
     tolls: tuple[int, ...] = (0,)
     extras: tuple[str, ...] = ()
+    upper: tuple[str, ...] = ()
 
 
 ANY_RULE = ("no_refetch_from_above", "order", "free", "back")
@@ -83,6 +85,10 @@ KINDS = {
     "tolls": Kind((*SINGLE, *CHAINS[:3]), tolls=(1, 2)),
     "dags": Kind((*DAGS, *CHAINS), rules=ANY_RULE, extras=("widths", "instances")),
     "lanes": Kind((*DAGS, *CHAINS), fanouts=(1,), lane_rules=ANY_LANES),
+    "spread": Kind(
+        (*DAGS, *CHAINS), fanouts=(1, 1, 2), upper=("TILE", "TILE", "BUF"),
+        lane_rules=("may_reuse", "reuse", "min_usage", "loop_bounds"),
+    ),
     "sliding": Kind(SLIDING, fanouts=(0, 0, 1)),
     "all": Kind(
         (*SINGLE, *CHAINS, *DAGS, *COPIES), ANY_RULE, ANY_LANES, (0, 1, 2), (1, 1, 2), (0, 0, 1),
@@ -177,7 +183,8 @@ def _nodes(rng: random.Random, about: Kind, names: list[str], einsums: int) -> l
     fanouts = rng.choice(about.fanouts)
     if tolls:
         nodes.append(_toll(rng, about, "LINK"))
-    if fanouts > 1 and rng.random() < 0.4:
+    upper = rng.choice(about.upper) if about.upper else ""
+    if upper == "TILE" or (not upper and fanouts > 1 and rng.random() < 0.4):
         nodes.append(_container(rng, about, names, "TILE"))
         fanouts -= 1
     sizes = (64, 128, 256, 512, 1024, 4096) if einsums == 1 else (128, 256, 512, 1024, "inf")
@@ -185,7 +192,7 @@ def _nodes(rng: random.Random, about: Kind, names: list[str], einsums: int) -> l
     if einsums > 1 and not whole:  # else a tensor may be kept nowhere, at which AccelForge fails
         kept = rng.choice(({"keep": "~DRAM"}, {"keep": "~DRAM"}, {"keep": "All"}))
     nodes.append(_memory(rng, about, "BUF", rng.choice(sizes), kept | {"may_keep": "All"}, "rules"))
-    if fanouts > 1 and rng.random() < 0.3:
+    if upper == "BUF" or (not upper and fanouts > 1 and rng.random() < 0.3):
         nodes[-1].fields["spatial"] = _spatial(rng, about, names, "z")
         fanouts -= 1
     computes = [_compute(rng, f"ALU{n}") for n in range(rng.choice(about.computes) - 1)]

@@ -42,12 +42,16 @@ class Temporal:
 
 @dataclass(frozen=True, slots=True)
 class Spatial:
-    """Deal the tiles of `rank_variable` over dimension `name` of `component`, side by side."""
+    """Deal the tiles of `rank_variable` over dimension `name` of `component`, side by side.
+
+    `names`: as in Temporal.
+    """
 
     rank_variable: str
     tile_shape: int
     name: str
     component: str
+    names: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class _Spatial(SpecModel):
     tile_shape: int = Field(ge=1)
     name: str
     component: str
+    names: dict[str, str] = Field(default_factory=dict)
 
 
 class _Compute(SpecModel):
@@ -134,7 +135,8 @@ def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> 
         return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape, names)
     if tag == "Spatial":
         lanes = parse(_Spatial, document, place)
-        return Spatial(lanes.rank_variable, lanes.tile_shape, lanes.name, lanes.component)
+        names = tuple(lanes.names.items())
+        return Spatial(lanes.rank_variable, lanes.tile_shape, lanes.name, lanes.component, names)
     if tag == "Compute":
         leaf = parse(_Compute, document, place)
         return Compute(leaf.einsum, leaf.component)

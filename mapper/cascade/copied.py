@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.einsum import Einsum
@@ -147,7 +148,7 @@ class CopyRows:
         rows, start = np.unique(number[kept], return_index=True)
         bodies = np.array([one.body for one in points], np.int64)[point[kept]]
         return Rows(
-            tuple(self.names[v] for v in loops),
+            tuple(LoopName(self.names[v]) for v in loops),
             depth,
             (),
             tiles[rows],

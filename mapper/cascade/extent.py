@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.searches.kernels import Floats, Ints
 
@@ -24,9 +25,9 @@ class Extent:
 
     views: tuple[tuple[float, Ranks], ...]
 
-    def below(self, loops: Sequence[str], tiles: Ints) -> Floats:
+    def below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
         """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
-        place = {name: column for column, name in enumerate(loops)}
+        place = {loop.variable: column for column, loop in enumerate(loops)}
         sizes: list[Floats] = []
         for bits, ranks in self.views:
             sizes.append(np.full(len(tiles), bits))

@@ -15,6 +15,7 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.cascade.extent import Extent
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.problem import Pair
 from tilewright.mapper.cascade.steps import START, Form, Pending, Step, Tiling
 from tilewright.mapper.cascade.table import Rows
@@ -140,9 +141,9 @@ def _joined(
     return tuple(found)
 
 
-def _index(step: Step) -> dict[tuple[tuple[int, ...], tuple[str, ...]], list[Rows]]:
+def _index(step: Step) -> dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[Rows]]:
     """File the rows by depths of shared tensors and first loops."""
-    found: dict[tuple[tuple[int, ...], tuple[str, ...]], list[Rows]] = {}
+    found: dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[Rows]] = {}
     for rows in step.rows:
         depths = tuple(rows.depths[place] for _, place in step.shared)
         for count in range(max(0, *depths) if depths else 0, len(rows.loops) + 1):

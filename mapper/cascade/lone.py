@@ -13,6 +13,7 @@ from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.copied import CopyRows, Point, lanes_in, standing
 from tilewright.mapper.cascade.layout import memories_of
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.table import Chosen, Rows, width_of
 from tilewright.mapper.cascade.tree import Body
@@ -20,7 +21,7 @@ from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping import Node, Storage, Temporal, Toll
+from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapspace.placement import Holder, Placement, order_allowed
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import Copies
@@ -64,10 +65,11 @@ class LoneTable:
         """Return what one chosen point of a row stands for."""
         found: Body = self.bodies[chosen.rows.origins[chosen.point, 1]]
         own = {loop: variable for variable, loop in self.maker.names.items()}
-        loops = tuple((own[loop], tile) for loop, tile in chosen.loops)
+        loops = tuple((LoopName(own[loop.variable]), tile) for loop, tile in chosen.loops)
         depth = dict(zip(self.boundary, chosen.rows.depths, strict=True))
         held = tuple((depth[storage.tensors[0]], storage) for _, storage in found.held)
-        inner = tuple(_loops_that_turn({**self.einsum.bounds, **dict(loops)}, found.inner))
+        above = {**self.einsum.bounds, **{loop.variable: tile for loop, tile in loops}}
+        inner = tuple(_loops_that_turn(above, found.inner))
         return replace(found, loops=loops, held=held, inner=inner)
 
 
@@ -185,11 +187,14 @@ class LoneSolver:
         if not tensors:
             return self._way(spaces, lambda one: one)
         room = self._room
+        upper = {name for space in spaces for name in _down_to(space.flat, room.inner)}
 
         def kept(mapping: LoopNest) -> LoopNest | None:
             first = [_first_of(mapping, tensor) for tensor in tensors]
             if any(storage.component != room.inner for _, storage in first):
                 return None
+            if any(isinstance(n, Spatial) and n.component in upper for n in mapping.nodes):
+                return None  # what others use whole would be dealt over lanes
             return _tolls_below(
                 mapping, max(place for place, _ in first), _shared(self._boundaries)
             )
@@ -325,6 +330,14 @@ def _loops_that_turn(above: Mapping[str, int], nodes: Sequence[Node]) -> Iterato
 def _least(points: Sequence[_Point]) -> tuple[float, float]:
     """Return the least energy and the least latency."""
     return min(one.row[0] for one in points), min(one.row[1] for one in points)
+
+
+def _down_to(flat: FlatArch, memory: str | None) -> Iterator[str]:
+    """Yield the components of a path down to a memory."""
+    for component in flat.components:
+        yield component.name
+        if component.name == memory:
+            return
 
 
 def _first_of(mapping: LoopNest, tensor: str) -> tuple[int, Storage]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tilewright.arch.components import Memory
 from tilewright.mapper.cascade.layout import Layout
+from tilewright.mapper.cascade.upper import ABOVE, Spread, lanes_of, stride
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.points import reserved_bits
@@ -22,7 +23,6 @@ from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.deferrals import debts, deferred
-from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
@@ -39,7 +39,7 @@ from tilewright.mapper.searches.program import (
     with_fixed_lanes,
 )
 from tilewright.mapper.searches.routes import Add, Router
-from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
+from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged, scales
 from tilewright.mapper.searches.taps import taps
 from tilewright.mapper.searches.trie import Node, grow
 
@@ -47,21 +47,40 @@ Legal = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """Where shared loops may stand: (variable, gaps), and which variables may be dealt over lanes
+    above the region."""
+
+    legal: Legal = ()
+    lanes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A layout, the loops that may be shared above its lowest tensor on chip, and the lanes."""
+
+    layout: Layout
+    legal: Legal
+    spreads: tuple[Spread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A layout cut at its lowest tensor on chip.
 
     `program.operations` are those below; `above[i]` = what reaching holder `layout.first + i` of
-    the region costs, as a function of the tile there; `free`: numbers of the variables that fused
-    loops may use.
+    the region costs, as a function of the tile there; `legal`: variables that fused loops may use
+    and their gaps; `spreads`: the lanes above the region, which the labels count as one.
     """
 
     layout: Layout
     program: Program
     above: tuple[tuple[Add, ...], ...]
     legal: Legal
+    spreads: tuple[Spread, ...] = ()
 
 
-def parts(frame: Frame, fields: Fields, layout: Layout, legal: Legal) -> Iterator[Part]:
+def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Iterator[Part]:
     """Compile `layout`; several parts when lanes must be enumerated outside the program.
 
     None where lanes above a holder of an outer memory would count in a way that is not modelled
@@ -71,23 +90,16 @@ def parts(frame: Frame, fields: Fields, layout: Layout, legal: Legal) -> Iterato
     fans = [slot for slot in slots if isinstance(slot, Fan)]
     if not frame.rules.sinks and below_deeper_lanes(frame, slots) is not None:
         return
-    if all(fan.choices for fan in fans):
-        _refuse_upper_lanes(frame, layout, slots)
-        yield from _fix_lanes(frame, fields, (layout, legal), slots)
-
-
-def _refuse_upper_lanes(frame: Frame, layout: Layout, slots: Sequence[Slot]) -> None:
-    """Shared loops must stand above all lanes."""
-    if not layout.region:
+    if not all(fan.choices for fan in fans):
         return
-    limit = _cut(slots, layout)
-    for slot in slots[:limit]:
-        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
-            raise UnsupportedFeature(
-                f"the fanout {slot.component}.{slot.name} is above a memory in which"
-                f" {frame.einsum.name} could hold what it shares",
-                instead="search without fusion",
-            )
+    if not layout.region:
+        yield from _fix_lanes(frame, fields, Cut(layout, rules.legal), slots)
+        return
+    for fixed, spreads in lanes_of(frame, slots, _cut(slots, layout), rules.lanes):
+        legal = rules.legal
+        if spreads:
+            legal = tuple((v, (*gaps, ABOVE) if 0 in gaps else gaps) for v, gaps in legal)
+        yield from _fix_lanes(frame, fields, Cut(layout, legal, spreads), fixed)
 
 
 def _cut(slots: Sequence[Slot], layout: Layout) -> int:
@@ -96,17 +108,15 @@ def _cut(slots: Sequence[Slot], layout: Layout) -> int:
     return fills[layout.split]
 
 
-def _fix_lanes(
-    frame: Frame, fields: Fields, cut: tuple[Layout, Legal], slots: tuple[Slot, ...]
-) -> Iterator[Part]:
+def _fix_lanes(frame: Frame, fields: Fields, cut: Cut, slots: tuple[Slot, ...]) -> Iterator[Part]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-    template = cut[0].template
+    template = cut.layout.template
     router = Router(frame, fields, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
     if frame.has_networks:
         routes += network_routes(frame, fields, template, slots)
     later = debts(frame, fields, slots, deferred(routes))
-    if later is not None and any(debt.top <= _cut(slots, cut[0]) for debt in later):
+    if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
         later = None  # it would be paid above the program
     blocking = [route for route in routes if later is None or route.deferral is None]
     blocked = sorted({i for route in blocking for i in route.blocked})
@@ -117,11 +127,8 @@ def _fix_lanes(
         yield from _fix_lanes(frame, fields, cut, fixed)
 
 
-def _compile(
-    problem: tuple[Frame, Fields], cut: tuple[Layout, Legal], slots: tuple[Slot, ...], at: Costs
-) -> Part:
-    frame, fields = problem
-    layout, legal = cut
+def _compile(problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...], at: Costs) -> Part:
+    (frame, fields), layout = problem, cut.layout
     operations: list[Operation] = [at.charge(len(slots))]
     numbers: list[int | None] = [None]
     start = _cut(slots, layout) + 1
@@ -136,10 +143,23 @@ def _compile(
         after: list[Operation] = [*at.settle(index), *at.charges(index, pins)]
         operations += after
         numbers += [None] * len(after)
+    shares = np.ones(fields.width)
+    for index in range(start - 1, -1, -1) if cut.spreads else ():
+        slot = slots[index]
+        if isinstance(slot, Fan) and prod(slot.choices[0]) > 1:
+            operations.append(at.deal(index, slot))
+            numbers.append(None)
+            shares *= scales(frame, fields, slot)[0]
     program = Program(layout.template, slots, tuple(operations), tuple(numbers))
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     region = fills[layout.first : layout.split + 1]
-    return Part(layout, program, tuple(at.charge(i).adds for i in region), legal)
+    above = tuple(
+        tuple(
+            replace(add, factor=add.factor * float(shares[add.field])) for add in at.charge(i).adds
+        )
+        for i in region
+    )
+    return Part(layout, program, above, cut.legal, cut.spreads)
 
 
 def _operations(
@@ -283,7 +303,7 @@ class LowerSearch:
         if self._rules.capacity < inf:
             for tensor in part.layout.on_chip:
                 total += bits_of(self._engine, self._rules.memory or "", tensor)
-        return total
+        return np.roll(total, stride(self._engine.lattice, part.spreads))
 
     def _least(self, add: Add) -> float:
         counts = self._engine.count(add.tensor, add.kind)

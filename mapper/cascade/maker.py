@@ -13,7 +13,7 @@ from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
-from tilewright.mapper.cascade.lower import LowerSearch, Part, Rules, parts
+from tilewright.mapper.cascade.lower import Carried, LowerSearch, Part, Rules, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.table import Solution, Table, named
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
@@ -307,5 +307,7 @@ class TableMaker:
             banned = banned_above(space, layout)
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]
             legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
-            found += parts(space.frame, ready.engine.fields, layout, legal)
+            dealt = [rules.carried[tensor] for tensor in layout.on_chip]
+            lanes = frozenset(space.einsum.bounds).intersection(*dealt)
+            found += parts(space.frame, ready.engine.fields, layout, Carried(legal, lanes))
         return found

@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload import Workload
+
+
+class LoopName(NamedTuple):
+    """A loop that Einsums may share: the name of its variable, and the (component, dimension) of
+    its lanes; () of a loop in time."""
+
+    variable: str
+    dim: tuple[str, ...] = ()
+
 
 Member = tuple[int, str]  # number of an Einsum, its rank variable
 LoopNames = tuple[Mapping[str, str], ...]  # per Einsum: rank variable -> name shared by all

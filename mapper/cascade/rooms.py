@@ -14,7 +14,7 @@ from itertools import product
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Holder
 
-Loop = tuple[int, int]  # variable, tile below it: 0 for that of the state
+Loop = tuple[int, int]  # variable (below 0: lanes, see upper.py), tile below it: 0 for the state's
 Order = tuple[Loop, ...]  # outermost first
 Room = tuple[int, tuple[Loop, ...]]  # loops above the tile; tiles of the variables of the others
 Ways = dict[tuple[Room, ...], list[Order]]

@@ -10,7 +10,7 @@ closed form, because a tile there is the whole of each variable except those of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import permutations, product
 from typing import Any
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.layout import Layout, held_still
-from tilewright.mapper.cascade.lower import Rules, Solved, bits_of
+from tilewright.mapper.cascade.lower import Part, Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rooms import Order, Region, Room, tiles_above
+from tilewright.mapper.cascade.upper import ABOVE, Spread, stride, with_lanes
 from tilewright.mapper.mapspace.fanout import divisors
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.metrics import Metrics
@@ -41,20 +41,26 @@ class Source:
     solved: Solved
     gaps: Gaps
 
+    def depth(self, place: int) -> int:
+        """Return the number of loops and lanes above holder `place` of the region."""
+        return len(self.solved.part.spreads) + sum(gap <= place for _, gap, _ in self.gaps)
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """`order`: the fused loops; `depths`: (tensor, loops above) of those on chip; `held`: (tensor,
-    loops above its holder, above its tile) of contested ones held above the innermost loop."""
+    loops above its holder, above its tile) of contested ones held above the innermost loop;
+    `spreads`: the lanes among the loops, which have the numbers -1, -2, … there."""
 
     order: Order
     depths: tuple[tuple[str, int], ...]
     held: tuple[tuple[str, int, int], ...]
+    spreads: tuple[Spread, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Labels of one shape. `states`: the tile below the fused loops.
+    """Labels of one shape. `states`: the tile below the fused loops, lanes taken for one.
 
     `values`: energy, latency, bits in use (Rules.used), bits reserved above loop 1, …,
     n, and in all; one row per label.
@@ -97,6 +103,7 @@ class RowMaker:
         lattice = self._engine.lattice
         cut = self._cut[states]
         region, legal = solved.part.layout.region, dict(solved.part.legal)
+        spreads = solved.part.spreads
         apart = self._rules.apart if self._rules.shares_room else frozenset()
         rooms = Region(self._engine.frame, region, apart)
         idle = idle_below(self._engine.frame, solved.part.layout, self._rules.apart)
@@ -111,13 +118,16 @@ class RowMaker:
                 gaps = tuple(loop for loops in nested for loop in loops)
                 mine = chosen[self._divides(gaps, states[chosen])]
                 if allowed is not None:
-                    mine = mine[allowed[self._above(gaps, 0, states[mine])]]
-                depths = tuple(sum(gap <= i for _, gap, _ in gaps) for i in range(len(region)))
-                ways = rooms.by_room(depths, orders(gaps, idle)) if len(mine) else {}
+                    mine = mine[allowed[self._above(Source(solved, gaps), 0, states[mine])]]
+                source = Source(solved, gaps)
+                depths = tuple(source.depth(place) for place in range(len(region)))
+                above = sum(gap == ABOVE for _, gap, _ in gaps)
+                some_orders = (with_lanes(order, above, spreads) for order in orders(gaps, idle))
+                ways = rooms.by_room(depths, some_orders) if len(mine) else {}
                 for place, some in ways.items():
-                    block = self._priced(Source(solved, gaps), place, (mine, states[mine]))
+                    block = self._priced(source, place, (mine, states[mine]))
                     if len(block.states):
-                        self._file(region, depths, (place, some), block)
+                        self._file(solved.part, depths, (place, some), block)
 
     def _chains(self, variable: int, places: tuple[int, ...]) -> list[Gaps]:
         """Return the ways to place the loops over a variable, outermost first."""
@@ -134,13 +144,13 @@ class RowMaker:
 
     def _file(
         self,
-        region: Sequence[Holder],
+        part: Part,
         depths: Sequence[int],
         ways: tuple[tuple[Room, ...], list[Order]],
         block: Block,
     ) -> None:
         """Put labels under their shapes: one per order of the loops."""
-        rooms, some = ways
+        (rooms, some), region = ways, part.layout.region
         on_chip = [(h.tensor, d) for h, d in zip(region, depths, strict=True) if h.backing]
         held = [
             (h.tensor, depth, low if self._rules.shares_room else depth)
@@ -148,7 +158,7 @@ class RowMaker:
             if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
         ]
         for order in some:
-            shape = Shape(order, tuple(sorted(on_chip)), tuple(sorted(held)))
+            shape = Shape(order, tuple(sorted(on_chip)), tuple(sorted(held)), part.spreads)
             self._pieces.setdefault(shape, []).append(block)
 
     def _priced(self, source: Source, rooms: Sequence[Room], labelled: tuple[Ints, Ints]) -> Block:
@@ -157,17 +167,19 @@ class RowMaker:
         chosen, states = labelled
         lattice = self._engine.lattice
         labels = source.solved.labels[chosen]
-        reserved = np.zeros((len(chosen), len(source.gaps) + 1))
+        part = source.solved.part
+        step = stride(lattice, part.spreads)
+        reserved = np.zeros((len(chosen), len(source.gaps) + len(part.spreads) + 1))
         shared = np.zeros(len(chosen))
-        streamed = source.solved.part.layout.streamed
-        for place, holder in enumerate(source.solved.part.layout.region):
+        streamed = part.layout.streamed
+        for place, holder in enumerate(part.layout.region):
             low, tiles = rooms[place]
-            kept = self._bits(holder.tensor)[widened(lattice, states, dict(tiles))]
+            kept = self._bits(holder.tensor)[widened(lattice, states, dict(tiles)) - step]
             if holder.backing:
                 shared += kept
                 continue
-            above = self._above(source.gaps, place, states)
-            for add in source.solved.part.above[place]:
+            above = self._above(source, place, states)
+            for add in part.above[place]:
                 labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
             if place not in streamed:
                 reserved[:, low] += kept
@@ -185,11 +197,13 @@ class RowMaker:
         self.sources.append(replace(source, solved=source.solved.origins))
         return Block(states[fits], values[fits], origin[fits])
 
-    def _above(self, gaps: Gaps, place: int, states: Ints) -> Ints:
+    def _above(self, source: Source, place: int, states: Ints) -> Ints:
         """Return the tiles above a region holder, as states."""
-        upper = [(v, tile) for v, gap, tile in gaps if gap <= place]
-        deeper = [(v, tile) for v, gap, tile in gaps if gap > place]
-        return widened(self._engine.lattice, states, tiles_above(upper, deeper))
+        lattice = self._engine.lattice
+        upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
+        deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]
+        step = stride(lattice, source.solved.part.spreads)
+        return widened(lattice, states, tiles_above(upper, deeper)) - step
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:
         energy, latency = labels[:, 0], np.zeros(len(labels))
@@ -259,7 +273,10 @@ def orders(gaps: Gaps, idle: Mapping[int, frozenset[int]]) -> Iterator[Order]:
     for variable, gap, tile in gaps:
         groups.setdefault(gap, []).append((variable, tile))
     for chosen in product(*(permutations(groups[gap]) for gap in sorted(groups))):
-        if any(group[0][0] in idle[gap] for gap, group in zip(sorted(groups), chosen, strict=True)):
+        if any(
+            group[0][0] in idle.get(gap, ())
+            for gap, group in zip(sorted(groups), chosen, strict=True)
+        ):
             continue
         order = tuple(loop for group in chosen for loop in group)
         if all([loop for loop in order if loop[0] == v] == _own(gaps, v) for v, _ in order):
@@ -307,7 +324,7 @@ def _power(prime: int, tile: int, most: int) -> int:
 
 def sorted_shapes(pieces: Mapping[Shape, list[Block]]) -> list[tuple[Shape, list[Block]]]:
     """Return the shapes in a fixed order."""
-    return sorted(pieces.items(), key=lambda item: (item[0].order, item[0].depths, item[0].held))
+    return sorted(pieces.items(), key=lambda item: astuple(item[0]))
 
 
 def _reduced(pieces: Sequence[Block]) -> Block:

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.extent import Extent, extent_of
 from tilewright.mapper.cascade.lone import LoneTable
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.room import Outermost
 from tilewright.mapper.cascade.table import Rows, Table
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -29,7 +30,7 @@ class Form:
     `waiting`: numbers of the live tensors that take no room before their next user has them.
     """
 
-    loops: tuple[str, ...]
+    loops: tuple[LoopName, ...]
     depths: tuple[int, ...]
     pending: tuple[Pending, ...]
     outermost: frozenset[str] = frozenset()
@@ -183,7 +184,7 @@ class Tiling:
     """Packs the tiles of a list of loops into one number, the outermost loop lowest."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        seen: dict[str, list[Ints]] = {}
+        seen: dict[LoopName, list[Ints]] = {}
         deepest = 0
         for rows in (rows for step in steps for rows in step.rows):
             deepest = max(deepest, len(rows.loops))
@@ -210,7 +211,7 @@ class Tiling:
         """Return the numbers of the first `count` loops alone."""
         return codes & ((1 << (self._bits * count)) - 1)
 
-    def tiles(self, loops: Sequence[str], codes: Ints) -> Ints:
+    def tiles(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
         """Return the tiles that numbers stand for, shape (codes, loops)."""
         found = np.empty((len(codes), len(loops)), np.int64)
         for column, name in enumerate(loops):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from tilewright.mapper.cascade.layout import memories_of
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.rooms import tiles_above
 from tilewright.mapper.cascade.rows import Block, Shape, Source, widened
+from tilewright.mapper.cascade.upper import stride, tiles_below
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.kernels import Floats, Ints
@@ -32,7 +34,7 @@ class Rows:
     boundary tensors on chip that have no tile of their own while the Einsum runs (copied.py).
     """
 
-    loops: tuple[str, ...]
+    loops: tuple[LoopName, ...]
     depths: tuple[int, ...]
     held: Held
     tiles: Ints
@@ -67,8 +69,8 @@ class Chosen:
     shared: int
 
     @property
-    def loops(self) -> tuple[tuple[str, int], ...]:
-        """Variable and tile of its loops."""
+    def loops(self) -> tuple[tuple[LoopName, int], ...]:
+        """Name and tile of its loops."""
         return tuple(zip(self.rows.loops, self.rows.tiles[self.row].tolist(), strict=True))
 
 
@@ -116,20 +118,43 @@ def named(
         if len(block.states):
             depth = {tensors[t]: d for t, d in shape.depths}
             made = _rows(solution, shape, block, bits)
-            loops = tuple(variables[v] for v, _ in shape.order)
+            order = _columns(shape, variables)
+            loops = tuple(_name(shape, variables, column) for column in order)
             depths = tuple(depth.get(t, -1) for t in boundary)
             held = tuple((tensors[t], d, low) for t, d, low in shape.held)
-            rows.append(replace(made, loops=loops, depths=depths, held=held))
+            tiles = made.tiles[:, order]
+            rows.append(replace(made, loops=loops, tiles=tiles, depths=depths, held=held))
     return Table(space.einsum, boundary, widths, tuple(rows), solution, space, names)
+
+
+def _columns(shape: Shape, variables: Sequence[str]) -> list[int]:
+    """Return the loops in an order that all Einsums agree about: lanes of one dimension, between
+    which nothing stands, by the names of their variables."""
+    lanes = [i for i, (number, _) in enumerate(shape.order) if number < 0]
+
+    def place(column: int) -> tuple[tuple[int, int], str]:
+        one = shape.spreads[-1 - shape.order[column][0]]
+        return one.place, variables[one.variable]
+
+    order = list(range(len(shape.order)))
+    if lanes:
+        order[lanes[0] : lanes[-1] + 1] = sorted(lanes, key=place)
+    return order
+
+
+def _name(shape: Shape, variables: Sequence[str], column: int) -> LoopName:
+    number = shape.order[column][0]
+    if number >= 0:
+        return LoopName(variables[number])
+    one = shape.spreads[-1 - number]
+    return LoopName(variables[one.variable], one.dim)
 
 
 def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[str, float]) -> Rows:
     """Return the rows of one shape without names: one per tile below the fused loops."""
     states, starts = np.unique(block.states, return_index=True)
-    tiles = solution.engine.lattice.tiles[states][:, [v for v, _ in shape.order]]
-    for column, (_, tile) in enumerate(shape.order):
-        if tile:
-            tiles[:, column] = tile
+    lattice = solution.engine.lattice
+    tiles = tiles_below(shape.order, shape.spreads, lattice.bounds, lattice.tiles[states])
     sizes = _sizes(solution, shape, states, bits)
     start = np.append(starts, len(block.states)).astype(np.int64)
     return Rows((), (), (), tiles, sizes, start, block.values, block.origin)
@@ -139,12 +164,12 @@ def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[str, fl
     """Return the bits of each boundary tensor below the loops above it, per state; 0 if it is not
     on chip. `bits`: width of its values, in the order of the boundary."""
     lattice = solution.engine.lattice
-    depth = dict(shape.depths)
+    depth, step = dict(shape.depths), stride(lattice, shape.spreads)
     found = np.zeros((len(states), len(bits)))
     for column, (name, width) in enumerate(bits.items()):
         if name in depth:
             upper, deeper = shape.order[: depth[name]], shape.order[depth[name] :]
-            above = widened(lattice, states, tiles_above(upper, deeper))
+            above = widened(lattice, states, tiles_above(upper, deeper)) - step
             access = solution.space.einsum.access(name)
             found[:, column] = lattice.occupancy(access)[above] * width
     return found

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 
 from tilewright.mapper.cascade.lower import trace
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.rows import Source
 from tilewright.mapper.cascade.table import Chosen, Table
+from tilewright.mapper.cascade.upper import ABOVE, stride
 from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.slots import Fill, Pass
 
-Loop = tuple[str, int]  # rank variable, tile shape
+Loop = tuple[LoopName, int]  # its rank variable as the Einsum calls it, tile shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +58,32 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
         for h in layout.template.holders[: layout.first]
     ]
-    tolls = _tolls_above(source, layout.split)
+    tolls, part = _tolls_above(source, layout.split), source.solved.part
+
+    def high(toll: Pass, depth: int) -> int:
+        """Return the loops above a Toll of a holder: no lanes of levels below it."""
+        level = solution.space.frame.level(toll.component)
+        lower = sum(spread.place[0] > level for spread in part.spreads)
+        return source.depth(ABOVE) - lower if lower else depth
+
     held: list[tuple[int, Storage | Toll]] = []
     on_chip: set[Storage | Toll] = set()
     for place, holder in enumerate(layout.region):
-        depth = sum(1 for _, gap, _ in source.gaps if gap <= place)
+        depth = source.depth(place)
         storage = Storage((names[holder.tensor],), holder.component)
         if holder.backing:
             on_chip.add(storage)
         else:
             passed = [toll for toll in tolls if toll.tensor == holder.tensor]
             tolls = [toll for toll in tolls if toll not in passed]
-            held += [(depth, Toll((names[t.tensor],), t.component)) for t in passed]
+            held += [(high(t, depth), Toll((names[t.tensor],), t.component)) for t in passed]
         held.append((depth, storage))
-    held += [(len(source.gaps), Toll((names[t.tensor],), t.component)) for t in tolls]
+    low = source.depth(len(layout.region))
+    held += [(high(t, low), Toll((names[t.tensor],), t.component)) for t in tolls]
+    held.sort(key=itemgetter(0))
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
     own = {loop: variable for variable, loop in table.names.items()}
-    loops = tuple((own[loop], tile) for loop, tile in chosen.loops)
+    loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)
     return Body(tuple(top), loops, tuple(held), frozenset(on_chip), inner)
 
 
@@ -90,7 +102,7 @@ def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:
     below = trace(engine, source.solved, label)
     last = source.solved.path[-1]
     state = int((last.start <= label).sum()) - 1
-    tile = tuple(engine.lattice.tiles[state].tolist())
+    tile = tuple(engine.lattice.tiles[state - stride(engine.lattice, part.spreads)].tolist())
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     first = fills[part.layout.split] + 1
     tiles = []
@@ -109,11 +121,20 @@ def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:
     return replace(node, einsum=table.einsum.name)
 
 
-def _shared_loop(bodies: Sequence[Body], level: int) -> Temporal:
+def _shared_loop(bodies: Sequence[Body], level: int) -> Temporal | Spatial:
     """Return a loop of several Einsums, with the names of those that call it differently."""
-    variable, tile = bodies[0].loops[level]
-    others = ((body.einsum, body.loops[level][0]) for body in bodies)
-    return Temporal(variable, tile, names=tuple(pair for pair in others if pair[1] != variable))
+    variable = bodies[0].loops[level][0].variable
+    others = ((body.einsum, body.loops[level][0].variable) for body in bodies)
+    names = tuple(pair for pair in others if pair[1] != variable)
+    return replace(_loop(bodies[0].loops[level]), names=names)
+
+
+def _loop(loop: Loop) -> Temporal | Spatial:
+    (variable, dim), tile = loop
+    if not dim:
+        return Temporal(variable, tile)
+    component, name = dim
+    return Spatial(variable, tile, name, component)
 
 
 class TreeBuilder:
@@ -157,7 +178,7 @@ class TreeBuilder:
                 if above == level and storage not in body.on_chip:
                     yield storage
             if level < len(body.loops):
-                yield Temporal(*body.loops[level])
+                yield _loop(body.loops[level])
         yield from body.inner
 
     def _storages(self, span: tuple[int, int], level: int, split: int) -> Iterator[Node]:

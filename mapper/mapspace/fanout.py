@@ -61,18 +61,18 @@ def free_variables(dim: SpatialDim, einsum: Einsum, banned: frozenset[str]) -> t
 
 
 def bounds_in_effect(
-    dim: SpatialDim, einsum: Einsum, as_accelforge: bool
+    dim: SpatialDim, einsum: Einsum, as_accelforge: bool, banned: frozenset[str] = frozenset()
 ) -> tuple[Comparison, ...]:
     """Return the loop bounds of `dim` that restrict its lanes.
 
     As in AccelForge, a bound on a set of tensors selects nothing, and loops that `reuse` or a bound
-    of one removes are no target of the other bounds (accelforge.md §2.7).
+    of one removes, or that are `banned`, are no target of the others (accelforge.md §2.7).
     """
     if not as_accelforge:
         return dim.loop_bounds
     bounds = [bound for bound in dim.loop_bounds if not bound.of_tensors]
     removing = [b for b in bounds if b.value == 1 and b.operator.endswith(("==", "<="))]
-    removed = set(einsum.bounds) - set(free_variables(dim, einsum, frozenset()))
+    removed = set(einsum.bounds) - set(free_variables(dim, einsum, banned))
     removed.update(*(bound.rank_variables for bound in removing))
     rest = [
         replace(bound, rank_variables=bound.rank_variables - removed)

@@ -118,7 +118,7 @@ class Frame:
 
         They depend on the placement only, not on the order of the holders.
         """
-        banned = _spatial_bans(self, template) if self.rules.refetch_spatial else {}
+        banned = _spatial_bans(self, template)
         bans = tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items()))
         if bans not in self._roomy:
             self._roomy[bans] = _roomy_fans(self, banned)
@@ -192,7 +192,7 @@ def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
         for dim in component.spatial:
             taken = banned.get(component.name, frozenset())
             variables = free_variables(dim, frame.einsum, taken)
-            bounds = bounds_in_effect(dim, frame.einsum, not frame.rules.all_bounds)
+            bounds = bounds_in_effect(dim, frame.einsum, not frame.rules.all_bounds, taken)
             choices = lane_choices(dim, frame.einsum, variables, bounds, frame.uneven)
             dims.append(Dim(level, dim, Fan(component.name, dim.name, variables, choices)))
     needs = Unlimited()
@@ -217,17 +217,21 @@ def _has_room(frame: Frame, template: Template, level: int, tile: Mapping[str, i
 
 
 def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[str]]:
-    """Forbid spatial loops that would fetch a tensor under no_refetch_from_above again."""
+    """Forbid spatial loops that would fetch a tensor under no_refetch_from_above again, and those
+    above the first holder of what Einsums exchange there that would compute it more than once."""
     banned: dict[str, frozenset[str]] = {}
     for holder in template.holders:
         rules = template.placement.rules_of(holder.component)
-        if holder.tensor not in rules.no_refetch_from_above or holder.backing:
-            continue
-        backing = _backing(template, holder)
+        levels = range(0)
+        if holder.backing:
+            if holder.tensor in frame.exchanged:
+                levels = range(frame.level(holder.component) + 1)
+        elif frame.rules.refetch_spatial and holder.tensor in rules.no_refetch_from_above:
+            first = frame.level(_backing(template, holder).component)
+            levels = range(first + 1, frame.level(holder.component) + 1)
         access = frame.einsum.access(holder.tensor)
         loose = frozenset(v for v in frame.einsum.bounds if access.relevance(v) != "relevant")
-        for depth in range(frame.level(backing.component) + 1, frame.level(holder.component) + 1):
-            name = frame.components[depth].name
+        for name in (frame.components[level].name for level in levels):
             banned[name] = banned.get(name, frozenset()) | loose
     return banned
 

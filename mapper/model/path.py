@@ -137,7 +137,7 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
         if isinstance(item, Storage):
             toll = isinstance(item, Toll)
             added += [Hold(t, item.component, item.persistent, toll, number) for t in item.tensors]
-        elif isinstance(item, Temporal) and item.names:
+        elif isinstance(item, Temporal | Spatial) and item.names:
             own = dict(item.names).get(node.einsum, item.rank_variable)
             added.append(replace(item, rank_variable=own, names=()))
         elif isinstance(item, Temporal | Spatial):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.arch.components import Comparison
-from tilewright.mapper.mapspace.fanout import holds
+from tilewright.mapper.mapspace.fanout import Fan, holds
 from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.searches import kernels
@@ -243,22 +243,10 @@ class Engine:
         return _charge([0, field], np.stack([fits, bits]), room)
 
     def _deal_arrays(self, operation: Deal) -> Arrays:
-        fan, width = operation.fan, self.fields.width
-        times = np.ones((len(fan.choices), width))
-        plus = np.zeros((len(fan.choices), width))
+        fan = operation.fan
         lanes = np.array([float(prod(choice)) for choice in fan.choices])
-        times[:, self.fields.lanes] = lanes
-        for (component, dim, places), gate in self.fields.gates.items():
-            if (component, dim) == (fan.component, fan.name):
-                fanout = self._fanout(component, dim)
-                times[:, gate] = np.ceil(lanes * places / fanout) if places else lanes
-        depth = self.frame.level(fan.component)
-        for (level, _), field in self.fields.calls.items():
-            if level >= depth:
-                times[:, field] = 1.0 / lanes
-        for (level, _), field in self.fields.links.items():
-            if level > depth and self.frame.rules.messages:
-                times[:, field] = 1.0 / lanes
+        times = scales(self.frame, self.fields, fan)
+        plus = np.zeros(times.shape)
         for field, values in operation.plus:
             plus[:, field] += values
         for field, values in operation.times:
@@ -266,9 +254,25 @@ class Engine:
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
 
-    def _fanout(self, component: str, dim: str) -> int:
-        dims = self.frame.components[self.frame.level(component)].spatial
-        return next(one.fanout for one in dims if one.name == dim)
+
+def scales(frame: Frame, fields: Fields, fan: Fan) -> Floats:
+    """Return what each choice of a dimension multiplies each field by, shape (choices, fields)."""
+    lanes = np.array([float(prod(choice)) for choice in fan.choices])
+    times = np.ones((len(lanes), fields.width))
+    times[:, fields.lanes] = lanes
+    depth = frame.level(fan.component)
+    for (component, dim, places), gate in fields.gates.items():
+        if (component, dim) == (fan.component, fan.name):
+            dims = frame.components[depth].spatial
+            fanout = next(one.fanout for one in dims if one.name == dim)
+            times[:, gate] = np.ceil(lanes * places / fanout) if places else lanes
+    for (level, _), field in fields.calls.items():
+        if level >= depth:
+            times[:, field] = 1.0 / lanes
+    for (level, _), field in fields.links.items():
+        if level > depth and frame.rules.messages:
+            times[:, field] = 1.0 / lanes
+    return times
 
 
 def _settled(operation: Settle, table: Table, nd: int) -> Table:

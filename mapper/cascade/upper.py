@@ -1,0 +1,119 @@
+"""Lanes above the second memory: loops that Einsums run through together, side by side.
+
+A fanout between the outermost memory and the one in which Einsums exchange tensors gives each of
+its lanes a memory of its own. What stays there is dealt once, for all Einsums that touch it: the
+lanes are loops above it, below those that precede the fanout, over variables that any shared loop
+above it may run over (Boundaries.carried), and equal in all Einsums that meet there.
+
+A state of the program counts as if these lanes were one: its tile is that of one lane times the
+lanes, so that a variable is cut by shared loops where it is not whole. `stride` leads back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.mapper.cascade.rooms import Order
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.slots import Slot
+from tilewright.mapper.searches.kernels import Ints
+from tilewright.mapper.searches.program import with_fixed_lanes
+
+ABOVE = -1  # the gap above these lanes; those below have the numbers of the region's holders
+
+
+class Spread(NamedTuple):
+    """Tiles of variable number `variable` dealt over `lanes` lanes of a dimension.
+
+    `place`: (level of its component on the path, its number there).
+    """
+
+    place: tuple[int, int]
+    variable: int
+    lanes: int
+    dim: tuple[str, str]  # component, dimension
+
+
+def lanes_of(
+    frame: Frame, slots: tuple[Slot, ...], limit: int, variables: Collection[str]
+) -> Iterator[tuple[tuple[Slot, ...], tuple[Spread, ...]]]:
+    """Yield the slots with each choice of the lanes above slot `limit`, dealt over `variables`.
+
+    UnsupportedFeature if these are too many.
+    """
+    upper = [i for i, slot in enumerate(slots[:limit]) if isinstance(slot, Fan)]
+    left = tuple(
+        _over(slot, variables) if isinstance(slot, Fan) and i in upper else slot
+        for i, slot in enumerate(slots)
+    )
+    for fixed in with_fixed_lanes(left, upper):
+        spreads = tuple(s for i in upper for s in _spreads(frame, fixed[i]))
+        shares = (
+            prod(one.lanes for one in spreads if one.variable == number)
+            for number in range(len(frame.einsum.bounds))
+        )
+        bounds = frame.einsum.bounds.values()
+        if all(bound % share == 0 for bound, share in zip(bounds, shares, strict=True)):
+            yield fixed, spreads
+
+
+def _over(fan: Fan, variables: Collection[str]) -> Fan:
+    """Return the dimension with lanes over some variables only."""
+    other = [i for i, v in enumerate(fan.variables) if v not in variables]
+    return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in other)))
+
+
+def _spreads(frame: Frame, slot: Slot) -> Iterator[Spread]:
+    assert isinstance(slot, Fan)
+    level = frame.level(slot.component)
+    dims = [dim.name for dim in frame.components[level].spatial]
+    names = tuple(frame.einsum.bounds)
+    for variable, lanes in zip(slot.variables, slot.choices[0], strict=True):
+        if lanes > 1:
+            place, dim = (level, dims.index(slot.name)), (slot.component, slot.name)
+            yield Spread(place, names.index(variable), lanes, dim)
+
+
+def stride(lattice: Lattice, spreads: Sequence[Spread]) -> int:
+    """Return by how much the number of a state exceeds that of the tile of one lane."""
+    lanes = [1] * len(lattice.bounds)
+    for one in spreads:
+        lanes[one.variable] *= one.lanes
+    return lattice.offset(lattice.exponents(lanes))
+
+
+def with_lanes(order: Order, above: int, spreads: Sequence[Spread]) -> Order:
+    """Put the lanes into an order of loops, as numbers -1, -2, …; `above` loops precede them."""
+    dealt = tuple((-1 - number, 0) for number in range(len(spreads)))
+    return (*order[:above], *dealt, *order[above:])
+
+
+def tiles_below(
+    order: Order, spreads: Sequence[Spread], whole: Sequence[int], states: Ints
+) -> Ints:
+    """Return the tile below each loop, shape (states, loops).
+
+    `whole`: the bounds; `states`: tiles of the states, shape (states, variables).
+    """
+    found = np.empty((len(states), len(order)), np.int64)
+    left: dict[int, Ints] = {}
+    lanes: dict[int, int] = {}
+    for column, (number, tile) in enumerate(order):
+        variable = number
+        if number < 0:
+            one = spreads[-1 - number]
+            variable = one.variable
+            lanes[variable] = lanes.get(variable, 1) * one.lanes
+            left.setdefault(variable, np.full(len(states), whole[variable], np.int64))
+        else:
+            own = np.full(len(states), tile, np.int64) if tile else states[:, variable]
+            left[variable] = own
+        found[:, column] = left[variable] // lanes.get(variable, 1)
+    return found
