@@ -41,6 +41,11 @@ def on_chip_in(found: Found) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _has_upper_lanes(space: Mapspace, inner: str) -> bool:
+    level = space.frame.level(inner)
+    return any(component.own_fanout > 1 for component in space.frame.components[: level + 1])
+
+
 def scope_of(cascade: Cascade, room: Room) -> str:
     """Say over which mappings the answer is optimal."""
     boundaries = cascade.boundaries
@@ -59,6 +64,8 @@ def scope_of(cascade: Cascade, room: Room) -> str:
             f" {cascade.repeats} per variable, above the lowest tensor that they exchange in"
             f" {room.inner} and relevant to all of those"
         )
+        if any(_has_upper_lanes(space, room.inner) for space in spaces):
+            text += f", and lanes above {room.inner} over such variables"
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
     text += _orders_in(spaces)

@@ -23,6 +23,7 @@ from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.deferrals import debts, deferred
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
@@ -92,14 +93,33 @@ def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Itera
         return
     if not all(fan.choices for fan in fans):
         return
+    _refuse_spread_tops(frame, layout, slots)
     if not layout.region:
         yield from _fix_lanes(frame, fields, Cut(layout, rules.legal), slots)
         return
     for fixed, spreads in lanes_of(frame, slots, _cut(slots, layout), rules.lanes):
         legal = rules.legal
+        if spreads and frame.has_networks:
+            raise UnsupportedFeature(
+                f"the fanout {'.'.join(spreads[0].dim)} deals out a memory in which Einsums could"
+                " exchange tensors, beside a Network",
+                instead="search without fusion",
+            )
         if spreads:
             legal = tuple((v, (*gaps, ABOVE) if 0 in gaps else gaps) for v, gaps in legal)
         yield from _fix_lanes(frame, fields, Cut(layout, legal, spreads), fixed)
+
+
+def _refuse_spread_tops(frame: Frame, layout: Layout, slots: Sequence[Slot]) -> None:
+    """What the outermost memory holds must be whole there."""
+    last = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)][layout.first - 1]
+    for slot in slots[:last]:
+        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
+            raise UnsupportedFeature(
+                f"the fanout {slot.component}.{slot.name} deals out the outermost memory, through"
+                f" which {frame.einsum.name} could exchange tensors",
+                instead="search without fusion",
+            )
 
 
 def _cut(slots: Sequence[Slot], layout: Layout) -> int:
@@ -143,23 +163,23 @@ def _compile(problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...], a
         after: list[Operation] = [*at.settle(index), *at.charges(index, pins)]
         operations += after
         numbers += [None] * len(after)
-    shares = np.ones(fields.width)
-    for index in range(start - 1, -1, -1) if cut.spreads else ():
-        slot = slots[index]
-        if isinstance(slot, Fan) and prod(slot.choices[0]) > 1:
-            operations.append(at.deal(index, slot))
-            numbers.append(None)
-            shares *= scales(frame, fields, slot)[0]
+    upper = [(i, s) for i, s in enumerate(slots[:start]) if isinstance(s, Fan) and cut.spreads]
+    for index, fan in reversed(upper):
+        operations.append(at.deal(index, fan))
+        numbers.append(None)
     program = Program(layout.template, slots, tuple(operations), tuple(numbers))
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     region = fills[layout.first : layout.split + 1]
-    above = tuple(
-        tuple(
-            replace(add, factor=add.factor * float(shares[add.field])) for add in at.charge(i).adds
-        )
-        for i in region
-    )
+    shares = np.ones(fields.width)
+    for _, fan in upper:
+        shares *= scales(frame, fields, fan)[0]
+    above = tuple(_scaled(at.charge(i).adds, shares) for i in region)
     return Part(layout, program, above, cut.legal, cut.spreads)
+
+
+def _scaled(adds: Sequence[Add], shares: Floats) -> tuple[Add, ...]:
+    """Return costs below lanes that labels count already: calls of one instance are its share."""
+    return tuple(replace(add, factor=add.factor * float(shares[add.field])) for add in adds)
 
 
 def _operations(

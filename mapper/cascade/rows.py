@@ -102,11 +102,7 @@ class RowMaker:
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
         lattice = self._engine.lattice
         cut = self._cut[states]
-        region, legal = solved.part.layout.region, dict(solved.part.legal)
-        spreads = solved.part.spreads
-        apart = self._rules.apart if self._rules.shares_room else frozenset()
-        rooms = Region(self._engine.frame, region, apart)
-        idle = idle_below(self._engine.frame, solved.part.layout, self._rules.apart)
+        legal = dict(solved.part.legal)
         pins = held_still(self._engine.frame, solved.part.layout)
         allowed = self._engine.allowed(pins) if pins else None
         patterns = np.unique(cut).tolist() if self._rules.fused else [0]
@@ -115,19 +111,26 @@ class RowMaker:
             chosen = np.flatnonzero(cut == pattern)
             options = (self._chains(v, legal.get(v, ())) for v in variables)
             for nested in product(*options):
-                gaps = tuple(loop for loops in nested for loop in loops)
-                mine = chosen[self._divides(gaps, states[chosen])]
+                source = Source(solved, tuple(loop for loops in nested for loop in loops))
+                mine = chosen[self._divides(source.gaps, states[chosen])]
                 if allowed is not None:
-                    mine = mine[allowed[self._above(Source(solved, gaps), 0, states[mine])]]
-                source = Source(solved, gaps)
-                depths = tuple(source.depth(place) for place in range(len(region)))
-                above = sum(gap == ABOVE for _, gap, _ in gaps)
-                some_orders = (with_lanes(order, above, spreads) for order in orders(gaps, idle))
-                ways = rooms.by_room(depths, some_orders) if len(mine) else {}
-                for place, some in ways.items():
-                    block = self._priced(source, place, (mine, states[mine]))
-                    if len(block.states):
-                        self._file(solved.part, depths, (place, some), block)
+                    mine = mine[allowed[self._above(source, 0, states[mine])]]
+                if len(mine):
+                    self._add_placed(source, (mine, states[mine]))
+
+    def _add_placed(self, source: Source, labelled: tuple[Ints, Ints]) -> None:
+        """Add the rows of one placement of the fused loops; `labelled`: labels, states."""
+        part, frame = source.solved.part, self._engine.frame
+        region = part.layout.region
+        apart = self._rules.apart if self._rules.shares_room else frozenset()
+        idle = idle_below(frame, part.layout, self._rules.apart)
+        depths = tuple(source.depth(place) for place in range(len(region)))
+        above = sum(gap == ABOVE for _, gap, _ in source.gaps)
+        ways = (with_lanes(order, above, part.spreads) for order in orders(source.gaps, idle))
+        for place, some in Region(frame, region, apart).by_room(depths, ways).items():
+            block = self._priced(source, place, labelled)
+            if len(block.states):
+                self._file(part, depths, (place, some), block)
 
     def _chains(self, variable: int, places: tuple[int, ...]) -> list[Gaps]:
         """Return the ways to place the loops over a variable, outermost first."""

@@ -19,6 +19,8 @@ from tilewright.mapper.cascade.upper import ABOVE, stride
 from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.mapspace.slots import Fill, Pass
 
 Loop = tuple[LoopName, int]  # its rank variable as the Einsum calls it, tile shape
@@ -58,33 +60,41 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
         for h in layout.template.holders[: layout.first]
     ]
-    tolls, part = _tolls_above(source, layout.split), source.solved.part
-
-    def high(toll: Pass, depth: int) -> int:
-        """Return the loops above a Toll of a holder: no lanes of levels below it."""
-        level = solution.space.frame.level(toll.component)
-        lower = sum(spread.place[0] > level for spread in part.spreads)
-        return source.depth(ABOVE) - lower if lower else depth
-
-    held: list[tuple[int, Storage | Toll]] = []
-    on_chip: set[Storage | Toll] = set()
-    for place, holder in enumerate(layout.region):
-        depth = source.depth(place)
-        storage = Storage((names[holder.tensor],), holder.component)
-        if holder.backing:
-            on_chip.add(storage)
-        else:
-            passed = [toll for toll in tolls if toll.tensor == holder.tensor]
-            tolls = [toll for toll in tolls if toll not in passed]
-            held += [(high(t, depth), Toll((names[t.tensor],), t.component)) for t in passed]
-        held.append((depth, storage))
-    low = source.depth(len(layout.region))
-    held += [(high(t, low), Toll((names[t.tensor],), t.component)) for t in tolls]
-    held.sort(key=itemgetter(0))
+    held = list(_held(source, solution.space.frame, names))
+    backing = {names[tensor] for tensor in layout.on_chip}
+    on_chip = frozenset(s for _, s in held if not isinstance(s, Toll) and s.tensors[0] in backing)
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
     own = {loop: variable for variable, loop in table.names.items()}
     loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)
-    return Body(tuple(top), loops, tuple(held), frozenset(on_chip), inner)
+    return Body(tuple(top), loops, tuple(held), on_chip, inner)
+
+
+def _held(
+    source: Source, frame: Frame, names: Mapping[str, str]
+) -> Iterator[tuple[int, Storage | Toll]]:
+    """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first.
+
+    A Toll stands right above the next holder of its tensor; where it is above the fanout of lanes,
+    above these.
+    """
+    part = source.solved.part
+    found: list[tuple[int, Storage | Toll]] = []
+    tolls = _tolls_above(source, part.layout.split)
+    for place, holder in enumerate((*part.layout.region, None)):
+        passed = [t for t in tolls if holder is None or _reaches(t, holder)]
+        tolls = [toll for toll in tolls if toll not in passed]
+        for toll in passed:
+            level = frame.level(toll.component)
+            lanes = sum(spread.place[0] > level for spread in part.spreads)
+            depth = source.depth(ABOVE) - lanes if lanes else source.depth(place)
+            found.append((depth, Toll((names[toll.tensor],), toll.component)))
+        if holder is not None:
+            found.append((source.depth(place), Storage((names[holder.tensor],), holder.component)))
+    yield from sorted(found, key=itemgetter(0))
+
+
+def _reaches(toll: Pass, holder: Holder) -> bool:
+    return toll.tensor == holder.tensor and not holder.backing
 
 
 def _tolls_above(source: Source, split: int) -> list[Pass]:

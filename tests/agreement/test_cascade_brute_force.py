@@ -14,6 +14,7 @@ from fused_cases import (
     random_narrow_case,
     random_ordered_case,
     random_shaped_case,
+    random_spread_case,
 )
 from fused_mappings import best_fused
 from fused_owns import Subject
@@ -56,6 +57,11 @@ def test_fused_optimum_in_a_given_order(seed: int) -> None:
 def test_fused_optimum_where_holders_stream_past_what_is_exchanged() -> None:
     """An order that puts weights above the exchanged tensor, in whose tiles they may still come."""
     assert check(2001, "energy", partial(random_ordered_case, conventions="default"))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 12, 15, 24])
+def test_fused_optimum_below_lanes(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_spread_case)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -119,7 +125,9 @@ def test_fused_optimum_of_many_convolutions(block: int) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(10))
-@pytest.mark.parametrize("case", [random_shaped_case, random_ordered_case, random_narrow_case])
+@pytest.mark.parametrize(
+    "case", [random_shaped_case, random_ordered_case, random_narrow_case, random_spread_case]
+)
 def test_fused_optimum_under_rules_of_many(block: int, case: Case) -> None:
     seeds = range(1000 + block * 10, 1010 + block * 10)
     assert sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds) >= 5

@@ -202,6 +202,31 @@ def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     )
 
 
+def random_spread_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with lanes above the buffer or on it, and a workload small enough for it."""
+    rng = random.Random(f"spread {seed}")
+    texts = rng.choice((CHAINS[0], CHAINS[2], *DAGS[:4], HALOS[0], HALOS[3]))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((2, 2, 3)) for name in names}
+    sizes["w"] = sizes.get("p", 1) + sizes.get("r", 1) - 1
+    reuse = rng.choice(("", "", ", may_reuse: Nothing", ", may_reuse: weight"))
+    dim = f"    spatial: [{{name: x, fanout: {rng.choice((2, 2, 3))}{reuse}}}]\n"
+    kind = rng.choice(("", "", "no_refetch_from_above", "no_resend_to_below"))
+    rules = f", {kind}: {rng.choice(('input', 'weight', 'output'))}" if kind else ""
+    text = _text(
+        rng.choice((2, 3, 4, 6, 8, 12)), (rng.choice((5, 50)), 1), rules, rng.choice((0, 2))
+    )
+    if rng.random() < 0.3:
+        text = text.replace("    name: BUF\n", "    name: BUF\n" + dim)
+    else:
+        memory = "  - !Memory\n    name: BUF\n"
+        text = text.replace(memory, "  - !Container\n    name: TILE\n" + dim + memory)
+    if rng.random() < 0.25 and len(names) < 4:
+        lanes = "  - !Container\n    name: PE\n    spatial: [{name: y, fanout: 2}]\n"
+        text = text.replace("  - !Compute", lanes + "  - !Compute")
+    return load_arch(text), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
 def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
     """Return a case in which the buffer is fast but dear, and DRAM cheap but slow."""
     arch, workload, conventions = case(seed)

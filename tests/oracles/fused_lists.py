@@ -1,8 +1,9 @@
 """The nodes of one Einsum below the outermost memory: every list, constraints aside.
 
 Every subset and order of holders in the inner memory, what the innermost one keeps below them in
-every order, every loop in every gap. Loops above a tensor on chip come in all orders; those of
-other gaps in every order that differs for a holder in the run right above.
+every order, every loop in every gap. Loops above a tensor on chip, and lanes above the inner
+memory, come in all orders; those of other gaps in every order that differs for a holder in the run
+right above.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tilewright.mapper.workload import Workload
 OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
 Place = tuple[str, str]  # tensor, memory
 Loop = tuple[str, int]  # rank variable, turns
+SIDE_BY_SIDE = "|"  # in front of the variable of a loop over lanes above the inner memory
 
 
 def on_chip_candidates(workload: Workload) -> dict[str, list[int]]:
@@ -50,7 +52,7 @@ def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Lanes:
-    """A dimension of lanes below the inner memory; fanout 1: there is none."""
+    """A dimension of lanes; fanout 1: there is none."""
 
     component: str = ""
     dim: str = ""
@@ -61,12 +63,14 @@ class Lanes:
 class Order:
     """Holders from the outermost in, and the variables allowed in each gap above the exchanged.
 
-    `repeats`: how many loops over one variable may stand in those gaps.
+    `lanes`: below the inner memory; `upper`: above it. `repeats`: how many loops over one variable
+    may stand in those gaps.
     """
 
     places: tuple[Place, ...]
     legal: tuple[frozenset[str], ...]
     lanes: Lanes
+    upper: Lanes
     repeats: int
 
     @property
@@ -79,14 +83,14 @@ def lists(
     workload: Workload,
     einsum: Einsum,
     chip: frozenset[str],
-    below: tuple[list[str], Lanes],
+    below: tuple[list[str], Lanes, Lanes],
     repeats: int = 1,
 ) -> Iterator[list[Node]]:
     """Yield the nodes of `einsum` below the outermost memory, constraints aside.
 
-    `below`: what the innermost memory keeps, and the lanes above it.
+    `below`: what the innermost memory keeps, the lanes above it, and those above the inner one.
     """
-    low, lanes = below
+    low, lanes, upper = below
     mine = [t for t in einsum.tensors if t in chip]
     others = [t for t in einsum.tensors if t not in chip]
     candidates = on_chip_candidates(workload)
@@ -101,20 +105,30 @@ def lists(
             )
             for last in permutations(low):
                 places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
-                yield from placed(einsum, Order(places, legal, lanes, repeats))
+                yield from placed(einsum, Order(places, legal, lanes, upper, repeats))
 
 
 def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:
-    """Yield the nodes with all loops; the last part of each bound is its lanes."""
-    names, fanout, fused = list(einsum.bounds), order.lanes.fanout, len(order.legal)
+    """Yield the nodes with all loops; the last parts of each bound are its lanes."""
+    names, fused = list(einsum.bounds), len(order.legal)
     gaps = len(order.places) + 1
-    parts = gaps + (fanout > 1)
+    lower = [gaps] if order.lanes.fanout > 1 else []
+    upper = [gaps + len(lower)] if order.upper.fanout > 1 else []
+    parts = gaps + len(lower) + len(upper)
     for turns in product(*(list(splits(b, parts)) for b in einsum.bounds.values())):
-        dealt = {n: turn[-1] for n, turn in zip(names, turns, strict=True) if fanout > 1}
-        loops = [[(n, turn[g]) for n, turn in zip(names, turns, strict=True) if turn[g] > 1]
-                 for g in range(gaps)]  # fmt: skip
-        if prod(dealt.values()) > fanout or any(
-            name not in order.legal[gap] for gap in range(fused) for name, _ in loops[gap]
+        named = list(zip(names, turns, strict=True))
+        dealt = {n: turn[i] for n, turn in named for i in lower}
+        above = [(SIDE_BY_SIDE + n, turn[i]) for n, turn in named for i in upper if turn[i] > 1]
+        loops = [[(n, turn[g]) for n, turn in named if turn[g] > 1] for g in range(gaps)]
+        loops[0] += above
+        if prod(dealt.values()) > order.lanes.fanout or prod(n for _, n in above) > max(
+            1, order.upper.fanout
+        ):
+            continue
+        if any(
+            name.removeprefix(SIDE_BY_SIDE) not in order.legal[gap]
+            for gap in range(fused)
+            for name, _ in loops[gap]
         ):
             continue
         choices = [
@@ -147,6 +161,8 @@ def streamed(einsum: Einsum, tensor: str, loops: tuple[Loop, ...]) -> frozenset[
     """Return the variables that the walk down from a holder of the tensor passes at most."""
     passed: set[str] = set()
     for name, _ in loops:
+        if name.startswith(SIDE_BY_SIDE):
+            break
         ranks = [form for _, form in einsum.access(tensor).projection if name in dict(form.terms)]
         if not ranks:
             break
@@ -182,9 +198,11 @@ def nodes_of(
     tile = dict(einsum.bounds)
     nodes: list[Node] = []
     for gap, turns in enumerate(loops):
-        for name, turn in turns:
+        for loop, turn in turns:
+            name = loop.removeprefix(SIDE_BY_SIDE)
             tile[name] //= turn
-            nodes.append(Temporal(name, tile[name]))
+            side = Spatial(name, tile[name], order.upper.dim, order.upper.component)
+            nodes.append(Temporal(name, tile[name]) if name == loop else side)
         for name, share in dealt.items() if gap == order.dealing else ():
             tile[name] //= share
             if share > 1:

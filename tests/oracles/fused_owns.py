@@ -14,7 +14,7 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate_flat
-from tilewright.mapper.mapping import Mapping, Node, Storage, Temporal
+from tilewright.mapper.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.occupancy import Occupancy
 from tilewright.mapper.model.path import paths_of
@@ -54,8 +54,8 @@ class Own:
     latency: float = 0.0
 
     @property
-    def loops(self) -> tuple[Temporal, ...]:
-        return tuple(n for n in self.nodes if isinstance(n, Temporal))[: self.fused]
+    def loops(self) -> tuple[Temporal | Spatial, ...]:
+        return tuple(n for n in self.nodes if isinstance(n, Temporal | Spatial))[: self.fused]
 
 
 def owns(subject: Subject, einsum: Einsum, chip: frozenset[str]) -> list[Own]:
@@ -65,7 +65,7 @@ def owns(subject: Subject, einsum: Einsum, chip: frozenset[str]) -> list[Own]:
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
     rules = inner_rules(flat, einsum, chip)
     low = [] if einsum.is_copy and subject.conventions == "accelforge" else kept_low(flat, einsum)
-    below = low, lanes_of(flat)
+    below = low, *lanes_of(flat)
     best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
     for nodes in lists(subject.workload, einsum, chip, below, subject.repeats):
         if breaks_rule(einsum, nodes, rules, chip, subject.conventions):
@@ -119,7 +119,7 @@ def keep_best(
 def fused_of(nodes: list[Node], chip: frozenset[str]) -> tuple[int, dict[str, int]]:
     """Return the number of loops above the lowest exchanged tensor, and above each of them."""
     depths = {
-        n.tensors[0]: sum(isinstance(m, Temporal) for m in nodes[:i])
+        n.tensors[0]: sum(isinstance(m, Temporal | Spatial) for m in nodes[:i])
         for i, n in enumerate(nodes)
         if isinstance(n, Storage) and is_chip(n, chip)
     }
@@ -142,7 +142,7 @@ def outside(own: Own, inner: list[Occupancy]) -> object:
         sorted((h.tensor, h.loops_above, h.bits) for h in inner if h.loops_above < own.fused)
     )
     written = tuple(
-        (s.tensors[0], sum(isinstance(m, Temporal) for m in own.nodes[:i]))
+        (s.tensors[0], sum(isinstance(m, Temporal | Spatial) for m in own.nodes[:i]))
         for i, s in enumerate(own.nodes)
         if isinstance(s, Storage) and s.component == INNER and s.tensors[0] not in own.chip
     )

@@ -7,7 +7,7 @@ from fused_lists import INNER, LOW, OUTER, Lanes
 from tilewright.arch.components import Memory, PlacementRules
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Node, Storage, Temporal
+from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.fanout import holds
 
 
@@ -27,10 +27,14 @@ def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
     return []
 
 
-def lanes_of(flat: FlatArch) -> Lanes:
-    """Return the dimension with lanes, if there is one."""
-    dims = [Lanes(c.name, d.name, d.fanout) for c in flat.components for d in c.spatial]
-    return dims[0] if dims else Lanes()
+def lanes_of(flat: FlatArch) -> tuple[Lanes, Lanes]:
+    """Return the dimension of lanes below the inner memory and the one above, where there are."""
+    inner = [component.name for component in flat.components].index(INNER)
+    sides: list[Lanes] = []
+    for part in (flat.components[inner + 1 :], flat.components[: inner + 1]):
+        dims = [Lanes(c.name, d.name, d.fanout) for c in part for d in c.spatial]
+        sides.append(dims[0] if dims else Lanes())
+    return sides[0], sides[1]
 
 
 def breaks_rule(
@@ -41,15 +45,23 @@ def breaks_rule(
     conventions: str,
 ) -> bool:
     """Tell whether the inner memory forbids the list."""
-    if moves_again(einsum, nodes, rules, chip) or disordered(nodes, rules):
+    turning = (Temporal, Spatial) if conventions == "default" else (Temporal,)
+    if moves_again(einsum, nodes, rules, (chip, turning)) or disordered(nodes, rules):
         return True
     return conventions == "default" and misshapen(einsum, nodes, rules)
 
 
 def moves_again(
-    einsum: Einsum, nodes: list[Node], rules: PlacementRules, chip: frozenset[str]
+    einsum: Einsum,
+    nodes: list[Node],
+    rules: PlacementRules,
+    about: tuple[frozenset[str], tuple[type[Node], ...]],
 ) -> bool:
-    """Tell whether no_refetch_from_above or no_resend_to_below forbids a loop of the list."""
+    """Tell whether no_refetch_from_above or no_resend_to_below forbids a loop of the list.
+
+    `about`: the tensors on chip, and the kinds of loops that no_refetch_from_above covers.
+    """
+    chip, turning = about
     for place, node in enumerate(nodes):
         if not isinstance(node, Storage) or node.component != INNER:
             continue
@@ -60,11 +72,11 @@ def moves_again(
             (i for i, n in enumerate(nodes) if isinstance(n, Storage)
              and n.component == LOW and tensor in n.tensors), len(nodes),
         )  # fmt: skip
-        for names, part in (
-            (rules.no_refetch_from_above, above),
-            (rules.no_resend_to_below, nodes[place:end]),
+        for names, part, kinds in (
+            (rules.no_refetch_from_above, above, turning),
+            (rules.no_resend_to_below, nodes[place:end], (Temporal,)),
         ):
-            loops = {n.rank_variable for n in part if isinstance(n, Temporal)}
+            loops = {n.rank_variable for n in part if isinstance(n, kinds)}
             if tensor in names and not loops <= used:
                 return True
     return False
@@ -86,7 +98,7 @@ def misshapen(einsum: Einsum, nodes: list[Node], rules: PlacementRules) -> bool:
     """Tell whether tile_shape of the inner memory forbids the tile above its first holder."""
     tile = dict(einsum.bounds)
     for node in nodes:
-        if isinstance(node, Temporal):
+        if isinstance(node, Temporal | Spatial):
             tile[node.rank_variable] = node.tile_shape
         if isinstance(node, Storage) and node.component == INNER:
             return not all(holds(comparison, tile) for comparison in rules.tile_shape)

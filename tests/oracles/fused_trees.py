@@ -8,7 +8,7 @@ from itertools import chain, groupby, permutations, product
 from fused_lists import INNER, OUTER
 from fused_owns import Own, is_chip
 
-from tilewright.mapper.mapping import Mapping, Node, Sequential, Storage, Temporal
+from tilewright.mapper.mapping import Mapping, Node, Sequential, Spatial, Storage, Temporal
 from tilewright.mapper.model.path import Hold, Step, paths_of
 from tilewright.mapper.workload import Workload
 
@@ -121,14 +121,15 @@ def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
     for path, own in zip(paths_of(mapping), chosen, strict=True):
         seen: list[object] = []
         for step in path.steps:
-            if isinstance(step, Temporal):
+            if isinstance(step, Temporal | Spatial):
                 seen.append(step)
             elif getattr(step, "component", "") == INNER and step.tensor in own.tensors:  # type: ignore[union-attr]
                 seen.append(step.tensor)  # type: ignore[union-attr]
         wanted = [
             n.tensors[0] if isinstance(n, Storage) else n
             for n in own.nodes[:-1]
-            if isinstance(n, Temporal) or (isinstance(n, Storage) and n.component == INNER)
+            if isinstance(n, Temporal | Spatial)
+            or (isinstance(n, Storage) and n.component == INNER)
         ]
         if levels(seen) != levels(wanted):
             return False

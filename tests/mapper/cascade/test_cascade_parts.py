@@ -17,6 +17,7 @@ from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.layout import layouts
+from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.rows import Order, idle_below, orders
 from tilewright.mapper.cascade.walk import Labels, behind, reduced
@@ -121,14 +122,17 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
 def test_extents_shrink_with_the_loops_above() -> None:
     extent = Extent(((2.0, ((("m", 8, 1),), (("n", 6, 1),))),))
     assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [96]
-    assert extent.below(("m", "k"), np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
+    loops = (LoopName("m"), LoopName("k"))
+    assert extent.below(loops, np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
+    loops = (LoopName("m"), LoopName("m", ("PE", "x")))
+    assert extent.below(loops, np.array([[4, 2]])).tolist() == [24]
 
 
 def test_the_largest_of_several_windows_counts() -> None:
     whole, window = (("w", 6, 1),), (("p", 2, 2), ("r", 3, 1))
     extent = Extent(((1.0, (whole,)),)).joined(Extent(((1.0, (window,)),)))
     tiles = np.array([[6, 2], [3, 2], [3, 1]])
-    assert extent.below(("w", "p"), tiles).tolist() == [6, 5, 3]
+    assert extent.below((LoopName("w"), LoopName("p")), tiles).tolist() == [6, 5, 3]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))

@@ -34,9 +34,9 @@ def edited(old: str, new: str) -> str:
 
 
 CASES = {
-    "fanout BUF.x": (
-        "name: BUF\n",
-        "name: BUF\n    spatial: [{name: x, fanout: 2}]\n",
+    "fanout DRAM.x": (
+        "name: DRAM\n",
+        "name: DRAM\n    spatial: [{name: x, fanout: 2}]\n",
     ),
     "T1 are of different sizes": ("size: inf", "size: 150\n    bits_per_value: {input: 4}"),
     "may be backed in BUF": ('keep: "~Intermediates", may_keep: All', "may_keep: All"),
