@@ -85,7 +85,7 @@ def _operation_row(
     row[at.O_SIMD] = mode_of(timed)
     row[at.O_SPECIAL] = int(resolved.is_special)
     row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
-    row[at.O_VARIANT] = row[at.O_HELD : at.O_HELD + 3] = -1
+    row[at.O_VARIANT :] = [-1] * (at.O_WIDTH - at.O_VARIANT)
     row[at.O_ON_CONTROL] = at.CONTROL_IS_DATA
     row[at.O_POINTER] = int(resolved.dest.letter == "p")
     zero = resolved.dest.dsd.zero if isinstance(resolved.dest.dsd, Fabout) else ""

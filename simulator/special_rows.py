@@ -227,7 +227,7 @@ class SpecialRows:
         row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
         row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
         row[at.O_RESULT] = row[at.O_CONTROL_TASK] = row[at.O_ACTION_TASK] = -1
-        row[at.O_VARIANT] = row[at.O_HELD : at.O_HELD + 3] = -1
+        row[at.O_VARIANT :] = [-1] * (at.O_WIDTH - at.O_VARIANT)
         for which, (name, operand) in enumerate(pairs):
             if name is None:
                 continue

@@ -325,11 +325,12 @@ class _CodeCompiler:
         where = partial(describe, self.code, task, op)
         base[at.O_VARIANT] = len(self.rows.operation)
         for timed, loads in held_operations(self.code, resolved, where()):
-            rates = operation_row(resolved, timed, self.machine, where)[[*RATES]]
-            if (rates == base[[*RATES]]).all():
+            timing = operation_row(resolved, timed, self.machine, where)
+            if all(timing[column] == base[column] for column in RATES):
                 continue
-            row = base.copy()
-            row[[*RATES]] = rates
+            row = list(base)
+            for column in RATES:
+                row[column] = timing[column]
             row[at.O_HELD : at.O_HELD + 3] = self.special.held_rows(loads)
             self.rows.operation.append(row)
         base[at.O_VARIANTS] = len(self.rows.operation) - base[at.O_VARIANT]
