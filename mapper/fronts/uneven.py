@@ -29,7 +29,7 @@ class UnevenSweep:
     `memories`) of one instance."""
 
     def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
-        refuse_unsupported(space.frame)
+        refuse_unsupported(space.frame, networks=space.frame.rules.messages)
         self._run = Run(space, Goal("energy"), budget, memories)
         self._memories = len(memories)
         self._run.rank()

@@ -27,7 +27,7 @@ from tilewright.mapper.searches.routes import Add, Route
 
 
 @dataclass(frozen=True, slots=True)
-class _Leg:
+class Leg:
     """The way of a tensor over a network; `fans`: slots of the dimensions that it fans out on.
 
     `source`: level of the upper end; `top`: slot below which it stands.
@@ -59,7 +59,7 @@ def network_routes(
 ) -> Iterator[Route]:
     """Yield where to charge the hops of all networks; blocked while lanes are not fixed."""
     ways: dict[int, int] = {}
-    for leg in _legs(frame, template, slots):
+    for leg in legs(frame, template, slots):
         open_ = [i for i in leg.fans if len(_choices(slots[i])) > 1]
         if open_:
             yield Route(blocked=tuple(open_))
@@ -81,7 +81,7 @@ def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
     return slot.choices
 
 
-def _legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[_Leg]:
+def legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[Leg]:
     """Enumerate the ways between ends of a tensor that cross a network: the first one counts."""
     networks = [i for i, c in enumerate(frame.components) if isinstance(c, Network)]
     fans = [
@@ -102,10 +102,10 @@ def _legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[_
             if crossed:
                 below = [i for i, level in fans if crossed[0] <= level <= lower]
                 top = tops.get((tensor, upper), -1)
-                yield _Leg(tensor, crossed[0], tuple(below), upper, top)
+                yield Leg(tensor, crossed[0], tuple(below), upper, top)
 
 
-def _loops(frame: Frame, leg: _Leg, slots: Sequence[Slot]) -> list[_Loop]:
+def _loops(frame: Frame, leg: Leg, slots: Sequence[Slot]) -> list[_Loop]:
     """Return the spatial loops of a leg with fixed lanes, outermost first."""
     access = frame.einsum.access(leg.tensor)
     found: list[_Loop] = []
@@ -155,7 +155,7 @@ def _price(network: Network, loop: _Loop, exact: bool) -> tuple[float, int, floa
     return sum(away), max(away), max(links.values(), default=0)
 
 
-def _charges(frame: Frame, fields: Fields, leg: _Leg, loops: Sequence[_Loop]) -> Iterator[Route]:
+def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[_Loop]) -> Iterator[Route]:
     network = frame.components[leg.level]
     assert isinstance(network, Network)
     action = next((a for a in network.actions if a.name == "hop"), None)

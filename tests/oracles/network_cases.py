@@ -51,3 +51,17 @@ def _arch(rng: random.Random) -> str:
     lines += ["  - !Compute", "    name: MAC", *zero()]
     lines += ["    actions: [{name: compute, energy: 0.5, throughput: 1}]"]
     return "\n".join(lines) + "\n"
+
+
+def uneven_network_space_of(seed: int) -> Mapspace:
+    """Return one with a variable or more that may be uneven, under the default conventions."""
+    rng = random.Random(seed)
+    text = rng.choice(EINSUMS)
+    arch = load_arch(_arch(rng))
+    sizes = (2, 3, 5) if len({c for c in text if c.islower()}) > 2 else (3, 5, 7)
+    workload = load_workload(random_workload(rng, text, sizes))
+    (einsum,) = workload.einsums
+    (flat,) = flatten(arch, workload.scope(einsum))
+    names = sorted(einsum.bounds)
+    uneven = frozenset(v for v in names if rng.random() < 0.6) or frozenset(names[:1])
+    return Mapspace(einsum, flat, uneven=uneven)

@@ -22,7 +22,7 @@ class Mode:
         self, frame: Frame, layout: Fields, grid: Grid, parts: Iterable[Part], timed: bool
     ) -> None:
         self.timed = timed
-        self.layout = layout if timed else replace(layout, gates={}, calls={})
+        self.layout = layout if timed else replace(layout, gates={}, calls={}, links={}, ways={})
         self.plans: list[Plan] = [make_plan(frame, self.layout, part, timed) for part in parts]
         kind = Chains if frame.rules.remainders else AverageChains
         chains = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
@@ -16,6 +16,7 @@ from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.uneven.bills import Bill, Biller, Floor
 from tilewright.mapper.searches.uneven.candidates import Host, Tail
 from tilewright.mapper.searches.uneven.chains import ALL, Kind
+from tilewright.mapper.searches.uneven.messages import Way, ways_of
 from tilewright.mapper.searches.uneven.parts import Part, least_steps
 
 
@@ -36,7 +37,7 @@ class Plan:
     at the Compute); `tails[i][v]`: hosts of variable v below slot i; `needed[i][v]`: kinds of
     count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on, and
     `most[i][v]` those of one variable; `fewest`: steps of every mapping; `steps`: the kinds whose
-    extents are the steps (None: steps do not matter)."""
+    extents are the steps (None: steps do not matter); `ways[i]`: what travels through slot i."""
 
     template: Template
     slots: tuple[Slot, ...]
@@ -50,6 +51,7 @@ class Plan:
     fewest: float
     floors: tuple[Floor, ...]
     steps: tuple[Kind, ...] | None
+    ways: Mapping[int, tuple[Way, ...]]
 
     def dropped(self, index: int) -> list[int]:
         """Return the variables of which a kind of count is no longer needed once slot `index`, or
@@ -82,13 +84,14 @@ def make_plan(frame: Frame, fields: Fields, part: Part, timed: bool) -> Plan:
         bills,
         (*pins, ()),
         tuple(_room(frame, fields, slots, i) for i in range(len(slots))),
-        _tails(frame, slots, timed, held),
+        _tails(frame, slots, timed or frame.has_networks, held),
         _needed(frame, bills, steps),
         tuple(reversed(lanes)),
         tuple(reversed(most)),
         least_steps(frame, slots),
         tuple(biller.floors()),
         steps,
+        ways_of(frame, fields, template, slots) if frame.has_networks else {},
     )
 
 

@@ -54,11 +54,11 @@ class UnevenSearch:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum with its proof, or the best found with a bound when time runs out.
 
-        UnsupportedFeature for what the program does not model (networks, copies, …).
+        UnsupportedFeature for what the program does not model (Arrays, copies, …).
         """
         began = time.monotonic()
         limits = budget_from(budget, self._memory)
-        refuse_unsupported(space.frame)
+        refuse_unsupported(space.frame, networks=space.frame.rules.messages)
         run = Run(space, goal, limits)
         even = Mapspace(space.einsum, space.flat, space.conventions, space.backed)
         seeded = self._seed(even, goal, None if budget is None else budget / 4)
@@ -278,7 +278,8 @@ class Run:
     ) -> list[Labels]:
         plan, layout = mode.plans[number], mode.layout
         leading = [0, *layout.room.values(), *layout.gates.values()]
-        leading += list(layout.calls.values()) if exact else []
+        timed = (layout.calls, layout.links, layout.ways) if exact else ()
+        leading += [field for fields in timed for field in fields.values()]
         pruning = Pruning(keep, tuple(leading), self._rooms, beam, self._budget)
         ranking = self.ranking
         return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)

@@ -29,6 +29,7 @@ from tilewright.mapper.searches.uneven.counts import Group, groups_of, moved
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook
 from tilewright.mapper.searches.uneven.hosts import Host, Options
 from tilewright.mapper.searches.uneven.labels import Labels, joined, split, undominated
+from tilewright.mapper.searches.uneven.messages import Messages
 from tilewright.mapper.searches.uneven.plan import Plan, Room
 from tilewright.mapper.searches.uneven.prospects import Moment, Prospects, Shares
 
@@ -63,6 +64,7 @@ class Sweep:
         self._grid = grid
         self._chains = chains
         self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
+        self._messages = Messages(frame, chains)
         self.labels = 0
         self.label_bytes = 8 * (fields.width + len(chains) + 1)
 
@@ -260,6 +262,7 @@ class Sweep:
             fields[:, gate] *= used[keep]
         elif gate is not None:
             fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
+        self._messages.charge(step.plan, index, (above.states[rows], states), fields)
         labels = Labels(states, fields, above.origin[rows])
         return step.better(labels, step.outlook.within[index][-1], index + 1)
 

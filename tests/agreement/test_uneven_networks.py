@@ -1,0 +1,76 @@
+"""Uneven tiles on networks: the search, hops and all, beside the list of all mappings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from network_cases import uneven_network_space_of
+
+from tilewright.mapper.fronts.measures import measures_of
+from tilewright.mapper.fronts.one import front_of_space, sweep_of
+from tilewright.mapper.fronts.points import undominated
+from tilewright.mapper.fronts.uneven import UnevenSweep
+from tilewright.mapper.searches.budget import ENDLESS
+from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal, Objective
+
+OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
+FRONT = 7  # seed of a case with several points
+TWICE = "two dimensions below a network that takes time"
+
+
+def check(seeds: range, limit: int) -> int:
+    """Compare values, bounds and ties; return how many cases were small enough and searched."""
+    done = 0
+    for seed in seeds:
+        space = uneven_network_space_of(seed)
+        if space.size.points > limit:
+            continue
+        judge = Judge(space)
+        listed = [judge.candidate(mapping) for mapping in space]
+        try:
+            results = [ExactSearch().find(space, Goal(one), None) for one in OBJECTIVES]
+        except UnsupportedFeature as error:
+            if TWICE not in str(error):
+                raise
+            continue
+        done += 1
+        for objective, result in zip(OBJECTIVES, results, strict=True):
+            assert result.proven, seed
+            if not listed:
+                assert result.best is None, seed
+                continue
+            assert result.best is not None, seed
+            least = min(one.value(objective) for one in listed)
+            assert judge.confirm(result.best).value(objective) == pytest.approx(least, rel=1e-9)
+            assert result.lower_bound == pytest.approx(least, rel=1e-9), seed
+            if objective != "edp":
+                second = Goal(objective).second
+                ties = [o.value(second) for o in listed if o.value(objective) <= least * (1 + 1e-9)]
+                assert result.best.value(second) <= min(ties) * (1 + 1e-9), seed
+    return done
+
+
+def test_search_equals_the_best_of_all_mappings() -> None:
+    assert check(range(12), 400) >= 3
+
+
+def test_fronts_are_those_of_all_mappings() -> None:
+    space = uneven_network_space_of(FRONT)
+    measures = measures_of(("energy", "latency"), [space.flat])
+    judge = Judge(space)
+    every = np.array([measures.row(judge.score(mapping)) for mapping in space])
+    assert isinstance(sweep_of(space, ()), UnevenSweep)
+    result = front_of_space(space, measures, ENDLESS)
+    found = np.array([point.row for point in result.points])
+    expected = every[undominated(every)]
+    assert len(expected) > 1
+    assert np.sort(found, axis=0) == pytest.approx(np.sort(expected, axis=0), rel=1e-9)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_search_equals_the_best_of_all_mappings_on_many(block: int) -> None:
+    assert check(range(1000 + 30 * block, 1030 + 30 * block), 4000) >= 8
