@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from fused_lists import INNER, LOW, OUTER, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of
 
+from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate_flat
 from tilewright.mapper.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.costs import costs_of
+from tilewright.mapper.model.occupancy import Body, Occupancy
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import View, make_view
@@ -92,14 +94,18 @@ def scored_alone(
     """Return energy, latency and what the holders occupy; None if it does not fit."""
     rules = conventions_called(subject.conventions)
     (path,) = paths_of(Mapping(nodes))
+    sizes = {c.name: c.size for c in view.flat.components if isinstance(c, Memory)}
     try:
-        score = evaluate_flat([(path, view)], rules)
+        counted = tally(path, view, rules)
+        bodies = [Body(counted.path, counted.occupancy)]
+        check_capacity(bodies, peak_bits(bodies, rules.shared, rules.tile), sizes)
     except InfeasibleMapping:
         return None
-    held = list(tally(path, view, rules).occupancy)
-    if subject.scored is None:
-        return (score.energy, score.latency), held
-    return subject.scored(view.einsum, view.flat, nodes), held
+    held = list(counted.occupancy)
+    if subject.scored is not None:
+        return subject.scored(view.einsum, view.flat, nodes), held
+    costs = costs_of(counted, view.flat, rules)
+    return (costs.dynamic_energy + costs.leak_energy, costs.latency), held
 
 
 def keep_best(
