@@ -23,6 +23,7 @@ from tilewright.mapper.cascade.optimum import Optimizer, Plan
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
 from tilewright.mapper.cascade.room import room_of
 from tilewright.mapper.cascade.usage import usage_of
+from tilewright.mapper.cascade.views import refuse_own_tiles
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -124,6 +125,8 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
     room, own = room_of(ways), conventions != "accelforge"
     boundaries = boundaries_of(workload, own, own)
+    if room.inner and (room.crowded or room.inner in memories):
+        refuse_own_tiles(ways, room.inner, boundaries)
     usage = usage_of(ways, memories, room, boundaries)
     crowded = room.crowded | frozenset(usage.names)
     lone = LoneSolver(request, room, boundaries, usage)

@@ -25,6 +25,11 @@ class Extent:
 
     views: tuple[tuple[float, Ranks], ...]
 
+    @property
+    def width(self) -> float:
+        """The bits per value, the same in all views."""
+        return self.views[0][0] if self.views else 0.0
+
     def below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
         """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
         place = {loop.variable: column for column, loop in enumerate(loops)}

@@ -242,7 +242,7 @@ def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, 
             if _within(reach, outside[tensor]) != _within(reach, (place, low)):
                 return None
             if place >= 0 and low < reach:
-                sizes[tensor] = size.joined(sizes[tensor])
+                sizes[tensor] = size.of_width(sizes[tensor].width).joined(sizes[tensor])
         elif (left := min(reach, shared)) > 0:
             held = place < left
             found[tensor] = (tensor, left, *((place, low, size) if held else NOT_HELD))

@@ -59,13 +59,27 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
     found = [memories_of(flat) for _, flat in runs]
     outer = _one([pair[0] for pair in found], "outermost memory")
     limit = _limit([(e, pair[0]) for (e, _), pair in zip(runs, found, strict=True)])
-    seconds = [pair[1] for pair in found if pair[1]]
+    seconds = [(e, pair[1]) for (e, _), pair in zip(runs, found, strict=True) if pair[1]]
     if not seconds:
         return Room(outer.name, None, inf, limit)
-    inner = _one(seconds, "second memory")  # a compute right below the outermost one uses none
-    needed = sum(sum(_whole_bits(einsum, inner).values()) for einsum, _ in runs)
-    capacity = inf if needed <= inner.size else inner.size
+    # a compute right below the outermost memory uses none
+    inner = _one([memory for _, memory in seconds], "second memory")
+    capacity = inf if _together(seconds) <= inner.size else inner.size
     return Room(outer.name, inner.name, capacity, limit)
+
+
+def _together(runs: Sequence[tuple[Einsum, Memory]]) -> float:
+    """Return the bits of what all Einsums hold, whole: of each tensor a tile per Einsum, in the
+    width of the one that sees the widest values."""
+    seen: dict[str, list[float]] = {}
+    widest: dict[str, float] = {}
+    for einsum, memory in runs:
+        for access in einsum.accesses:
+            width = float(memory.bits_per_value.get(access.tensor, access.bits_per_value))
+            times = einsum.n_instances if access.persistent else 1
+            seen.setdefault(access.tensor, []).append(access.tile_size(einsum.bounds) * times)
+            widest[access.tensor] = max(width, widest.get(access.tensor, 0.0))
+    return sum(sum(values) * widest[tensor] for tensor, values in seen.items())
 
 
 def _limit(runs: Sequence[tuple[Einsum, Memory]]) -> Outermost | None:

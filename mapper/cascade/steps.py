@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,8 +46,10 @@ class Step:
 
     `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
     None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
-    afterwards; `before`: the sizes of those live before; `contested`: sizes of contested tensors
-    that it touches, as far as an earlier Einsum may hold them for it; `later`: contested tensors
+    afterwards; `before`: the sizes of those live before, while it runs; `until`: until then;
+    `contested`: sizes of contested tensors
+    that it touches, as far as an earlier Einsum may hold them for it; `widest`: bits per value of
+    these for the Einsum that has most; `later`: contested tensors
     that a later Einsum touches; `limit`: the room of the outermost memory, if that may be too
     little; `passing`: tensors that are there for Einsums before and after this one; `exchanged`:
     only loops above tensors that take room on both sides count as shared (SharedLoops).
@@ -56,10 +58,12 @@ class Step:
     tables: tuple[Table | LoneTable, ...]
     live: tuple[str, ...]
     before: tuple[Extent, ...]
+    until: tuple[Extent, ...]
     shared: tuple[tuple[int, int], ...]
     kept: tuple[tuple[int | None, int | None], ...]
     new: tuple[int, ...]
     contested: Mapping[str, Extent]
+    widest: Mapping[str, float]
     later: frozenset[str]
     limit: Outermost | None = None
     passing: frozenset[str] = frozenset()
@@ -102,15 +106,37 @@ class Step:
                 total += self.before[number].below(form.loops[:depth], tiles)
         return total
 
-    def held_twice(self, form: Form, rows: Rows, tiles: Ints) -> list[tuple[int, Floats]]:
-        """Return (loops above, bits) of contested tensors that an earlier Einsum holds there too,
-        per row; `tiles`: those of its loops."""
+    def wider(self, form: Form, rows: Rows, tiles: Ints) -> list[tuple[int, Floats]]:
+        """Return (loops above, bits) that tensors on chip above the innermost shared loop take more
+        from now on, because this Einsum sees other widths; per key."""
         found: list[tuple[int, Floats]] = []
-        for tensor, _, place, low, size in form.pending:
-            if place >= 0 and low < len(form.loops) and tensor in self.contested:
-                both = (size, self.contested[tensor])
-                bits = [extent.below(rows.loops[:low], tiles) for extent in both]
-                found.append((low, np.minimum(*bits)))
+        for number in self.counted(form, rows):
+            now, until, depth = self.before[number], self.until[number], form.depths[number]
+            if 0 <= depth < self.shared_loops(form, rows) and now != until:
+                above = form.loops[:depth]
+                found.append((depth, now.below(above, tiles) - until.below(above, tiles)))
+        return found
+
+    def held_twice(
+        self, form: Form, rows: Rows, tiles: Ints
+    ) -> list[tuple[int, tuple[Floats, Floats]]]:
+        """Return (loops above, bits) of contested tensors that an earlier Einsum holds there too,
+        per row: what earlier Einsums, and this one and later ones, have less in all than the sum
+        of both; `tiles`: those of its loops."""
+        found: list[tuple[int, tuple[Floats, Floats]]] = []
+        for tensor, reach, place, low, size in form.pending:
+            if place < 0 or low >= reach or tensor not in self.contested:
+                continue
+            own = self.contested[tensor]
+            there, mine = (one.below(rows.loops[:low], tiles) for one in (size, own))
+            both = size.of_width(own.width).joined(own).below(rows.loops[:low], tiles)
+            grown = np.zeros(len(tiles))
+            if len(size.of_width(1.0).joined(own.of_width(1.0)).views) > 1:
+                width = self.widest[tensor]
+                alone = size.of_width(width)
+                grown = alone.joined(own.of_width(width)).below(rows.loops[:low], tiles)
+                grown -= alone.below(rows.loops[:low], tiles)
+            found.append((low, (mine - grown, there + mine - both)))
         return found
 
 
@@ -125,6 +151,7 @@ def steps_of(
     before: tuple[str, ...] = ()
     values = _exchanged(boundaries, [several[0] for several in tables])
     extents: dict[str, Extent] = {}
+    widest = _widest(one for several in tables for one in several)
     for number, several in enumerate(tables):
         table, names = several[0], boundaries.names[number]
         after = boundaries.live_after(number)
@@ -137,15 +164,26 @@ def steps_of(
         width = widths if boundaries.shares_room else dict.fromkeys(widths, 0.0)
         contested = [t for t in table.widths if t in boundaries.contested]
         touched = {t: extent_of(table.einsum, names, t, width[t]) for t in contested}
+        most = {t: widest[t] if boundaries.shares_room else 0.0 for t in contested}
         later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
-        sizes = tuple(extents[t] for t in before)
+        until = tuple(extents[t] for t in before)
         extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
+        sizes = tuple(extents[t] for t in before)
         resized = tuple(_resized(one, extents) for one in several)
-        made = Step(resized, after, sizes, shared, kept, new, touched, later, limit)
+        made = Step(resized, after, sizes, until, shared, kept, new, touched, most, later, limit)
         passing = _passing(boundaries, number)
         steps.append(replace(made, passing=passing, exchanged=not boundaries.shares_room))
         before = after
     return tuple(steps)
+
+
+def _widest(tables: Iterable[Table | LoneTable]) -> Mapping[str, float]:
+    """Return the most bits per value of each tensor."""
+    found: dict[str, float] = {}
+    for table in tables:
+        for tensor, width in table.widths.items():
+            found[tensor] = max(width, found.get(tensor, 0.0))
+    return found
 
 
 def _passing(boundaries: Boundaries, number: int) -> frozenset[str]:

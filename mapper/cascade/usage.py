@@ -11,38 +11,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tilewright.arch.components import Memory
-from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.layout import memories_of
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.cascade.views import Run, refuse_copied, refuse_unclear_tiles, widths_of
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload
-
-Run = tuple[Einsum, FlatArch]
 
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
     """Whole tensors in the outermost memory while one Einsum runs, in bits; a copy's own apart.
 
-    `fresh`: used for the first time; `kept`: left there for this Einsum or a later one.
-    `fresh_chip`, `kept_chip`: those that may be on chip instead, by their place among the boundary
-    tensors of the Einsum, and among what is live before it.
+    `fresh`: used for the first time; `kept`: left there for this Einsum or later; `wider`: how
+    much more of what is left there this one's width of its values makes.
+    `fresh_chip`, `kept_chip`, `wider_chip`: those that may be on chip instead, by their place among
+    the boundary tensors of the Einsum, and among what is live before it.
     """
 
     fresh: float
     kept: float
+    wider: float
     fresh_chip: tuple[tuple[int, float], ...]
     kept_chip: tuple[tuple[int, float], ...]
+    wider_chip: tuple[tuple[int, float], ...]
 
-    def bits(self, depths: Sequence[int], before: Sequence[int]) -> tuple[float, float]:
-        """Return the bits of both, given where tensors are: -1 if not on chip."""
+    def bits(self, depths: Sequence[int], before: Sequence[int]) -> tuple[float, float, float]:
+        """Return the bits of all three, given where tensors are: -1 if not on chip."""
         fresh = sum(bits for place, bits in self.fresh_chip if depths[place] < 0)
         kept = sum(bits for place, bits in self.kept_chip if before[place] < 0)
-        return self.fresh + fresh, self.kept + kept
+        wider = sum(bits for place, bits in self.wider_chip if before[place] < 0)
+        return self.fresh + fresh, self.kept + kept, self.wider + wider
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +91,12 @@ def usage_of(
         return NO_USAGE
     _refuse_spread(runs, asked)
     inner = room.inner if room.inner in asked else None
-    if inner and boundaries.apart and boundaries.shares_room:
-        raise UnsupportedFeature(
-            f"the usage of {inner} is not counted: Einsums that may share loops see"
-            f" {', '.join(sorted(boundaries.apart))} through different windows",
-            instead="leave that usage out",
-        )
+    if inner:
+        refuse_unclear_tiles(runs, inner, boundaries)
     for name in {room.outer, inner} & asked:
-        _refuse_widths(runs, str(name), boundaries)
         # by default what a copy writes on chip is there from then on
         sure = _copied(boundaries) if name == inner and boundaries.shares_room else frozenset()
+        refuse_copied(runs, str(name), boundaries)
         refuse_gaps(str(name), boundaries.workload, sure)
     seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
     deep = tuple(name for name in seen if name in asked - {room.outer, inner})
@@ -115,23 +111,6 @@ def _refuse_spread(runs: Sequence[Run], asked: frozenset[str]) -> None:
             raise UnsupportedFeature(
                 f"the usage of {component.name} is not counted: it is spread over an Array",
                 instead="leave that usage out",
-            )
-
-
-def _refuse_widths(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
-    """Refuse a tensor whose values are wider in the memory for one Einsum than for another."""
-    for tensor, users in boundaries.users.items():
-        widths = set()
-        for einsum, flat in runs:
-            held = [c for c in flat.components if isinstance(c, Memory) and c.name == memory]
-            if held and len(users) > 1 and tensor in einsum.tensors:
-                access = einsum.access(tensor)
-                widths.add(held[0].bits_per_value.get(tensor, access.bits_per_value))
-        if len(widths) > 1:
-            raise UnsupportedFeature(
-                f"the usage of {memory} is not counted: {tensor} has values of"
-                f" {' and '.join(f'{float(w):g}' for w in sorted(widths))} bits there",
-                instead=f"one width of {tensor} for all Einsums, or leave that usage out",
             )
 
 
@@ -160,36 +139,50 @@ def refuse_gaps(memory: str, workload: Workload, sure: frozenset[str] = frozense
 
 def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]:
     workload = boundaries.workload
-    bits = {t: _whole(runs, t) for t in workload.tensors}
+    whole = {t: _whole(runs, t) for t in workload.tensors}
     always = {a.tensor for einsum in workload.einsums for a in einsum.accesses if a.persistent}
+    span = {t: (users[0], users[-1]) for t, users in boundaries.users.items()}
     found: list[Tenants] = []
     live: tuple[str, ...] = ()
     for number, einsum in enumerate(workload.einsums):
+        bits = {t: sizes[max(number, span[t][0])] for t, sizes in whole.items()}
+        until = {t: sizes[max(number - 1, span[t][0])] for t, sizes in whole.items()}
         own = boundaries.of(einsum)
         hidden = set(einsum.tensors) if einsum.is_copy else set()
-        span = {t: (users[0], users[-1]) for t, users in boundaries.users.items()}
         seen = [t for t in workload.tensors if t not in always and t not in hidden]
         begun = [t for t in seen if span[t][0] == number]
         stays = [*always, *(t for t in seen if span[t][0] < number <= span[t][1])]
+        more = {t: bits[t] - until[t] for t in stays}
         found.append(
             Tenants(
                 sum(bits[t] for t in begun if t not in own),
                 sum(bits[t] for t in stays if t not in live),
+                sum(more[t] for t in stays if t not in live),
                 tuple((own.index(t), bits[t]) for t in begun if t in own),
                 tuple((place, bits[t]) for place, t in enumerate(live) if t in stays),
+                tuple((place, more[t]) for place, t in enumerate(live) if t in stays),
             )
         )
         live = boundaries.live_after(number)
     return tuple(found)
 
 
-def _whole(runs: Sequence[Run], tensor: str) -> float:
-    """Return the bits of a whole tensor in the outermost memory, as all its Einsums see it."""
-    found = [0.0]
-    for einsum, flat in runs:
-        if tensor in einsum.tensors:
-            access = einsum.access(tensor)
-            width = memories_of(flat)[0].bits_per_value.get(tensor, access.bits_per_value)
-            times = einsum.n_instances if access.persistent else 1
-            found.append(float(access.tile_size(einsum.bounds) * width * times))
-    return max(found)
+def _whole(runs: Sequence[Run], tensor: str) -> dict[int, float]:
+    """Return the bits of a whole tensor in the outermost memory while each Einsum runs, from the
+    first one that uses it: in the width of the last one to do so."""
+    memory = memories_of(runs[0][1])[0].name
+    widths = widths_of(runs, memory, tensor)
+    names = list(dict.fromkeys(einsum.name for einsum, _ in runs))
+    values = [
+        einsum.access(tensor).tile_size(einsum.bounds)
+        * (einsum.n_instances if einsum.access(tensor).persistent else 1)
+        for einsum, _ in runs
+        if tensor in einsum.tensors
+    ]
+    found: dict[int, float] = {}
+    width = 0.0
+    for number, name in enumerate(names):
+        if name in widths or found:
+            width = widths.get(name, width)
+            found[number] = width * max(values)
+    return found

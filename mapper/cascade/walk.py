@@ -33,8 +33,9 @@ Hopeless = Callable[..., NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Labels:
-    """Labels of one form, sorted by key. `values`: energy, latency, usages, bits now in the
-    outermost memory if its usage counts, kept …, peak …; `origin`: the label before (counted over
+    """Labels of one form, sorted by key. `values`: energy, latency, usages; if the usage of
+    the outermost memory counts, bits in it now, and the most of an Einsum that shares loops with
+    the next one; kept …, peak …; `origin`: the label before (counted over
     all forms), the number of the rows among those of the step, the row and the point."""
 
     keys: Ints
@@ -81,13 +82,13 @@ class Counted:
     @property
     def head(self) -> int:
         """Numbers of a label before what is kept."""
-        return self.measured + bool(self.usage.outer)
+        return self.measured + 2 * bool(self.usage.outer)
 
-    def outside(self, number: int, edges: Edges) -> tuple[float, float]:
-        """Return the bits in the outermost memory of tensors that are new at a step, and of those
-        that stay there from before."""
+    def outside(self, number: int, edges: Edges) -> tuple[float, float, float]:
+        """Return the bits in the outermost memory of tensors that are new at a step, of those that
+        stay there from before, and how much more these take from then on."""
         if not self.usage.outer:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         return self.usage.tenants[number].bits(edges.rows.depths, edges.source.depths)
 
 
@@ -205,7 +206,7 @@ class _Join:
         self._codes = graph.codes[number][edges.source]
         self._edges = edges
         self._room = room
-        self._fresh, self._stays = room.outside(number, edges)
+        self._fresh, self._stays, self._more = room.outside(number, edges)
         self._kept = len(edges.source.loops)
         self._before = self._step.shared_loops(edges.source, edges.rows)
         self._after = len(edges.target.loops)
@@ -250,12 +251,14 @@ class _Join:
         old = labels.values[pairs.labels]
         point = edges.rows.points[pairs.points]
         row, live, added, new = self._sizes(pairs)
-        bits = point[:, own:] - self._twice(row)
+        earlier, later = self._twice(row)
+        bits = point[:, own:] - later + self._wider(pairs)
         kept = old[:, head : head + before]
         peak = old[:, head + self._kept : head + self._kept + before]
         held = kept[:, -1] if before else np.zeros(len(old))
         total = held + live + bits[:, -1] + new
-        peaks = behind(peak + bits[:, :before] + added[:, :before])
+        more = point[:, own : own + before] - earlier[:, :before] + added[:, :before]
+        peaks = behind(peak + more)
         most = np.maximum(total, peaks[:, 0]) if before else total
         made = np.empty((len(old), head + 2 * after))
         made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
@@ -279,9 +282,12 @@ class _Join:
             np.maximum(old[:, last], inside, out=made[:, last])
         if usage.outer:
             end = self._room.measured
-            made[:, end] = self._fresh + point[:, last]
-            made[:, end] += old[:, end] if self._kept else self._stays
-            np.maximum(old[:, end - 1], made[:, end], out=made[:, end - 1])
+            new = self._fresh + point[:, last]
+            made[:, end] = new + (old[:, end] + self._more if self._kept else self._stays)
+            made[:, end + 1] = made[:, end]
+            if self._kept:
+                np.maximum(made[:, end], old[:, end + 1] + new, out=made[:, end + 1])
+            np.maximum(old[:, end - 1], made[:, end + 1], out=made[:, end - 1])
 
     def _sizes(self, pairs: Pairs) -> tuple[Ints, Floats, Floats, Floats]:
         """Return, per pair, the row, bits of live tensors below all shared loops, of new ones above
@@ -298,11 +304,22 @@ class _Join:
         added = sizes @ (depths[:, np.newaxis] < loops).astype(np.float64)
         return row, live, added, sizes.sum(axis=1)
 
-    def _twice(self, row: Ints) -> Floats:
-        """Return the bits that an earlier Einsum already holds at the same place."""
+    def _twice(self, row: Ints) -> tuple[Floats, Floats]:
+        """Return the bits that an earlier Einsum already holds at the same place: for what has run,
+        and for what runs now or later."""
         rows = self._edges.rows
-        total = np.zeros((len(row), len(rows.loops) + 1))
-        for place, bits in self._step.held_twice(self._edges.source, rows, rows.tiles[row]):
+        totals = np.zeros((2, len(row), len(rows.loops) + 1))
+        for place, both in self._step.held_twice(self._edges.source, rows, rows.tiles[row]):
+            for total, bits in zip(totals, both, strict=True):
+                total[:, place:] += bits[:, np.newaxis]
+        return totals[0], totals[1]
+
+    def _wider(self, pairs: Pairs) -> Floats:
+        """Return the bits that kept tensors take more, as this Einsum sees them."""
+        edges, source = self._edges, self._edges.source
+        total = np.zeros((len(pairs.edges), len(edges.rows.loops) + 1))
+        tiles = self._tiling.tiles(source.loops, self._codes[edges.keys[pairs.edges]])
+        for place, bits in self._step.wider(source, edges.rows, tiles):
             total[:, place:] += bits[:, np.newaxis]
         return total
 

@@ -164,7 +164,7 @@ def _others(
     """Return, per Einsum and memory, the bits there of what other Einsums use.
 
     Unfused mappings keep what Einsums share whole in the outermost memory, from its first user to
-    its last, in the size of the one that sees most of it.
+    its last, in the size of the one that sees most of it and the width of the last one to use it.
     """
     einsums = request.workload.einsums
     if not measures.memories:
@@ -182,10 +182,12 @@ def _others(
         memory = _outermost(fronts[users[0]].spaces[0])
         if memory in measures.memories:
             place = measures.memories.index(memory)
-            whole = {i: _whole(fronts[i].spaces[0], tensor, memory) for i in users}
+            seen = {i: _seen(fronts[i].spaces[0], tensor, memory) for i in users}
+            most, width = max(size for size, _ in seen.values()), 0.0
             for number in range(users[0], users[-1] + 1):
+                own, width = seen.get(number, (0, width))
                 if number not in users or not einsums[number].is_copy:
-                    found[number][place] += max(whole.values()) - whole.get(number, 0.0)
+                    found[number][place] += (most - own) * width
     return found
 
 
@@ -193,7 +195,7 @@ def _outermost(space: Mapspace) -> str:
     return next(c.name for c in space.frame.components if isinstance(c, Memory))
 
 
-def _whole(space: Mapspace, tensor: str, memory: str) -> float:
-    """Return the bits of a whole tensor in a memory, as its Einsum sees it."""
+def _seen(space: Mapspace, tensor: str, memory: str) -> tuple[int, float]:
+    """Return the values of a whole tensor and the bits of each there, as its Einsum sees it."""
     size = space.einsum.access(tensor).tile_size(space.einsum.bounds)
-    return size * value_bits(space.frame, Reserve(tensor, memory))
+    return size, float(value_bits(space.frame, Reserve(tensor, memory)))

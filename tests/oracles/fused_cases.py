@@ -42,6 +42,15 @@ HALOS = (
     ("Y[c, w] = A[c] * B[w]", "X[c, w] = Y[c, w] * G[c]", "Z[c, p] = Y[c, W: p + r] * F[r]"),
 )
 
+WINDOWS = (
+    # a tensor that Einsums with loops in common see through different windows
+    ("Y[p] = A[W: p + r] * F[r]", "Z[p] = Y[p] * A[W: p]"),
+    ("Y[p] = A[W: p] * F[p]", "Z[p] = Y[p] * A[W: p + r]"),
+    ("Y[c, p] = A[c, W: p + r] * F[r]", "Z[c, p] = Y[c, p] * A[c, W: p]"),
+    ("Y[p, n] = A[W: p] * B[n]", "Z[p, n] = Y[p, n] * A[W: p + r]"),
+    ("Y[p] = A[W: p] * F[p]", "X[p] = Y[p] * A[W: p + r]", "Z[p] = X[p] * A[W: p]"),
+)
+
 
 def workload_of(texts: tuple[str, ...], sizes: dict[str, int], bits: int = 1) -> Workload:
     """Write Einsums `output[…] = input[…] * weight[…]` as a workload."""
@@ -113,10 +122,17 @@ def random_case(seed: int) -> tuple[Arch, Workload, str]:
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
-def random_halo_case(seed: int) -> tuple[Arch, Workload, str]:
+def random_window_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return the same with different windows on one tensor."""
+    return random_halo_case(seed, WINDOWS)
+
+
+def random_halo_case(
+    seed: int, choices: tuple[tuple[str, ...], ...] = HALOS
+) -> tuple[Arch, Workload, str]:
     """Return the same with convolutions."""
     rng = random.Random(f"halo {seed}")
-    texts = rng.choice(HALOS)
+    texts = rng.choice(choices)
     sizes = {name: rng.choice((1, 2, 3)) for name in {c for t in texts for c in t if c.islower()}}
     sizes["p"], sizes["r"] = rng.choice(((2, 3), (3, 2), (4, 2), (4, 3), (2, 2), (5, 2)))
     sizes["w"] = sizes["p"] + sizes["r"] - 1
@@ -163,6 +179,18 @@ def random_narrow_case(seed: int) -> tuple[Arch, Workload, str]:
     outer = rng.randint(least - min(whole.values()), sum(whole.values()))
     text = _text(rng.choice((4, 6, 8, 12, 16, 24)), (rng.choice((5, 50)), 1), "", 0)
     return load_arch(text.replace("size: inf", f"size: {outer}", 1)), workload, conventions
+
+
+def random_wide_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design on which a tensor has other bits per value as an input than as an output."""
+    rng = random.Random(f"wide {seed}")
+    _, workload, conventions = rng.choice((random_case, random_case, random_halo_case))(seed)
+    text = _text(rng.choice((4, 6, 8, 12, 16, 24, 32)), (rng.choice((5, 50)), 1), "", 0)
+    for name in ("BUF", "DRAM"):
+        widths = ", ".join(f"{r}: {rng.choice((1, 2, 4))}" for r in ("input", "output", "weight"))
+        head = f"    name: {name}\n"
+        text = text.replace(head, f"{head}    bits_per_value: {{{widths}}}\n")
+    return load_arch(text), workload, conventions
 
 
 def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:

@@ -9,7 +9,6 @@ import pytest
 from copied_cases import READ_TWICE
 from fused_cases import chain, two_memories
 
-from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget
@@ -111,32 +110,27 @@ def test_what_is_not_counted_goes_unfused_with_a_note() -> None:
     assert "does not stand right beside the other Einsums that use I" in apart.notes[0]
     with pytest.raises(UnsupportedFeature, match="the usage of DRAM is not counted"):
         search(two_memories(8), work, front=("energy", "usage.DRAM"))
-    widths = "- !Memory\n    name: BUF\n    bits_per_value: {output: 2, input: 1, weight: 1}\n"
-    arch = load_arch(DESIGN.replace("- !Memory\n    name: BUF\n", widths))
-    result = search(arch, chain(4, (2, 2, 2)), front=("energy", "usage"))
-    assert "T1 has values of 1 and 2 bits there" in result.notes[0]
 
 
-DESIGN = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~Intermediates", may_keep: All}
-    actions: [{name: read, energy: 9, throughput: 1}, {name: write, energy: 9, throughput: 1}]
-  - !Memory
-    name: BUF
-    size: 64
-    leak_power: 0
-    area: 0
-    tensors: {keep: "~DRAM", may_keep: All}
-    actions: [{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]
-  - !Compute
-    name: MAC
-    leak_power: 0
-    area: 0
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
+def test_windows_none_of_which_is_the_larger_one_are_not_counted() -> None:
+    text = (
+        "workload:\n  rank_sizes: {P: 4, N: 2, W: 4}\n  bits_per_value: {All: 1}\n  einsums:\n"
+        '  - {einsum: "Y[p, n] = A[W: p] * B[n]"}\n'
+        '  - {einsum: "Z[p, n] = Y[p, n] * A[W: n]"}\n'
+    )
+    result = search(two_memories(12), load_workload(text), front=("energy", "usage"))
+    assert "see A through different windows, none of which" in result.notes[0]
+
+
+def test_tiles_of_their_own_in_several_widths_are_refused() -> None:
+    widths = {"BUF.bits_per_value": {"output": 2, "input": 1, "weight": 1}}
+    text = (
+        "workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 1}\n  einsums:\n"
+        '  - {einsum: "Y[m] = A[m] * B[m]", renames: {input: A, weight: B, output: Y}}\n'
+        '  - {einsum: "X[m] = Y[m] * C[m]", renames: {input: Y, weight: C, output: X}}\n'
+        '  - {einsum: "Z[m] = X[m] * Y[m]", renames: {input: X, weight: Y, output: Z}}\n'
+    )
+    arch, work = two_memories(6).with_values(widths), load_workload(text)
+    assert search(arch, work, front=("energy", "usage")).notes == ()
+    apart = search(arch, work, conventions="accelforge")
+    assert "has values of 1 and 2 bits in BUF" in apart.notes[0]
