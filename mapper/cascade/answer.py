@@ -42,8 +42,11 @@ def on_chip_in(found: Found) -> tuple[str, ...]:
 
 
 def _has_upper_lanes(space: Mapspace, inner: str) -> bool:
-    level = space.frame.level(inner)
-    return any(component.own_fanout > 1 for component in space.frame.components[: level + 1])
+    components = space.frame.components
+    names = [component.name for component in components]
+    if inner not in names:  # a compute right below the outermost memory
+        return False
+    return any(c.own_fanout > 1 for c in components[: names.index(inner) + 1])
 
 
 def scope_of(cascade: Cascade, room: Room) -> str:
