@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
@@ -22,6 +22,7 @@ from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
 from tilewright.mapper.cascade.room import room_of
+from tilewright.mapper.cascade.tops import deals_of, dealt, has_tops
 from tilewright.mapper.cascade.usage import usage_of
 from tilewright.mapper.cascade.views import refuse_own_tiles
 from tilewright.mapper.errors import InfeasibleMapping
@@ -46,6 +47,56 @@ def fused_search(
 
 def solve_fused(request: Request) -> SearchResult:
     """Do what `request` asks for; see fused_search."""
+    return _solve_dealt(request) if has_tops(request) else _solve(request)
+
+
+def _solve_dealt(request: Request) -> SearchResult:
+    """Search each way to deal out the outermost memory; return the best of all."""
+    found: list[SearchResult] = []
+    lower = inf
+    failed: TilewrightError | None = None
+    deals = deals_of(request)
+    for number, deal in enumerate(deals):
+        try:
+            found.append(_solve(dealt(request.hurried(1 / (len(deals) - number)), deal)))
+        except NothingYet as error:
+            lower, failed = min(lower, error.lower_bound), error
+        except InfeasibleMapping as error:
+            failed = failed or error
+    if not found:
+        raise failed or InfeasibleMapping(
+            "no lanes of the outermost memory are legal for all Einsums together",
+            instead="relax the loop_bounds of its dimensions",
+        )
+    return _best_of(request, found, lower)
+
+
+def _best_of(request: Request, found: Sequence[SearchResult], lower: float) -> SearchResult:
+    """Join searches of parts of a mapspace; `lower`: a bound of parts without an answer."""
+    best = min(found, key=lambda one: one.certificate.value)
+    whole = lower == inf
+    lower = min([lower, *(one.certificate.lower_bound for one in found)])
+    optimal = best.certificate.value <= lower * (1 + TOLERANCE)
+    kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
+    scope = best.certificate.scope + "; all Einsums deal the lanes of the outermost memory alike"
+    proof = replace(best.certificate, kind=kind, lower_bound=lower, scope=scope)
+    statistics = found[0].statistics
+    for one in found[1:]:
+        statistics = statistics.plus(one.statistics)
+    result = replace(best, certificate=proof, statistics=statistics)
+    if not request.options.front:
+        return result
+    from tilewright.mapper.fronts.api import best_of, measures_for
+
+    points = [point for one in found for point in one.front]
+    front = best_of(points, measures_for(request, request.workload.einsums))
+    proofs = [one.front_proof for one in found if one.front_proof is not None]
+    energy = min(one.energy for one in proofs) if whole else 0.0
+    return replace(result, front=front, front_proof=replace(proofs[0], energy=energy, scope=scope))
+
+
+def _solve(request: Request) -> SearchResult:
+    """Search fused mappings of a request whose outermost memory is whole."""
     began = time.monotonic()
     objective = request.options.objective
     plan = _plan(request)
@@ -115,7 +166,7 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     `objective`: its name. UnsupportedFeature for what cannot be modelled.
     """
     workload, conventions = request.workload, request.options.conventions
-    runs = [(e, tuple(flatten(request.arch, workload.scope(e)))) for e in workload.einsums]
+    runs = [(e, request.flats(e)) for e in workload.einsums]
     for einsum, flats in runs:
         if not flats:
             raise TilewrightError(

@@ -9,7 +9,6 @@ from itertools import chain, combinations, permutations
 from math import inf
 
 from tilewright.arch.flat import FlatArch
-from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.copied import CopyRows, Point, lanes_in, standing
 from tilewright.mapper.cascade.layout import memories_of
@@ -176,7 +175,7 @@ class LoneSolver:
         if not kept:
             return [space for _, space in self._solver.spaces(einsum)]
         others, room = frozenset(einsum.tensors) - set(kept), self._room
-        flats = flatten(self._request.arch, self._request.workload.scope(einsum))
+        flats = self._request.flats(einsum)
         conventions = self._request.options.conventions
         roomy = (_with_room(flat) for flat in flats)
         return [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in roomy]

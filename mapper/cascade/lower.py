@@ -93,7 +93,6 @@ def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Itera
         return
     if not all(fan.choices for fan in fans):
         return
-    _refuse_spread_tops(frame, layout, slots)
     if not layout.region:
         yield from _fix_lanes(frame, fields, Cut(layout, rules.legal), slots)
         return
@@ -108,18 +107,6 @@ def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Itera
         if spreads:
             legal = tuple((v, (*gaps, ABOVE) if 0 in gaps else gaps) for v, gaps in legal)
         yield from _fix_lanes(frame, fields, Cut(layout, legal, spreads), fixed)
-
-
-def _refuse_spread_tops(frame: Frame, layout: Layout, slots: Sequence[Slot]) -> None:
-    """What the outermost memory holds must be whole there."""
-    last = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)][layout.first - 1]
-    for slot in slots[:last]:
-        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
-            raise UnsupportedFeature(
-                f"the fanout {slot.component}.{slot.name} deals out the outermost memory, through"
-                f" which {frame.einsum.name} could exchange tensors",
-                instead="search without fusion",
-            )
 
 
 def _cut(slots: Sequence[Slot], layout: Layout) -> int:

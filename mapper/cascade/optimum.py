@@ -116,8 +116,9 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
     assert found.label is not None
     assert found.graph is not None
     mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries)
+    mapping, asked = request.whole_mapping(mapping), request.asked
     try:
-        score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
+        score = evaluate(asked.arch, asked.workload, mapping, request.options.conventions)
     except InfeasibleMapping as error:  # it would pass for a workload without any mapping
         raise InternalError(
             f"the fused search's mapping is refused by the model: {error}"

@@ -47,6 +47,7 @@ class Frame:
     """What all templates of a mapspace share; `components` is the path, outermost first.
 
     `uneven`: rank variables that may have one loop whose tiles do not divide the tile above it.
+    `shared`: whether other Einsums use its tensors, so that the outermost memory holds these whole;
     `exchanged`: tensors above whose outermost holder loops may stand that other Einsums share.
     `listed`: templates name every choice of lanes that holders see below themselves (lanes.py).
     What it works out is kept for the next template.
@@ -58,6 +59,7 @@ class Frame:
     uneven: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
     listed: bool = False
+    shared: bool = False
     laid_out: dict[Template, tuple[Slot, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -220,6 +222,10 @@ def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[st
     """Forbid spatial loops that would fetch a tensor under no_refetch_from_above again, and those
     above the first holder of what Einsums exchange there that would compute it more than once."""
     banned: dict[str, frozenset[str]] = {}
+    if frame.shared:
+        last = next(i for i, c in enumerate(frame.components) if isinstance(c, Memory))
+        names = (component.name for component in frame.components[: last + 1])
+        banned = dict.fromkeys(names, frozenset(frame.einsum.bounds))
     for holder in template.holders:
         rules = template.placement.rules_of(holder.component)
         levels = range(0)

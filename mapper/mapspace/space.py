@@ -97,7 +97,8 @@ class Mapspace:
         self._related: dict[int, tuple[int, ...]] = {}
         rules = Rules() if own else AS_ACCELFORGE
         listed = others.get("listed", False)
-        self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged, listed)
+        shared = bool(self.backed or self.exchanged)
+        self.frame = Frame(einsum, flat.components, rules, uneven, self.exchanged, listed, shared)
 
     @cached_property
     def placements(self) -> tuple[Placement, ...]:

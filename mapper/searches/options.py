@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TypedDict
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flat import FlatArch
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
+from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods import method_called
@@ -96,6 +99,19 @@ class Request:
         if asked == ALL and self.options.conventions == "accelforge":
             return simple_variables(einsum)
         return own if asked == ALL else own & frozenset(asked)
+
+    def flats(self, einsum: Einsum) -> tuple[FlatArch, ...]:
+        """Return the path to each Compute that can do an Einsum."""
+        return tuple(flatten(self.arch, self.workload.scope(einsum)))
+
+    def whole_mapping(self, mapping: LoopNest) -> LoopNest:
+        """Return the mapping of the workload that one found for this request stands for."""
+        return mapping
+
+    @property
+    def asked(self) -> Request:
+        """The request whose workload and architecture score whole mappings."""
+        return self
 
     def watch(self, doing: str) -> Callable[[float, float], None]:
         """Return what reports the best value and the bound so far of a part of the search."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from tilewright.arch.flattening import flatten
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.space import Mapspace
@@ -87,7 +86,7 @@ class Solver:
         """
         if einsum.name not in self._spaces:
             backed = self._backed(einsum)
-            flats = flatten(self.arch, self.workload.scope(einsum))
+            flats = self._request.flats(einsum)
             if not flats:
                 raise self.no_mapping(einsum, proven=True)
             uneven = self._request.uneven(einsum)

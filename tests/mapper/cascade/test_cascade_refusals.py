@@ -34,10 +34,6 @@ def edited(old: str, new: str) -> str:
 
 
 CASES = {
-    "fanout DRAM.x": (
-        "name: DRAM\n",
-        "name: DRAM\n    spatial: [{name: x, fanout: 2}]\n",
-    ),
     "T1 are of different sizes": ("size: inf", "size: 150\n    bits_per_value: {input: 4}"),
     "may be backed in BUF": ('keep: "~Intermediates", may_keep: All', "may_keep: All"),
 }
