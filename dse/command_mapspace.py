@@ -39,7 +39,8 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
 
     One row per constraint of the architecture, with its place in the file: the size of the mapspace
     under this constraint and all those above it in the table, and its size without this one alone.
-    `points` are counted before the sizes of the memories, `that fit` after; ? is too many to count.
+    `points` are counted before the sizes of the memories, `that fit` after; >= is what
+    has been counted where there are too many.
 
     \b
     Examples:

@@ -9,24 +9,9 @@ from pathlib import Path
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.tree import Arch
 from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.counting import Size, Sizes
 from tilewright.mapper.explain.subject import Subject
-from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload import Workload
-
-COUNTING = 20_000_000  # steps of counting the points that fit, per size: less than a second
-LARGEST = 3e7  # work of counting the points, per size: less than a second
-_SLOTS = 20  # of a template, about
-_TEMPLATES = 20_000  # slots of all templates
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """`points`: (template, tile shapes) before the sizes of the memories are looked at; `fitting`:
-    those that fit. None: too many to count exactly here."""
-
-    templates: int | None
-    points: int | None
-    fitting: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,53 +73,35 @@ def mapspace_report(
 ) -> MapspaceReport:  # fmt: skip
     """Count the mapspace of an Einsum with, after and without each constraint of the files.
 
-    Sizes are exact or None. A constraint that pins a holder (tile_shape, no_resend_to_below) opens
-    gaps which the canonical mapspace leaves out otherwise: without it there may be fewer points.
+    Sizes are exact or None, with what has been counted. A constraint that pins a holder
+    (tile_shape, no_resend_to_below) opens gaps which the canonical mapspace leaves out otherwise:
+    without it there may be fewer points.
     """
     subject = Subject(arch, workload, workload.einsum(einsum), conventions, backed)
     constraints = subject.constraints_with_min_usage
     fixed = frozenset(c for c in constraints if c.kind in ("fanout", "unfused"))
     counted = [c for c in constraints if c not in fixed]
     everything = frozenset(constraints)
-    effects, active = [], fixed
+    effects, active, sizes = [], fixed, Sizes()
     for constraint in counted:
         active |= {constraint}
-        without = _size(subject, everything - {constraint})
-        effects.append(Effect(constraint, without, _size(subject, active)))
-    return MapspaceReport(einsum, _size(subject, everything), _size(subject, fixed), tuple(effects))
+        without = _size(sizes, subject, everything - {constraint})
+        effects.append(Effect(constraint, without, _size(sizes, subject, active)))
+    whole, free = (_size(sizes, subject, some) for some in (everything, fixed))
+    return MapspaceReport(einsum, whole, free, tuple(effects))
 
 
-def _size(subject: Subject, active: frozenset[Constraint]) -> Size:
+def _size(sizes: Sizes, subject: Subject, active: frozenset[Constraint]) -> Size:
     try:
-        return size_of(subject.spaces(active, min_usage=True))
+        return sizes.of(subject.spaces(active, min_usage=True))
     except TilewrightError:  # too many choices of lanes, or numbers that hold for no Einsum here
         return Size(None, None, None)
 
 
-def size_of(spaces: Sequence[Mapspace]) -> Size:
-    """Return the size of some mapspaces together."""
-    templates = sum(len(space.templates) for space in spaces)
-    if max(templates, 1) * _SLOTS > _TEMPLATES or sum(map(_work, spaces)) > LARGEST:
-        return Size(templates, None, None)
-    points = sum(space.size.points for space in spaces)
-    parts = [space.fitting(COUNTING) for space in spaces]
-    known = [part for part in parts if part is not None]
-    return Size(templates, points, sum(known) if len(known) == len(parts) else None)
-
-
-def _work(space: Mapspace) -> float:
-    """Estimate what counting the points takes: slots and lanes of all templates, per state."""
-    states = 1.0
-    for bound in space.einsum.bounds.values():
-        states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)
-    if not space.templates:
-        return 0.0
-    lanes = sum(len(fan.choices) for fan in space.frame.fans(space.templates[0]))
-    return states * len(space.templates) * (_SLOTS + lanes)
-
-
 def _three(size: Size) -> tuple[str, str, str]:
-    return _number(size.templates), _number(size.points), _number(size.fitting)
+    known = (size.templates, size.points, size.fitting)
+    told = [_number(*pair) for pair in zip(known, size.at_least, strict=True)]
+    return told[0], told[1], told[2]
 
 
 def _named(constraint: Constraint) -> str:
@@ -144,9 +111,9 @@ def _named(constraint: Constraint) -> str:
     return f"{constraint.text} ({Path(where.file).name}:{where.line}:{where.column})"
 
 
-def _number(count: int | None) -> str:
+def _number(count: int | None, least: int) -> str:
     if count is None:
-        return "?"
+        return f">= {_number(least, 0)}" if least else "?"
     return f"{count:,}" if count < 10**9 else f"{float(count):.3e}"
 
 

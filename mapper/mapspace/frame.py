@@ -133,6 +133,10 @@ class Frame:
             self._fans[key] = apply_min_usage(dims, self.einsum, room, self.wholes)
         return self._fans[key]
 
+    def share_lanes(self, other: Frame) -> None:
+        """Take over what lanes `other` has worked out; it must have the same dimensions."""
+        self._roomy.update(other._roomy)
+
     def can_overflow(self, reserves: tuple[Reserve, ...]) -> bool:
         """Tell whether whole tensors overfill the memory of some reservations."""
         if reserves not in self._tight:

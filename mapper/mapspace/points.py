@@ -25,9 +25,18 @@ EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their su
 
 
 class Points:
-    """Enumerates, counts and samples the points of `slots`, a skeleton of `template`."""
+    """Enumerates, counts and samples the points of `slots`, a skeleton of `template`.
 
-    def __init__(self, frame: Frame, template: Template, slots: Sequence[Slot]) -> None:
+    `lattice`: that of the Einsum, made if it is not given.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        template: Template,
+        slots: Sequence[Slot],
+        lattice: Lattice | None = None,
+    ) -> None:
         self.frame = frame
         self.template = template
         self.slots = tuple(slots)
@@ -35,7 +44,7 @@ class Points:
         self._bounds = tuple(frame.einsum.bounds.values())
         self._later = self._variables_later()
         self.pins = [pinned(frame, template, slot) for slot in self.slots]
-        self.lattice = Lattice(frame.einsum.bounds)
+        self.lattice = lattice or Lattice(frame.einsum.bounds)
         self._weights: list[Any] | None = None
         self.memories = tuple(
             c.name for c in frame.components if isinstance(c, Memory) and c.size < inf
@@ -62,9 +71,8 @@ class Points:
             return
         for chosen in product(*(fan.choices for fan in fans)):
             only = {(f.component, f.name): c for f, c in zip(fans, chosen, strict=True)}
-            yield Points(
-                self.frame, self.template, [_known(slot, fans, only) for slot in self.slots]
-            )
+            slots = [_known(slot, fans, only) for slot in self.slots]
+            yield Points(self.frame, self.template, slots, self.lattice)
 
     def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)

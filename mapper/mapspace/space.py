@@ -17,6 +17,7 @@ from tilewright.mapper.mapspace.fitting import count_fitting
 from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
 from tilewright.mapper.mapspace.lanes import some_lanes, with_lanes
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
 from tilewright.mapper.mapspace.needless import is_needless
@@ -144,6 +145,10 @@ class Mapspace:
         """Make the templates one by one, in the same order; `few`: of some placements only."""
         return self._with_all_lanes(self._placed(few))
 
+    def first_template(self, placement: Placement) -> Template | None:
+        """Return some template of a placement, whatever its lanes; None if it has no order."""
+        return next(iter(self._placed([placement])), None)
+
     def roomy_templates(self) -> Iterator[Template]:
         """Make all templates but those whose memories one value of each tensor overfills."""
         return self._with_all_lanes(filter(self.frame.has_least_room, self._placed()))
@@ -183,8 +188,8 @@ class Mapspace:
 
     @cached_property
     def _points(self) -> tuple[Points, ...]:
-        kind = UnevenPoints if self.uneven else Points
-        return tuple(kind(self.frame, t, skeleton(self.frame, t)) for t in self.templates)
+        kind, lattice = UnevenPoints if self.uneven else Points, Lattice(self.einsum.bounds)
+        return tuple(kind(self.frame, t, skeleton(self.frame, t), lattice) for t in self.templates)
 
     def __iter__(self) -> Iterator[Mapping]:
         """Enumerate the mappings that fit, in a fixed order."""

@@ -16,6 +16,7 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan, divisors
 from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.mapspace.slots import Loops, Slot
@@ -77,8 +78,14 @@ def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
 class UnevenPoints(Points):
     """Enumerates, counts and samples the points of `slots` with uneven loops."""
 
-    def __init__(self, frame: Frame, template: Template, slots: Sequence[Slot]) -> None:
-        super().__init__(frame, template, slots)
+    def __init__(
+        self,
+        frame: Frame,
+        template: Template,
+        slots: Sequence[Slot],
+        lattice: Lattice | None = None,
+    ) -> None:
+        super().__init__(frame, template, slots, lattice)
         self._ways: dict[tuple[int, State], int] = {}
         self._ends: dict[tuple[int, int, Step], bool] = {}
         self._work = 0
