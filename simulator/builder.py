@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -21,6 +20,7 @@ from tilewright.simulator.dsd import (
     Fifo,
     Index,
     Mem1d,
+    Mem4d,
     Ref,
     Register,
     as_index,
@@ -28,7 +28,7 @@ from tilewright.simulator.dsd import (
 )
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.families import canonical
-from tilewright.simulator.field_types import check_fields
+from tilewright.simulator.field_types import check_fields, made
 from tilewright.simulator.program import (
     ElementCode,
     LoadRegister,
@@ -37,6 +37,7 @@ from tilewright.simulator.program import (
     Task,
 )
 from tilewright.simulator.routes import (
+    MAX_ELEMENTS,
     Area,
     Color,
     CounterFilter,
@@ -81,11 +82,15 @@ class CodeBuilder:
     ) -> Buffer:
         """Declare a buffer; without an address (16-bit words) it follows the highest one."""
         dims = _shape(shape, f"buffer {self.name}.{name}")
-        if dtype not in DTYPES:
+        if not isinstance(dtype, str) or dtype not in DTYPES:
             raise ProgramError(
                 f"buffer {self.name}.{name} has an unknown dtype",
                 value=dtype,
                 instead="one of " + ", ".join(DTYPES),
+            )
+        if address is not None and not isinstance(address, int):
+            raise ProgramError(
+                f"buffer {self.name}.{name}: the address is a number of words", value=address
             )
         at = self._next_word + self._next_word % 2 if address is None else address
         made = Buffer(name, dtype, dims, at)
@@ -121,7 +126,8 @@ class CodeBuilder:
         if buffer is None or extent is None:
             raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and an extent")
         stride = 1 if stride is None else stride
-        return self.declare(Mem1d(name, buffer, extent, stride, offset or 0, **properties))
+        values = (name, buffer, extent, stride, 0 if offset is None else offset)
+        return self._dsd(Mem1d, *values, **properties)
 
     def mem4d(
         self,
@@ -142,7 +148,9 @@ class CodeBuilder:
             buffer, loops, offset = self._access(access)
         if buffer is None or loops is None:
             raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and loops")
-        return self.declare(replace(mem4d_access(name, buffer, loops, offset or 0), **properties))
+        plain = mem4d_access(name, buffer, loops, 0 if offset is None else offset)
+        values = (name, buffer, plain.extents, plain.strides, plain.offset)
+        return self._dsd(Mem4d, *values, **properties)
 
     def _refuse_both(self, name: str, **given: object) -> None:
         both = [key for key, value in given.items() if value is not None]
@@ -169,11 +177,11 @@ class CodeBuilder:
 
     def fabin(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
         """Declare `extent` wavelets of an input queue; properties as in `Fabin`."""
-        return self.declare(Fabin(name, queue, extent, **properties))
+        return self._dsd(Fabin, name, queue, extent, **properties)
 
     def fabout(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
         """Declare `extent` wavelets of an output queue; properties as in `Fabout`."""
-        return self.declare(Fabout(name, queue, extent, **properties))
+        return self._dsd(Fabout, name, queue, extent, **properties)
 
     def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
         """Declare `extent` elements of a buffer that start again after `wraparound`, or its end."""
@@ -181,7 +189,7 @@ class CodeBuilder:
 
     def fifo(self, name: str, buffer: str, **settings: Any) -> Ref:
         """Allocate a FIFO in a buffer; settings as in `Fifo`."""
-        return self.declare(Fifo(name, buffer, **settings))
+        return self._dsd(Fifo, name, buffer, **settings)
 
     def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
         """Load a register before the program starts; settings as in `LoadRegister`."""
@@ -228,6 +236,10 @@ class CodeBuilder:
         """Declare the task that control wavelets of an entry (0-63) start."""
         return self._task(name, control=entry, arguments=tuple(arguments), blocked=blocked)
 
+    def _dsd(self, kind: type[Dsd], name: str, *values: Any, **properties: Any) -> Ref:
+        where = f"code {self.name}, DSD {name}"
+        return self.declare(made(kind, where, name, *values, **properties))
+
     def _task(self, name: str, **properties: Any) -> TaskBuilder:
         made = TaskBuilder(name)
         self._tasks.append((made, properties))
@@ -241,7 +253,10 @@ class CodeBuilder:
             tuple(self._dsds),
             tuple(self._input_queues),
             tuple(self._output_queues),
-            tuple(Task(t.name, t.body, **properties) for t, properties in self._tasks),
+            tuple(
+                made(Task, f"code {self.name}, task {t.name}", t.name, t.body, **properties)
+                for t, properties in self._tasks
+            ),
             tuple(self._loads),
             self._main_priority,
         )
@@ -256,11 +271,14 @@ class ProgramBuilder:
     """Collect codes, placement, colors, routes and edge ports; `build` validates."""
 
     def __init__(self, name: str, height: int, width: int) -> None:
-        if not isinstance(height, int) or not isinstance(width, int) or min(height, width) < 0:
+        given = (height, width)
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given) or (
+            height * width > MAX_ELEMENTS
+        ):
             raise ProgramError(
                 f"program {name}: the grid has a number of rows and of columns",
-                value=(height, width),
-                instead="integers from 1 on",
+                value=given,
+                instead=f"integers from 1 on, at most {MAX_ELEMENTS} elements",
             )
         self.name = name
         self._codes: list[CodeBuilder] = []
@@ -272,12 +290,16 @@ class ProgramBuilder:
 
     def code(self, name: str) -> CodeBuilder:
         """Declare a class of elements."""
+        if not isinstance(name, str):
+            raise ProgramError("the name of a code is a text", value=name)
         made = CodeBuilder(name)
         self._codes.append(made)
         return made
 
     def color(self, name: str, id: int | None = None) -> str:  # noqa: A002
         """Declare a color; without an id it takes the lowest unused one. Returns the name."""
+        if id is not None and not isinstance(id, int):
+            raise ProgramError(f"color {name}: the id is a number", value=id)
         used = {color.id for color in self._colors}
         free = next(i for i in range(len(used) + 1) if i not in used)
         self._colors.append(Color(name, free if id is None else id))
@@ -286,9 +308,19 @@ class ProgramBuilder:
     def place(self, code: str, area: Area) -> None:
         """Give every element of the area this code (later calls win)."""
         names = [c.name for c in self._codes]
-        if code not in names:
+        if not isinstance(code, str) or code not in names:
             raise ProgramError("placement of an unknown code", value=code, instead=str(names))
+        if not isinstance(area, Area):
+            raise ProgramError(f"placement of code {code}: this is no area", value=area)
         check_fields(area, f"placement of code {code}")
+        height, width = self._placement.shape
+        least = min(area.row, area.column, area.height - 1, area.width - 1)
+        if least < 0 or area.row + area.height > height or area.column + area.width > width:
+            raise ProgramError(
+                f"placement of code {code}: the area leaves the grid",
+                value=str(area),
+                instead=f"within {Area(0, 0, height, width)}",
+            )
         rows = slice(area.row, area.row + area.height)
         self._placement[rows, area.column : area.column + area.width] = names.index(code)
 
@@ -318,7 +350,8 @@ class ProgramBuilder:
                 instead='letters of N E S W R, as in rx="W", tx="ER"',
             )
         directions = tuple(rx), tuple(tx)
-        self._routes.append(Route(color, area, *directions, switch, filter, **properties))
+        values = (color, area, *directions, switch, filter)
+        self._routes.append(made(Route, f"route of color {color}", *values, **properties))
 
     def edge_input(self, port: EdgeInput) -> None:
         """Add streams that enter at the border."""

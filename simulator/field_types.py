@@ -7,14 +7,16 @@ text rely on it (a bool is no number here: the text has no word for it).
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from tilewright.simulator.errors import ProgramError
 
+M = TypeVar("M")
 LEAVES: Final = (int, float, str, bool, NoneType)
 NUMBERS: Final = {int: np.integer, float: np.floating}
 
@@ -30,10 +32,27 @@ def check_fields(value: Any, where: str) -> None:
         for name, exact, items, hint in _fields(type(one)):  # type: ignore[arg-type]
             found = getattr(one, name)
             if type(found) in exact or (
-                type(found) is tuple and items.issuperset(map(type, found))
+                items and type(found) is tuple and items.issuperset(map(type, found))
             ):
                 continue
             pending += _parts(found, hint, f"{where}: {_title(one)}.{name}")
+
+
+def made(kind: type[M], where: str, *values: Any, **properties: Any) -> M:
+    """Return a value of a class from its first fields and properties by name.
+
+    Raises ProgramError for a property that it does not have.
+    """
+    known = [field.name for field in fields(kind)][len(values) :]  # type: ignore[arg-type]
+    for key, given in properties.items():
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            raise ProgramError(
+                f"{where}: unknown property {key}",
+                value=given,
+                instead=close[0] if close else "one of " + ", ".join(known),
+            )
+    return kind(*values, **properties)
 
 
 def _title(value: Any) -> str:

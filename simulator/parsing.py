@@ -23,13 +23,10 @@ from tilewright.simulator.parsing_routes import (
     parse_route,
 )
 from tilewright.simulator.program import ElementCode, Program
-from tilewright.simulator.routes import Area, Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.routes import MAX_ELEMENTS, Area, Color, EdgeInput, EdgeOutput, Route
 from tilewright.simulator.text_places import remember
 from tilewright.simulator.tokens import Line, Reader
 from tilewright.simulator.validate import check_program
-
-MAX_ELEMENTS: Final = 1 << 24
-"""Elements of a grid: twenty wafers."""
 
 
 def parse_program(text: str, file: str = "<program>") -> Program:

@@ -11,6 +11,8 @@ from typing import Final
 
 PORTS: Final = ("N", "E", "S", "W", "R")
 """Port names by number; link words in a trace are indexed by it."""
+MAX_ELEMENTS: Final = 1 << 24
+"""Elements of a grid: twenty wafers."""
 RAMP: Final = 4
 OPPOSITE: Final = (2, 3, 0, 1, 4)
 STEP: Final = ((-1, 0), (0, 1), (1, 0), (0, -1))

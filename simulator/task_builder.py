@@ -20,6 +20,7 @@ from tilewright.simulator.dsd import (
     variable,
 )
 from tilewright.simulator.errors import ProgramError
+from tilewright.simulator.field_types import made
 from tilewright.simulator.program import (
     Activate,
     Add,
@@ -57,27 +58,50 @@ def as_operand(value: OperandLike) -> Operand:
         return CounterValue(value)
     if isinstance(value, np.integer | np.floating):
         return Immediate(value.item())
-    return Immediate(value) if isinstance(value, int | float) else value
+    if isinstance(value, int | float):
+        return Immediate(value)
+    if not isinstance(value, Operand):
+        raise ProgramError(
+            "this is no operand",
+            value=value,
+            instead="a descriptor, its name, a register, an element or a number",
+        )
+    return value
 
 
 def as_value(value: ValueLike) -> Value:
     """Return a number as `Immediate`, a counter's name or an element as itself."""
+    if isinstance(value, np.integer | np.floating):
+        return Immediate(value.item())
     return value if isinstance(value, str | Element) else Immediate(value)
 
 
 def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> LoadRegister:
     """Return the loading of a register."""
     ref = Ref(dsd) if isinstance(dsd, str) else dsd
+    if not isinstance(ref, Ref):
+        raise ProgramError(f"load of {register}: this is no descriptor", value=dsd)
     if ref != Ref(ref.dsd, ref.offset):
         raise ProgramError(
             f"load of {register}: only the offset of a descriptor changes here",
             value=ref.dsd,
             instead="a descriptor of its own (dsd_changes.py)",
         )
-    given = dict(settings)
-    if given.get("on_control") is not None:
-        given["on_control"] = OnControl(*given["on_control"])
-    return LoadRegister(register, ref.dsd, ref.offset, **given)
+    given = {**settings, "on_control": as_on_control(settings.get("on_control"))}
+    return made(LoadRegister, f"load of {register}", register, ref.dsd, ref.offset, **given)
+
+
+def as_on_control(given: object) -> OnControl | None:
+    """Return (action, task) as a value. Raises ProgramError."""
+    if given is None or isinstance(given, OnControl):
+        return given
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ProgramError(
+            "on_control is an action and a task",
+            value=given,
+            instead='("terminate", None), ("activate", task) or ("unblock", task)',
+        )
+    return OnControl(*given)
 
 
 class StartSettings(TypedDict, total=False):
@@ -138,7 +162,13 @@ class TaskBuilder:
         `priority`, `on_control`: ("terminate", None), ("activate", task) or ("unblock", task) when
         a control wavelet comes.
         """
-        index, on_control = settings.get("index"), settings.get("on_control")
+        index = settings.get("index")
+        for key in settings:
+            if key not in StartSettings.__annotations__:
+                raise ProgramError(
+                    f"task {self.name}, @{operation}: unknown property {key}",
+                    instead="one of " + ", ".join(StartSettings.__annotations__),
+                )
         self.add(
             DsdOperation(
                 operation,
@@ -149,7 +179,7 @@ class TaskBuilder:
                 settings.get("unblock"),
                 settings.get("microthread"),
                 settings.get("label", ""),
-                None if on_control is None else OnControl(*on_control),
+                as_on_control(settings.get("on_control")),
                 None if index is None else as_index(index),
                 settings.get("priority", ""),
             )

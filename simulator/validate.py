@@ -81,6 +81,8 @@ def check_program(program: Program) -> None:
 
 
 def _check_program(program: Program) -> None:
+    if not isinstance(program.name, str):
+        raise ProgramError("the name of a program is a text", value=program.name)
     for part in (program.colors, program.routes, program.edge_inputs, program.edge_outputs):
         for one in part:
             check_fields(one, f"program {program.name}")
