@@ -26,6 +26,10 @@ CASES = (
     ((197, 197, 197), "all"),
     ((1000, 1000, 1000), "all"),
     ((4097, 4097, 4097), "all"),
+    ((1021, 4093, 2039), "all"),
+    ((127, 127, 127), "all"),
+    ((1, 4097, 12289), "all"),
+    ((8191, 8191, 8191), "all"),
 )
 HEAD = "| M × K × N | uneven | objective | even | uneven | gain | proof | s even | s uneven |"
 

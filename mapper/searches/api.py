@@ -67,7 +67,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     from tilewright.mapper.cascade.api import NothingYet, solve_fused
 
     if request.options.uneven:
-        return _fused_or_uneven(request, chosen)
+        return _fused_or_uneven(request)
     try:
         return solve_fused(request.hurried(FUSED_SHARE))
     except NothingYet as error:
@@ -106,11 +106,15 @@ def _without_fusion(
     raise no_mapping_together(request)
 
 
-def _fused_or_uneven(request: Request, einsums: tuple[Einsum, ...]) -> SearchResult:
-    """Return the better of the fused mappings with even tiles and the unfused uneven ones."""
+def _fused_or_uneven(request: Request) -> SearchResult:
+    """Return the best of fused mappings with even tiles, of unfused uneven ones, and of fused ones
+    in which Einsums that stand alone are uneven."""
     from tilewright.mapper.cascade.api import NothingYet, solve_fused
+    from tilewright.mapper.searches.mixed import with_uneven_alone
 
-    alone = _apart(request.hurried(UNEVEN_SHARE), einsums)
+    objective = next(one for one in OBJECTIVES if one == request.options.objective)
+    solver, goal = Solver(request.hurried(UNEVEN_SHARE)), Goal(objective)
+    alone = _many(solver, goal)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
         fused = solve_fused(even)
@@ -120,7 +124,10 @@ def _fused_or_uneven(request: Request, einsums: tuple[Einsum, ...]) -> SearchRes
         return _bounded_by(lower, scope_both(error.scope, proof.scope), alone)
     except (UnsupportedFeature, InfeasibleMapping) as error:
         return replace(alone, notes=(f"searched without fusion: {error}",))
-    return better_of(fused, alone)
+    both = better_of(fused, alone)
+    if objective == "edp":  # no sum
+        return both
+    return with_uneven_alone(request, fused, both, solver.solve_all(goal))
 
 
 def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) -> SearchResult:

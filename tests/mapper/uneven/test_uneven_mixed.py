@@ -1,0 +1,98 @@
+"""Fused mappings with uneven tiles of Einsums that stand alone, beside the parts searched apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pytest
+
+from tilewright.mapper import evaluate, search
+from tilewright.mapper.searches.result import SearchResult
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    leak_power: 0
+    area: 0
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions:
+    - {name: read, energy: 100, throughput: 4}
+    - {name: write, energy: 100, throughput: 4}
+  - !Memory
+    name: BUF
+    size: 8*400
+    leak_power: 0
+    area: 0
+    tensors: {keep: ~DRAM.tensors, may_keep: All}
+    actions:
+    - {name: read, energy: 1, throughput: inf}
+    - {name: write, energy: 1, throughput: inf}
+  - !Container
+    name: Row
+    spatial: [{name: x, fanout: 4}]
+  - !Compute
+    name: MAC
+    leak_power: 0
+    area: 0
+    actions: [{name: compute, energy: 1, throughput: 1}]
+"""
+EVEN = (("Y[m, n] = A[m, k] * B[k, n]", "AB"), ("Z[m, j] = Y[m, n] * C[n, j]", "YC"))
+ODD = ("V[p, r] = U[p, q] * W[q, r]", "UW")  # nothing but 13s: uneven tiles fill the lanes
+
+
+def workload(*einsums: tuple[str, str]) -> str:
+    lines = ["workload:", "  bits_per_value: {All: 8}", "  rank_sizes:"]
+    lines += [f"    {name}: {16 if name in 'MKNJ' else 13}" for name in "MKNJPQR"]
+    lines += ["  einsums:"]
+    for text, (first, second) in einsums:
+        names = f"{{input: {first}, weight: {second}, output: {text[0]}}}"
+        lines += [f'  - einsum: "{text}"', f"    renames: {names}"]
+    return "\n".join(lines) + "\n"
+
+
+def best(
+    einsums: Sequence[tuple[str, str]],
+    objective: Literal["energy", "latency", "edp"],
+    uneven: str = "",
+    fusion: bool = True,
+) -> SearchResult:
+    text = workload(*einsums)
+    return search(ARCH, text, objective=objective, uneven=[uneven] if uneven else [], fusion=fusion)
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency"])
+def test_what_stands_alone_is_uneven_beside_what_is_fused(
+    objective: Literal["energy", "latency"],
+) -> None:
+    """Two Einsums that exchange Y on chip, and one that has nothing to do with them."""
+    parts = (
+        best(EVEN, objective).certificate.value + best([ODD], objective, "all").certificate.value
+    )
+    found = best([*EVEN, ODD], objective, "all")
+    assert found.certificate.kind == "optimal"
+    assert "stand alone" in found.certificate.scope
+    assert found.certificate.value == pytest.approx(parts, rel=1e-9)
+    assert found.on_chip == ("Y",)
+    assert found.best is not None
+    again = evaluate(ARCH, workload(*EVEN, ODD), found.best.mapping)
+    assert again.metric(objective) == pytest.approx(parts, rel=1e-9)
+    fused, apart = best([*EVEN, ODD], objective), best([*EVEN, ODD], objective, "all", fusion=False)
+    assert parts < min(fused.certificate.value, apart.certificate.value) * (1 - 1e-3)
+
+
+def test_the_order_of_the_einsums_does_not_matter() -> None:
+    values = [
+        best(order, "latency", "all").certificate.value
+        for order in ([*EVEN, ODD], [ODD, *EVEN], [EVEN[0], ODD, EVEN[1]])
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    assert values[2] >= values[0] * (1 - 1e-9)  # Y is on chip while V runs, or not at all
+
+
+def test_a_product_is_that_of_one_of_the_two_sets() -> None:
+    found = best([*EVEN, ODD], "edp", "all")
+    assert "stand alone" not in found.certificate.scope
