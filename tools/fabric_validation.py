@@ -25,6 +25,7 @@ from tilewright.simulator.examples import (
     vector_operation,
 )
 from tilewright.simulator.machine import Machine
+from tilewright.simulator.parsing import parse_program
 from tilewright.simulator.profile import load_profile
 from tilewright.simulator.program import Program
 from tilewright.simulator.ring import ring_all_reduce
@@ -175,6 +176,51 @@ def rate_rows() -> list[Row]:
     one = next(entry for entry in entries if entry.operation == "add16")
     rows.append(Row(f"add16, n = {extent}, dispatch to end", one.end - one.start, recorded))
     return rows
+
+
+TILES = """program tiles 1 x 1
+code m
+  buffer a {dtype} [{elements}]
+  buffer b {dtype} [{elements}]
+  buffer s {dtype} [1]
+  mem1d A a extent {extent}
+  mem1d B b extent {extent}
+  task main entry
+    {body}
+place m [0:1, 0:1]
+"""
+KERNELS = (
+    ("one fmach", 4096, "@fmach A, A, B, #2.0", 1040),
+    ("a loop of 256 fmach", 16, "loop i 256\n      @fmach A[16*i], A[16*i], B[16*i], #2.0", 4617),
+)
+"""(name, extent, instructions, recorded cycles) of 4096 multiply-accumulates, FAB §10."""
+SETUPS = (
+    ("faddh into a scalar", "@faddh s(0), #0.0, A", 8, 2.0),
+    ("dot product, fmulh and faddh", "@fmulh B, A, B\n    @faddh s(0), #0.0, B", 20, 2.25),
+    ("fill, fmovh", "@fmovh A, #1.0", 8, 1 / 7.93),
+    ("fmach", "@fmach A, A, B, #2.0", 16, 0.25),
+    ("fmacs", "@fmacs A, A, B, #2.0", 17, 2.0),
+)
+"""(name, instructions, setup cycles, cycles per element) of the simulator, FAB §3."""
+
+
+def kernel_rows() -> list[Row]:
+    """Reductions, products and nests on one element of wse3-sdk-sim (wse.md §1.4, §1.5)."""
+    rows = []
+    for name, extent, body, recorded in KERNELS:
+        rows.append(Row(f"{name}, n = {extent}", tiles(4096, extent, body), recorded))
+    for name, body, setup, each in SETUPS:
+        for extent in (64, 2000):
+            cycles = tiles(extent, extent, body)
+            rows.append(Row(f"{name}, n = {extent}", cycles, round(setup + each * extent, 1)))
+    return rows
+
+
+def tiles(elements: int, extent: int, body: str) -> int:
+    """Return the cycles of a task on vectors of one element."""
+    dtype = "f32" if "fmacs" in body else "f16"
+    text = TILES.format(dtype=dtype, elements=elements, extent=extent, body=body)
+    return run(parse_program(text), "wse3-sdk-sim").cycles
 
 
 def tree_form(elements: int, words: int) -> float:
