@@ -25,6 +25,7 @@ _RECORDS: Final = {
     "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK] * 2 + [_LINE, _TABLE]),
     "Fifos": f"{_LINE}, bool[::1], {_STACK}",
     "Pairs": f"{_LINE}, {_LINE}, {_LINE}",
+    "Tally": f"{_LINE}, uint8[::1], {_TABLE}",
     "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64",
 }
 """The fields of named tuples."""
@@ -42,7 +43,7 @@ gather: Final = _entry(
 )
 expand: Final = _entry("segments", "expand", f"void({_TABLE}, int64, {_LINE})")
 held: Final = _entry("painting", "held", f"void(Graph, Times, {_LINE}, {_LINE})")
-paint: Final = _entry("painting", "paint", f"void(Graph, Times, {_TABLE}, int64, uint8[::1])")
+tally: Final = _entry("painting", "tally", f"void(Graph, Times, {_TABLE}, Tally)")
 units_meet: Final = _entry("meeting", "units_meet", f"void(Times, {_LINE}, {_LINE}, bool[::1])")
 links_meet: Final = _entry("meeting", "links_meet", "void(Graph, Times, Fifos, Pairs, bool[::1])")
 run_values: Final = _entry("values", "run_values", "void(Flow)")

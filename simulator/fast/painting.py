@@ -7,7 +7,7 @@ import numpy as np
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.graph import Graph, Ints
 from tilewright.simulator.fast.jit import inner_kernel, whole
-from tilewright.simulator.fast.moods import MARK_BUSY, MARK_INPUT, MARK_OUTPUT, Marks
+from tilewright.simulator.fast.moods import MARK_BUSY, MARK_INPUT, MARK_OUTPUT, Marks, Tally
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT
 from tilewright.simulator.fast.segments import M, R, T, append, append_slice, excess
 from tilewright.simulator.fast.solve import last_time, space_credits
@@ -52,6 +52,16 @@ def mark(marks: Marks, begin: int, end: int, bit: int) -> None:
     """Set a bit in a range of cycles."""
     for t in range(begin, min(end, marks.size)):
         marks[t] |= np.uint8(bit)
+
+
+@inner_kernel
+def tally(graph: Graph, times: Times, events: Ints, of: Tally) -> None:
+    """Count the cycles of each combination of marks, for elements of one script."""
+    for i in range(of.first.size):
+        of.marks[:] = 0
+        paint(graph, times, events, of.first[i], of.marks)
+        for t in range(of.marks.size):
+            of.counts[i, of.marks[t]] += 1
 
 
 @inner_kernel
