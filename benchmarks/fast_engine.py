@@ -35,6 +35,7 @@ from tilewright.simulator.examples import chain_reduce
 from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.build import build_graph
 from tilewright.simulator.fast.checks import check_links, check_threads
+from tilewright.simulator.fast.effort import WITHOUT_LIMIT, Effort
 from tilewright.simulator.fast.parts import Division
 from tilewright.simulator.fast.run import FastMachine
 from tilewright.simulator.fast.settle import scripts_of
@@ -70,14 +71,14 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
         for port in machine.program.edge_inputs
     }
     division = Division(machine._network)
-    scripting, scripts = best(runs, lambda: scripts_of(machine, division))
+    scripting, scripts = best(runs, lambda: scripts_of(machine, division, WITHOUT_LIMIT.steps))
     graphing, (graph, layout) = best(
         runs, lambda: build_graph(machine.program, machine._network, scripts, division)
     )
     code = machine._compiled.code
     cycles = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
 
-    solving, times = best(runs, lambda: settled(graph, cycles))
+    solving, times = best(runs, lambda: settled(graph, cycles, Effort()))
 
     def checked() -> None:
         check_threads(layout, times, scripts)

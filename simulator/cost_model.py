@@ -15,7 +15,8 @@ from tilewright.mapper.candidate import Candidate, GridTensor
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.simulator.errors import MachineError
-from tilewright.simulator.fast.run import Certificate, FastResult, run_fast
+from tilewright.simulator.fast.effort import WORTHWHILE
+from tilewright.simulator.fast.run import Certificate, FastMachine, FastResult, run_fast
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
@@ -70,7 +71,8 @@ class SimulatedCostModel:
     shown_elements: int | None = 0
     overrides: Mapping[str, object] = field(default_factory=dict)
     engine: str = "reference"
-    """`reference`, or `fast`: then the reference engine runs the parts that have no certificate."""
+    """`reference`; `fast`: the reference engine runs the parts that have no certificate; `auto`:
+    the same, with a search for certificates that costs little of what running does."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
         """Execute the candidate; raises InfeasibleMapping if it cannot be built."""
@@ -117,6 +119,18 @@ def execute(
     return run_fast(lowered.program, profile, memory, edges, timeline)
 
 
+def execute_by_choice(
+    lowered: Lowered,
+    profile: Profile,
+    operands: Mapping[str, Floats],
+    timeline: Timeline = False,
+) -> FastResult:
+    """Run a lowered candidate by the fast engine if it can soon vouch for the result."""
+    memory, edges = data(lowered.candidate, operands)
+    machine = FastMachine(lowered.program, profile, WORTHWHILE)
+    return machine.run(memory=memory, edges=edges, timeline=timeline)
+
+
 def execute_by_reference(
     lowered: Lowered,
     profile: Profile,
@@ -131,7 +145,11 @@ def execute_by_reference(
 
 
 Runner = Callable[[Lowered, Profile, Mapping[str, Floats], Timeline], FastResult]
-RUNNERS: Final[dict[str, Runner]] = {"fast": execute, "reference": execute_by_reference}
+RUNNERS: Final[dict[str, Runner]] = {
+    "auto": execute_by_choice,
+    "fast": execute,
+    "reference": execute_by_reference,
+}
 
 
 def data(

@@ -28,3 +28,10 @@ class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves 
         self.fifos = fifos
         self.meeting = meeting
         """FIFOs that may want a link in the same cycle."""
+
+
+class TooManySteps(NotCovered):
+    """A code runs more instructions than are walked."""
+
+    def __init__(self) -> None:
+        super().__init__("a code runs too many instructions")

@@ -21,9 +21,10 @@ from tilewright.simulator.fast.graph import (
     Ints,
     Layout,
 )
+from tilewright.simulator.fast.loops import Nest
 from tilewright.simulator.fast.moods import element_cycles, main_ends
 from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, WAIT, WORK, Script
+from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, NEST, WAIT, WORK, Script
 from tilewright.simulator.fast.times import X_COMPLETION, X_ISSUE, Times
 from tilewright.simulator.network import EDGE_OUT, Network
 from tilewright.simulator.store import Part, Parts
@@ -166,6 +167,9 @@ class _CodeEvents:
                 self.now = after
             elif event == FABRIC:
                 found.append(self._fabric(value, cycles, completion))
+            elif event == NEST:
+                found.append(self._nest(self.script.walk.nests[value]))
+                self.now = self.now + cycles
         return found
 
     def _fabric(self, k: int, row: int, completion: int) -> Ints:
@@ -173,6 +177,15 @@ class _CodeEvents:
         start, last = times.start[units], self.last[units]
         self.now = start + times.header[X_ISSUE] if op.asynchronous else last + op.gap
         return self._row(row, start, last + max(1, completion))
+
+    def _nest(self, nest: Nest) -> Ints:
+        block = np.zeros((self.now.size, nest.row.size, at.V_WIDTH), dtype=np.int64)
+        block[:, :, at.V_ELEMENT], block[:, :, at.V_ROW] = self.address[:, None], nest.row
+        block[:, :, at.V_THREAD] = self.store[nest.row + at.O_THREAD]
+        block[:, :, at.V_START] = self.now[:, None] + nest.start
+        completion = int(self.store[at.K_MEMORY_COMPLETION])
+        block[:, :, at.V_END] = self.now[:, None] + nest.end + completion
+        return block.reshape(-1, at.V_WIDTH)
 
     def _units(self, k: int) -> Ints:
         return units_of(self.solution.layout, self.number, self.script, k)[self.which]

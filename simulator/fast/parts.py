@@ -37,8 +37,10 @@ class PartCertificate:
 class Division:
     """Which FIFOs and elements the fast engine can still vouch for."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, *, thorough: bool = True) -> None:
+        """A division that is not `thorough` has one part, and contended links refuse it."""
         self.network = network
+        self._thorough = thorough
         self.elements = np.ones(network.queue.shape[0], dtype=bool)
         self.fifos = np.ones(network.kind.size, dtype=bool)
         self.contended = np.zeros(network.kind.size, dtype=bool)
@@ -65,6 +67,8 @@ class Division:
     @cached_property
     def part(self) -> Ints:
         """Return the part of each FIFO, then of each element."""
+        if not self._thorough:
+            return np.zeros(self.fifos.size + self.elements.size, dtype=np.int64)
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -107,7 +111,7 @@ class Division:
 
     def meet(self, missing: NotCovered) -> bool:
         """Let the arbiter decide on the links where words meet; return False if it cannot."""
-        if missing.meeting is None or self.turns == MOST_TURNS:
+        if not self._thorough or missing.meeting is None or self.turns == MOST_TURNS:
             return False
         self.turns += 1
         wanted = self.contended.copy()

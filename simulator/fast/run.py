@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.code import code_of_store
+from tilewright.simulator.fast.effort import WITHOUT_LIMIT, Allowance
 from tilewright.simulator.fast.entries import run_values
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.flow import S_BASE, Flow, check_values, new_flow
@@ -88,12 +89,15 @@ class FastResult:
 class FastMachine:
     """A program on the machine of a profile; times are found once, values in every run.
 
-    Raises ProgramError as `Machine` does.
+    allowance: how much may be spent on the times (`effort.WORTHWHILE`: so little that the run is
+    hardly later if that is not enough). Raises ProgramError as `Machine` does.
     """
 
-    def __init__(self, program: Program, profile: Profile) -> None:
+    def __init__(
+        self, program: Program, profile: Profile, allowance: Allowance = WITHOUT_LIMIT
+    ) -> None:
         self.machine = Machine(program, profile)
-        self._solution, self._division = settle(self.machine)
+        self._solution, self._division = settle(self.machine, allowance)
         self.certificate = _certificate(self._solution, self._division)
 
     @property
@@ -214,8 +218,9 @@ def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Time
     chosen = chosen[solution.kept.elements[chosen]]
     codes = set(machine.program.placement.ravel()[chosen].tolist())
     code = code_of_store(machine._compiled.code, machine._parts)
+    steps = WITHOUT_LIMIT.steps
     scripts = {
-        number: script_from(ScriptWalker(code, machine._layouts[number], every=True).walk())
+        number: script_from(ScriptWalker(code, machine._layouts[number], steps, every=True).walk())
         for number in sorted(codes)
     }
     return events(solution, machine._parts.element, store, scripts, chosen)

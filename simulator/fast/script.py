@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.simulator.fast.loops import Nest
 from tilewright.simulator.fast.op_tables import OpTables, op_rows, tables_of
 
-ADVANCE, WAIT, FABRIC, WORK, BEGIN, END = range(6)
+ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST = range(7)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
 (FABRIC, fabric operation, operation row), (WORK, operation row, cycles),
-(BEGIN or END, task, 0); rows are addresses in a program's store, 0 unless asked for."""
+(BEGIN or END, task, 0), (NEST, loop over memory, cycles); rows are addresses in a program's store,
+0 unless asked for."""
 ORIGIN, AFTER, COMPLETE = range(3)
 """What a start refers to: cycle 0, the main thread after an operation, an operation's end."""
 
@@ -50,6 +52,7 @@ class Walk:
     """Tasks in the order in which they run."""
     words: tuple[int, ...]
     """Words that pass each of the 16 queue slots."""
+    nests: tuple[Nest, ...] = ()
 
     @property
     def ending(self) -> tuple[Event, ...]:

@@ -12,6 +12,7 @@ from tilewright.simulator.fast import subset
 from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.build import build_graph
 from tilewright.simulator.fast.checks import check_links, check_threads
+from tilewright.simulator.fast.effort import Allowance, Effort, size_of
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.outcome import Solution
 from tilewright.simulator.fast.parts import Division
@@ -23,22 +24,35 @@ NOTHING = script_from(Walk((), (), (), (), (0,) * 16))
 """The script of a code whose elements are all left to the reference engine."""
 
 
-def settle(machine: Machine) -> tuple[Solution | None, Division]:
+def settle(machine: Machine, allowance: Allowance) -> tuple[Solution | None, Division]:
     """Return the times of all parts that have a certificate, and which these are."""
-    division = Division(machine._network)
+    division = Division(machine._network, thorough=allowance.thorough)
     for missing in subset.unknown_parts(machine.program, machine._network):
         division.refuse(missing)
-    scripts = scripts_of(machine, division)
+    scripts = scripts_of(machine, division, allowance.steps)
+    effort = _allowed(machine, scripts, division, allowance)
     while division.elements.any():
         try:
-            return _solve(machine, scripts, division), division
+            return _solve(machine, scripts, division, effort), division
         except NotCovered as missing:
             if not division.meet(missing):
                 division.refuse(missing)
     return None, division
 
 
-def scripts_of(machine: Machine, division: Division) -> tuple[Script, ...]:
+def _allowed(
+    machine: Machine, scripts: tuple[Script, ...], division: Division, allowance: Allowance
+) -> Effort:
+    """Return the effort for a program; refuse all of it if none is allowed."""
+    codes = machine.program.placement.ravel()[division.elements]
+    try:
+        return allowance.effort(size_of(scripts, np.bincount(codes, minlength=len(scripts))))
+    except NotCovered as missing:
+        division.refuse(missing)
+        return Effort(0)
+
+
+def scripts_of(machine: Machine, division: Division, steps: int) -> tuple[Script, ...]:
     """Return the script of each code; refuse the elements of a code that has none."""
     codes = machine.program.placement.ravel()
     found = []
@@ -48,17 +62,19 @@ def scripts_of(machine: Machine, division: Division) -> tuple[Script, ...]:
         if not division.elements[elements].any():
             continue
         try:
-            found[-1] = script_of(block)
+            found[-1] = script_of(block, steps)
         except NotCovered as missing:
             division.refuse(NotCovered(missing.reason, elements=elements))
     return tuple(found)
 
 
-def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> Solution:
+def _solve(
+    machine: Machine, scripts: tuple[Script, ...], division: Division, effort: Effort
+) -> Solution:
     """Find all times and check them. Raises NotCovered."""
     network, header = machine._network, machine._tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
-    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])))
+    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])), effort)
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times, division)
     return Solution(network, graph, layout, scripts, times, division)

@@ -43,6 +43,7 @@ from tilewright.simulator.fast.times import (
     TOO_FINE,
     TOO_LONG,
     UNKNOWN,
+    X_BUDGET,
     X_CHANGES,
     X_COMPLETION,
     X_EVALUATIONS,
@@ -51,6 +52,7 @@ from tilewright.simulator.fast.times import (
     X_OUTCOME,
     X_READY,
     X_WINDOW,
+    X_WORK,
     Times,
 )
 from tilewright.simulator.fast.worklist import enqueue, following, put
@@ -289,12 +291,15 @@ def update(graph: Graph, times: Times, u: int, start: int) -> int:
     if n == UNKNOWN:
         return True
     times.header[X_EVALUATIONS] += 1
+    times.header[X_WORK] += 1 + (n if n > 0 else times.segment.shape[1])
     if n < 0 or n > times.segment.shape[1]:
         return False
     work, mine = times.work[3], times.segment[u]
     old = times.pieces[u]
     port = graph.unit[u, at.U_OUT]
     played = graph.rival.size > 0 and port >= 0 and graph.contest[port, at.C_RIVALS] > 0
+    if played:
+        times.header[X_WORK] += graph.unit[u, at.U_SIZE]
     if old > 0 and times.start[u] == start and same(mine, work, (old, n)):
         count = (times.arrived[u], times.header[X_READY])
         if not played or same(times.ready[u], times.work[2], count):
@@ -374,7 +379,10 @@ def solve(graph: Graph, times: Times) -> None:
             times.last[waiting] = u
             waiting += 1
             continue
-        if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
+        if (
+            times.header[X_EVALUATIONS] > times.header[X_LIMIT]
+            or times.header[X_WORK] > times.header[X_BUDGET]
+        ):
             times.header[X_OUTCOME] = TOO_LONG
             return
         times.queued[u] = 0

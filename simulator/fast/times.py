@@ -16,9 +16,11 @@ UNKNOWN: Final = -1
     X_WINDOW,  # cycles after the earliest start; units that start later wait
     X_CHANGES,  # evaluations that changed something
     X_PLAY,  # address of the arbiter, where links are contended
+    X_WORK,  # segments written and words played
+    X_BUDGET,  # the most of them
     X_READY,  # segments of the readiness that the last evaluation left in work[2]
     X_WIDTH,
-) = range(10)
+) = range(12)
 FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
 """Outcomes, beside UNKNOWN: some units wait for each other."""

@@ -14,7 +14,8 @@ from typing import Final
 from tilewright.simulator.blocks import CodeLayout
 from tilewright.simulator.engine import layout as at
 from tilewright.simulator.fast.code import Code
-from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.fast.errors import NotCovered, TooManySteps
+from tilewright.simulator.fast.loops import Nest, busy_cycles, nest_of
 from tilewright.simulator.fast.reach import Reach, meet, reaches_of
 from tilewright.simulator.fast.script import (
     ADVANCE,
@@ -23,6 +24,7 @@ from tilewright.simulator.fast.script import (
     COMPLETE,
     END,
     FABRIC,
+    NEST,
     ORIGIN,
     WAIT,
     WORK,
@@ -33,8 +35,6 @@ from tilewright.simulator.fast.script import (
     Walk,
 )
 
-MAX_STEPS: Final = 200_000
-"""Instructions walked per code."""
 THREAD_KEY: Final = 16
 """Behind the queue slots: microthreads."""
 
@@ -54,8 +54,8 @@ class _State:
 class ScriptWalker:
     """Walks the main thread of one compiled code."""
 
-    def __init__(self, store: Code, layout: CodeLayout, *, every: bool = False) -> None:
-        """With `every`, each operation on memory is an event of its own."""
+    def __init__(self, store: Code, layout: CodeLayout, most: int, *, every: bool = False) -> None:
+        """With `every`, each operation on memory is an event of its own; `most` instructions."""
         self.store = store
         self.layout = layout
         self.every = every
@@ -66,7 +66,8 @@ class ScriptWalker:
         self.runs = [0] * len(layout.operations)
         self.words = [0] * 16
         self.held: dict[int, int] = {}
-        self.steps = 0
+        self.steps = most
+        self.nests: list[Nest] = []
         self.reaches: dict[int, list[Reach]] = {}
         self.ends: dict[int, int | None] = {}
         """Ends of loops over memory, by their beginning."""
@@ -84,6 +85,7 @@ class ScriptWalker:
             tuple(self.runs),
             tuple(self.tasks),
             tuple(self.words),
+            tuple(self.nests),
         )
 
     def _cycles(self, cycles: int) -> None:
@@ -144,9 +146,9 @@ class ScriptWalker:
         first = self.store.task + self.layout.first["task"] + task
         pc = self.store[first]
         while self.store[pc] != at.I_END:
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise NotCovered("a code runs too many instructions")
+            self.steps -= 1
+            if self.steps < 0:
+                raise TooManySteps
             pc = self._instruction(pc)
         if self.every:
             self.events.append((END, task, 0))
@@ -162,7 +164,7 @@ class ScriptWalker:
             self._operation(first)
             return after
         if code == at.I_LOOP:
-            end = None if self.every else self._end_of(pc)
+            end = self._end_of(pc)
             if end is not None:
                 return self._whole_loop(pc, end)
         if code in (at.I_LOOP, at.I_SET, at.I_ADD):
@@ -238,7 +240,12 @@ class ScriptWalker:
         """Count a loop over memory at once; its variables stand at their counts afterwards."""
         ranges: dict[int, Span] = {}
         cycles, _ = self._loop_cycles(pc, 1, ranges)
-        self._cycles(cycles)
+        if self.every:
+            self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
+            self.events.append((NEST, len(self.nests), cycles))
+            self.nests.append(nest_of(self.store, pc))
+        else:
+            self._cycles(cycles)
         for slot, (_, last) in ranges.items():
             self.state.variables[slot] = last + 1
         return end + at.I_WIDTH
@@ -258,7 +265,7 @@ class ScriptWalker:
                 body += inner
                 continue
             op = store[at_pc + 1]
-            body += store[op + at.O_LOAD] + self.busy(op)
+            body += store[op + at.O_LOAD] + busy_cycles(store, op)
             self.runs[store[op + at.O_NUMBER]] += times * count * store[op + at.O_EXTENT]
             self._check_races(self._words_of(op, ranges))
             at_pc += at.I_WIDTH
@@ -266,12 +273,6 @@ class ScriptWalker:
         return self.store.header[at.K_COUNTER] + count * body + turns, end + at.I_WIDTH
 
     # -- operations ------------------------------------------------------------------------
-
-    def busy(self, op: int) -> int:
-        """Return the cycles for which an operation on memory keeps the main thread."""
-        row = self.store.row(op, at.O_WIDTH)
-        groups = -(-row[at.O_EXTENT] // row[at.O_GROUP])
-        return max(1, -(-groups * row[at.O_CYCLES] // row[at.O_DENOMINATOR]))
 
     def _operation(self, op: int) -> None:
         store = self.store
@@ -286,9 +287,9 @@ class ScriptWalker:
         if store[op + at.O_FABRIC]:
             self._fabric(op, words)
         elif self.every:
-            self.events.append((WORK, op, self.busy(op)))
+            self.events.append((WORK, op, busy_cycles(store, op)))
         else:
-            self._cycles(self.busy(op))
+            self._cycles(busy_cycles(store, op))
 
     def _fabric(self, op: int, words: tuple[list[Span], list[Span]]) -> None:
         row = self.store.row(op, at.O_WIDTH)

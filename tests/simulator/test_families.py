@@ -18,6 +18,7 @@ from tilewright.simulator.blocks import TABLES, CodeLayout, CodeTables, Target, 
 from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.families import canonical
 from tilewright.simulator.fast.code import code_of_block
+from tilewright.simulator.fast.effort import WITHOUT_LIMIT
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.script import Script, script_from
 from tilewright.simulator.fast.scripts import script_of
@@ -30,6 +31,7 @@ from tilewright.simulator.program import ElementCode, Program
 from tilewright.simulator.tables import CodeBlock, block_of, compiled_rows
 
 PROFILES = tuple(map(load_profile, ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")))
+STEPS = WITHOUT_LIMIT.steps
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -63,7 +65,7 @@ def by_family(code: ElementCode, target: Target) -> list[Any]:
     check = partial(resources._check_code, profile=target.profile)
     families.passes(code, ("resources", target.number), check)
     block = block_of(code, target)
-    return shown(block.layout, block.tables, scripted(lambda: script_of(block)))
+    return shown(block.layout, block.tables, scripted(lambda: script_of(block, STEPS)))
 
 
 def by_itself(code: ElementCode, target: Target) -> list[Any]:
@@ -75,7 +77,7 @@ def by_itself(code: ElementCode, target: Target) -> list[Any]:
     block = CodeBlock(layout, target, tuple(map(len, rows)), lambda: tables)
 
     def script() -> Script:
-        return script_from(ScriptWalker(code_of_block(block), layout).walk())
+        return script_from(ScriptWalker(code_of_block(block), layout, STEPS).walk())
 
     return shown(layout, tables, scripted(script))
 

@@ -9,6 +9,7 @@ from tilewright.simulator.engine import layout as at
 from tilewright.simulator.examples import chain_reduce, two_phase_reduce
 from tilewright.simulator.fast.attempts import Attempt, new_times, settled
 from tilewright.simulator.fast.build import build_graph
+from tilewright.simulator.fast.effort import WITHOUT_LIMIT, Effort
 from tilewright.simulator.fast.entries import solve
 from tilewright.simulator.fast.errors import NotCovered
 from tilewright.simulator.fast.parts import Division
@@ -28,7 +29,7 @@ PROGRAMS = {
 def graph_of(name):
     machine = Machine(PROGRAMS[name](), load_profile("wse2-sdk-sim"))
     division = Division(machine._network)
-    scripts = scripts_of(machine, division)
+    scripts = scripts_of(machine, division, WITHOUT_LIMIT.steps)
     graph, _ = build_graph(machine.program, machine._network, scripts, division)
     code = machine._compiled.code
     return graph, (int(code[at.K_ISSUE]), int(code[at.K_COMPLETION]))
@@ -46,7 +47,7 @@ def words(times):
 @pytest.mark.parametrize("window", [0, 1, 16, 1000])
 def test_a_window_gives_the_same_times(name, window):
     graph, cycles = graph_of(name)
-    plain = settled(graph, cycles)
+    plain = settled(graph, cycles, Effort())
     times = new_times(graph, Attempt(16, window, 8 * 64, 4096), cycles)
     solve(graph, times)
     assert times.header[X_OUTCOME] == SOLVED
@@ -67,7 +68,7 @@ def test_a_great_graph_that_needs_an_order_is_not_covered(monkeypatch):
     graph, cycles = graph_of("chain")
     attempts = "tilewright.simulator.fast.attempts"
     monkeypatch.setattr(f"{attempts}.ATTEMPTS", (Attempt(4, FOREVER, 0, 3), Attempt(4, 16, 99, 99)))
-    assert settled(graph, cycles).header[X_OUTCOME] == SOLVED
+    assert settled(graph, cycles, Effort()).header[X_OUTCOME] == SOLVED
     monkeypatch.setattr(f"{attempts}.MOST_IN_ORDER", 1)
     with pytest.raises(NotCovered, match="do not settle"):
-        settled(graph, cycles)
+        settled(graph, cycles, Effort())
