@@ -47,14 +47,26 @@ def _message(final: FinalState) -> MachineError:
     if error == at.ERROR_QUEUE_BUSY:
         slot = (value & -value).bit_length() - 1
         kind = "input" if slot < at.OUTPUT_SLOT else "output"
+        other = _user(final, element, 1 << slot)
         return MachineError(
-            f"{where}: {kind} queue {slot % at.OUTPUT_SLOT} is in use by another operation"
+            f"{where}: {kind} queue {slot % at.OUTPUT_SLOT} is in use by {other}", instead=AFTER
         )
     if error == at.ERROR_THREAD_BUSY:
         other = final.operation(element, value)
-        return MachineError(f"{where}: its microthread is in use by {other}")
+        return MachineError(f"{where}: its microthread is in use by {other}", instead=AFTER)
     what, instead = _special(final, element, error, value)
     return MachineError(f"{where}: {what}", instead=instead)
+
+
+def _user(final: FinalState, element: int, queue: int) -> str:
+    """Name the operation of an element that uses a queue (a bit)."""
+    row, width = final.element[element], at.T_WIDTH
+    first, count = int(row[at.E_THREADS]), int(row[at.E_THREAD_COUNT])
+    for thread in range(first, first + count * width, width):
+        state, used = final.store[thread + at.T_STATE], final.store[thread + at.T_QUEUES]
+        if state != at.FREE and used & queue:
+            return final.operation(element, int(final.store[thread + at.T_OP]))
+    return "another operation"
 
 
 def _limit(final: FinalState, cycle: int) -> MachineError:
@@ -134,6 +146,7 @@ def _special(final: FinalState, element: int, error: int, value: int) -> tuple[s
     return what.format(high=high, low=low, value=value), instead.format(low=low)
 
 
+AFTER: Final = "the start of this operation in a task that the end of the other one activates"
 OF_REGISTERS: Final = {
     at.ERROR_NO_FIFO: ("is of FIFO type, but holds no FIFO", "a register that is not of FIFO type"),
     at.ERROR_NOT_LOADED: ("is not loaded", "a load before the operation"),

@@ -158,7 +158,7 @@ CHANGED = {
         "bind_output 3 y: output queue 3 gets another color, but"
     ),
     f"    @fmovs all, in async\n    @fmovs all, in async ut 5 {MARK}\n": (
-        "@fmovs: input queue 2 is in use by another operation"
+        "@fmovs: input queue 2 is in use by code m"
     ),
 }
 

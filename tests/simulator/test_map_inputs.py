@@ -153,5 +153,5 @@ def test_refused() -> None:
     with pytest.raises(ProgramError, match="needs a descriptor or register"):
         b.build()
     twice = summing(["stream", "vector", "stream"], [N] * 3)
-    with pytest.raises(MachineError, match="input queue 2 is in use by another operation"):
+    with pytest.raises(MachineError, match="input queue 2 is in use by code m"):
         Machine(twice, load_profile("generic")).run(edges={"x": np.ones((1, N))})

@@ -368,3 +368,18 @@ def test_a_saved_ring_is_cleared_from_where_the_operation_began(words: int) -> N
     left = ring.copy()
     left[np.arange(words, 2 * words) % 5] = 0
     assert result.memory["ring"].ravel().tolist() == left.tolist()
+
+
+def test_stride_registers_are_counted() -> None:
+    b = ProgramBuilder("strides", 1, 1)
+    code = b.code("main")
+    code.buffer("a", "f32", 256)
+    code.mem4d("cube", "a", [(4, 64), (4, 16), (4, 4), (4, 1)])
+    code.task("main", entry=True).op("fmovs", "cube", "cube")
+    b.place("main", Area(0, 0))
+    with pytest.raises(ProgramError) as caught:
+        Machine(b.build(), WSE3.with_values({"stride_registers": 3}))
+    assert caught.value.what == (
+        "code main, task main, @fmovs: needs 4 stride registers and 2 extended registers"
+    )
+    Machine(b.build(), WSE3)

@@ -134,7 +134,7 @@ STOPPED: dict[str, tuple[str, Breakage]] = {
     "two operations on one queue": (
         (
             "cycle 11, element (0, 0), code main, task main, @fmovs: input queue 2 is in use by "
-            "another operation"
+            "code main, task main, @fmovs"
         ),
         lambda b, c, t: [t.start("fmovs", "all", "in", microthread=n) for n in (4, 5)],
     ),
