@@ -105,8 +105,9 @@ def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _Part:
     part = space.narrowed(made)
     if _work(part) > LARGEST:
         return _Part((len(made), 0, 0), (True, False, False))
-    points, fitting = part.size.points, part.fitting(COUNTING)
-    return _Part((len(made), points, fitting or 0), (True, True, fitting is not None))
+    size, fitting = part.size, part.fitting(COUNTING)
+    points = size.points if size.exact else fitting or 0
+    return _Part((len(made), points, fitting or 0), (True, size.exact, fitting is not None))
 
 
 def _work(space: Mapspace) -> float:

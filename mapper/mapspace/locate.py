@@ -11,7 +11,7 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Slot
+from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Reserve, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,14 @@ def _walk(
     open_ = set(frame.uneven)
     tiles: list[Tile] = []
     loops = _loops_by_gap(frame, steps, top)
-    for slot in slots:
+    for index, slot in enumerate(slots):
         if isinstance(slot, Fill) and not slot.backing:
             if loops[0]:
                 return _left(loops[0][0])
             del loops[0]
         if isinstance(slot, (Loops, Fan)):
-            reason = _take((frame, open_), slot, loops[0], shape)
+            mine = _mine(slots, index, loops[0])
+            reason = _take((frame, open_), slot, (loops[0], mine), shape)
             if reason:
                 return reason
         tiles.append(tuple(shape.values()))
@@ -136,27 +137,47 @@ def _tolls(frame: Frame) -> set[str]:
     return {component.name for component in frame.components if isinstance(component, Toll)}
 
 
+_Loop = Temporal | Spatial
+
+
+def _mine(slots: Sequence[Slot], index: int, rest: Sequence[_Loop]) -> list[_Loop]:
+    """Return the loops that slot `index` can hold of those left of its gap.
+
+    Above a reservation they are the first ones: a tile streams up to the first loop that stops it.
+    """
+    slot = slots[index]
+    if isinstance(slot, Fan):
+        here = (slot.component, slot.name)
+        return [s for s in rest if isinstance(s, Spatial) and (s.component, s.name) == here]
+    assert isinstance(slot, Loops)
+    fits = [isinstance(s, Temporal) and s.rank_variable in slot.variables for s in rest]
+    if slot.single:
+        return list(rest[:1]) if fits[:1] == [True] else []
+    if _reserves_below(slots, index):
+        return list(rest[: (*fits, False).index(False)])
+    return [loop for loop, fit in zip(rest, fits, strict=True) if fit]
+
+
+def _reserves_below(slots: Sequence[Slot], index: int) -> bool:
+    """Tell whether a reservation follows in the same gap."""
+    following = (s for s in slots[index + 1 :] if not isinstance(s, Loops))
+    return isinstance(next(following, None), Reserve)
+
+
 def _take(
     rules: tuple[Frame, set[str]],
     slot: Loops | Fan,
-    rest: list[Temporal | Spatial],
+    loops: tuple[list[_Loop], list[_Loop]],
     shape: dict[str, int],
 ) -> str | None:
-    """Move the loops that a slot can hold from `rest` into it; return a reason to refuse.
+    """Move the loops of a slot out of the others; return a reason to refuse.
 
+    `loops`: those left of the gap, and those of the slot.
     `rules`: the frame, and the variables of which an uneven loop may still come. With averages,
     an uneven loop right above another one of its variable counts turns that no loop needs.
     """
-    frame, open_ = rules
+    (frame, open_), (rest, mine) = rules, loops
     before = dict(shape)
-    mine: list[Temporal | Spatial]
-    if isinstance(slot, Fan):
-        here = (slot.component, slot.name)
-        mine = [s for s in rest if isinstance(s, Spatial) and (s.component, s.name) == here]
-    else:
-        mine = [s for s in rest if isinstance(s, Temporal) and s.rank_variable in slot.variables]
-        if slot.single:
-            mine = mine[:1] if rest and mine and mine[0] is rest[0] else []
     for step in mine:
         variable, outer = step.rank_variable, shape[step.rank_variable]
         if outer % step.tile_shape:

@@ -62,6 +62,18 @@ class Points:
         for points in self.with_known_lanes():
             yield from points._extend((), points._bounds, (0.0,) * len(points.memories))
 
+    def without_capacity(self) -> Iterator[Tiles]:
+        """Enumerate all points, whether they fit or not, in a fixed order."""
+
+        def extend(done: Tiles, state: Any) -> Iterator[Tiles]:
+            if len(done) == len(self.slots):
+                yield done
+                return
+            for option in self.options(len(done), state):
+                yield from extend((*done, self.tile_of(option)), option)
+
+        yield from extend((), self.start())
+
     def with_known_lanes(self) -> Iterator[Points]:
         """Yield the same points, by the lanes that holders below them see below themselves."""
         under = {name for slot in self.slots if isinstance(slot, Reserve) for name in slot.under}
@@ -169,7 +181,7 @@ class Points:
         ways[0] = 1
         tables = [ways]
         for index in range(len(self.slots) - 1, -1, -1):
-            ways = _ways_above(lattice, self.slots[index], ways)
+            ways = ways_above(lattice, self.slots[index], ways)
             for state, tile in enumerate(lattice.tiles.tolist() if self.pins[index] else ()):
                 if not self.admits(index, tile):
                     ways[state] = 0
@@ -245,7 +257,7 @@ def _known(
     return replace(slot, lanes=known, under=())
 
 
-def _ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
+def ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the number of ways to finish from each state above a slot."""
     if isinstance(slot, Fan):
         total = np.zeros(lattice.size, ways.dtype)

@@ -13,8 +13,6 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.fitting import count_fitting
-from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
 from tilewright.mapper.mapspace.lanes import some_lanes, with_lanes
 from tilewright.mapper.mapspace.lattice import Lattice
@@ -29,6 +27,7 @@ from tilewright.mapper.mapspace.placement import (
     until_backed,
 )
 from tilewright.mapper.mapspace.points import Points, overflow
+from tilewright.mapper.mapspace.repeats import Repeats
 from tilewright.mapper.mapspace.runs import with_runs
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
@@ -43,10 +42,12 @@ _TO_OTHER_TEMPLATE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MapspaceSize:
-    """`points` counts (template, tile shapes) exactly, before capacity is looked at."""
+    """`points` counts mappings, before capacity is looked at; not `exact`: at most so many, because
+    templates with runs of holders share mappings, too many to be listed."""
 
     templates: int
     points: int
+    exact: bool = True
 
 
 class Others(TypedDict, total=False):
@@ -191,25 +192,37 @@ class Mapspace:
         kind, lattice = UnevenPoints if self.uneven else Points, Lattice(self.einsum.bounds)
         return tuple(kind(self.frame, t, skeleton(self.frame, t), lattice) for t in self.templates)
 
+    @cached_property
+    def _repeats(self) -> Repeats:
+        return Repeats(self._points, self._fits)
+
     def __iter__(self) -> Iterator[Mapping]:
         """Enumerate the mappings that fit, in a fixed order."""
-        for points in self._points:
+        for number, points in enumerate(self._points):
             for tiles in points:
-                yield assemble(self.frame, points.slots, tiles)
+                if self._repeats.is_home(place := Place(number, tiles)):
+                    yield self.mapping_at(place)
 
     @cached_property
     def size(self) -> MapspaceSize:
-        """The exact number of templates and points."""
-        return MapspaceSize(len(self.templates), sum(points.count for points in self._points))
+        """The number of templates and points."""
+        counted = [self._repeats.count(number) for number in range(len(self._points))]
+        points = sum(count for count, _ in counted)
+        return MapspaceSize(len(self.templates), points, all(exact for _, exact in counted))
+
+    @property
+    def points_at_most(self) -> int:
+        """A number of mappings that there are not more of, fast."""
+        return sum(points.count for points in self._points)
 
     def fitting(self, limit: int = 1_000_000) -> int | None:
-        """Return the exact number of points whose tiles fit; None after `limit` steps of counting.
+        """Return the exact number of mappings that fit; None after `limit` steps of counting.
 
         Where no memory can overflow it is `size.points`.
         """
-        total, count = 0, walk_fitting if self.uneven else count_fitting
-        for points in self._points:
-            found, steps = count(points, limit)
+        total = 0
+        for number in range(len(self._points)):
+            found, steps = self._repeats.count_fitting(number, limit)
             limit -= steps
             if found is None or limit < 0:
                 return None
@@ -254,7 +267,12 @@ class Mapspace:
             raise InfeasibleMapping(
                 f"not a mapping of this mapspace: {places}", instead="a mapping that it contains"
             )
-        yield from map(self.mapping_at, self.near(self._fitting(places)))
+        own = self._repeats.first_fitting(places)
+        seen = {own}
+        for place in map(self._repeats.home, self.near(own)):
+            if place not in seen:
+                seen.add(place)
+                yield self.mapping_at(place)
 
     def near(self, place: Place) -> Iterator[Place]:
         """Yield the places one step away whose tiles fit, in a fixed order."""
@@ -311,7 +329,7 @@ class Mapspace:
                 ticket -= counts[number]
                 number += 1
             place = Place(number, self._points[number].sample(rng))
-            if self._fits(place):
+            if self._fits(place) and self._repeats.is_home(place):
                 return place
         raise InfeasibleMapping(
             f"none of {tries} random mappings of {self.einsum.name} fits its memories",
@@ -321,11 +339,9 @@ class Mapspace:
     def contains(self, mapping: Mapping) -> str | None:
         """Return None if the mapspace holds `mapping`, else the reason why it does not."""
         places = self._locate(mapping)
-        return places if isinstance(places, str) else self._refusal(self._fitting(places))
-
-    def _fitting(self, places: tuple[Place, ...]) -> Place:
-        """Return the first place at which the tiles fit, the first one if they never do."""
-        return next((place for place in places if self._fits(place)), places[0])
+        if isinstance(places, str):
+            return places
+        return self._refusal(self._repeats.first_fitting(places))
 
     def _refusal(self, place: Place) -> str | None:
         refused = self._points[place.template].refusal(place.tiles)

@@ -46,6 +46,6 @@ class DefaultSearch:
 def is_small(space: Mapspace) -> bool:
     """Tell whether all mappings can be scored in some ten seconds."""
     try:
-        return space.size.points <= SMALL
+        return space.points_at_most <= SMALL
     except TilewrightError:  # too large to be counted
         return False
