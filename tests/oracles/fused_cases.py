@@ -133,7 +133,8 @@ def random_halo_case(
     """Return the same with convolutions."""
     rng = random.Random(f"halo {seed}")
     texts = rng.choice(choices)
-    sizes = {name: rng.choice((1, 2, 3)) for name in {c for t in texts for c in t if c.islower()}}
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((1, 2, 3)) for name in names}
     sizes["p"], sizes["r"] = rng.choice(((2, 3), (3, 2), (4, 2), (4, 3), (2, 2), (5, 2)))
     sizes["w"] = sizes["p"] + sizes["r"] - 1
     sizes["v"] = sizes["w"] + sizes.get("s", 1) - 1

@@ -66,7 +66,8 @@ def moves_again(
         if not isinstance(node, Storage) or node.component != INNER:
             continue
         (tensor,) = node.tensors
-        used = einsum.access(tensor).rank_variables
+        access = einsum.access(tensor)
+        once = {v for v in einsum.bounds if access.relevance(v) == "relevant"}
         above = [] if tensor in chip else nodes[:place]
         end = next(
             (i for i, n in enumerate(nodes) if isinstance(n, Storage)
@@ -77,7 +78,7 @@ def moves_again(
             (rules.no_resend_to_below, nodes[place:end], (Temporal,)),
         ):
             loops = {n.rank_variable for n in part if isinstance(n, kinds)}
-            if tensor in names and not loops <= used:
+            if tensor in names and not loops <= once:
                 return True
     return False
 
