@@ -9,6 +9,7 @@ from fused_cases import (
     opposed,
     random_case,
     random_deep_case,
+    random_spread_case,
     random_wide_case,
     random_window_case,
 )
@@ -99,6 +100,10 @@ def test_usage_of_fused_mappings(block: int) -> None:
 
 def test_usage_of_fused_mappings_above_registers() -> None:
     assert sum(check(seed, random_deep_case, 1500) for seed in range(4)) >= 1
+
+
+def test_usage_of_fused_mappings_below_lanes() -> None:
+    assert all(check(seed, random_spread_case, 1500) for seed in (6, 7))
 
 
 def test_usage_where_einsums_see_a_tensor_in_different_widths() -> None:

@@ -239,7 +239,9 @@ def random_spread_case(seed: int) -> tuple[Arch, Workload, str]:
     sizes = {name: rng.choice((2, 2, 3)) for name in names}
     sizes["w"] = sizes.get("p", 1) + sizes.get("r", 1) - 1
     reuse = rng.choice(("", "", ", may_reuse: Nothing", ", may_reuse: weight"))
-    dim = f"    spatial: [{{name: x, fanout: {rng.choice((2, 2, 3))}{reuse}}}]\n"
+    lanes = f"{{name: x, fanout: {rng.choice((2, 2, 3))}{reuse}}}"
+    second = len(names) < 4 and seed % 3 == 0
+    dim = f"    spatial: [{lanes}{', {name: y, fanout: 2}' if second else ''}]\n"
     kind = rng.choice(("", "", "no_refetch_from_above", "no_resend_to_below"))
     rules = f", {kind}: {rng.choice(('input', 'weight', 'output'))}" if kind else ""
     text = _text(
@@ -251,8 +253,8 @@ def random_spread_case(seed: int) -> tuple[Arch, Workload, str]:
         memory = "  - !Memory\n    name: BUF\n"
         text = text.replace(memory, "  - !Container\n    name: TILE\n" + dim + memory)
     if rng.random() < 0.25 and len(names) < 4:
-        lanes = "  - !Container\n    name: PE\n    spatial: [{name: y, fanout: 2}]\n"
-        text = text.replace("  - !Compute", lanes + "  - !Compute")
+        lower = "  - !Container\n    name: PE\n    spatial: [{name: y, fanout: 2}]\n"
+        text = text.replace("  - !Compute", lower + "  - !Compute")
     return load_arch(text), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 

@@ -20,7 +20,7 @@ from tilewright.mapper.workload import Workload
 OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
 Place = tuple[str, str]  # tensor, memory
 Loop = tuple[str, int]  # rank variable, turns
-SIDE_BY_SIDE = "|"  # in front of the variable of a loop over lanes above the inner memory
+SIDE_BY_SIDE = "|"  # behind the number of a dimension above the inner memory, before the variable
 
 
 def on_chip_candidates(workload: Workload) -> dict[str, list[int]]:
@@ -70,7 +70,7 @@ class Order:
     places: tuple[Place, ...]
     legal: tuple[frozenset[str], ...]
     lanes: Lanes
-    upper: Lanes
+    upper: tuple[Lanes, ...]
     repeats: int
 
     @property
@@ -83,7 +83,7 @@ def lists(
     workload: Workload,
     einsum: Einsum,
     chip: frozenset[str],
-    below: tuple[list[str], Lanes, Lanes],
+    below: tuple[list[str], Lanes, tuple[Lanes, ...]],
     repeats: int = 1,
 ) -> Iterator[list[Node]]:
     """Yield the nodes of `einsum` below the outermost memory, constraints aside.
@@ -113,20 +113,23 @@ def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:
     names, fused = list(einsum.bounds), len(order.legal)
     gaps = len(order.places) + 1
     lower = [gaps] if order.lanes.fanout > 1 else []
-    upper = [gaps + len(lower)] if order.upper.fanout > 1 else []
-    parts = gaps + len(lower) + len(upper)
+    first = gaps + len(lower)
+    parts = first + len(order.upper)
     for turns in product(*(list(splits(b, parts)) for b in einsum.bounds.values())):
         named = list(zip(names, turns, strict=True))
         dealt = {n: turn[i] for n, turn in named for i in lower}
-        above = [(SIDE_BY_SIDE + n, turn[i]) for n, turn in named for i in upper if turn[i] > 1]
+        shares = [[(n, turn[first + i]) for n, turn in named] for i in range(len(order.upper))]
+        above = [(f"{i}{SIDE_BY_SIDE}{n}", share)
+                 for i, some in enumerate(shares) for n, share in some if share > 1]  # fmt: skip
         loops = [[(n, turn[g]) for n, turn in named if turn[g] > 1] for g in range(gaps)]
         loops[0] += above
-        if prod(dealt.values()) > order.lanes.fanout or prod(n for _, n in above) > max(
-            1, order.upper.fanout
+        if prod(dealt.values()) > order.lanes.fanout or any(
+            prod(share for _, share in some) > lanes.fanout
+            for some, lanes in zip(shares, order.upper, strict=True)
         ):
             continue
         if any(
-            name.removeprefix(SIDE_BY_SIDE) not in order.legal[gap]
+            name.rpartition(SIDE_BY_SIDE)[2] not in order.legal[gap]
             for gap in range(fused)
             for name, _ in loops[gap]
         ):
@@ -161,7 +164,7 @@ def streamed(einsum: Einsum, tensor: str, loops: tuple[Loop, ...]) -> frozenset[
     """Return the variables that the walk down from a holder of the tensor passes at most."""
     passed: set[str] = set()
     for name, _ in loops:
-        if name.startswith(SIDE_BY_SIDE):
+        if SIDE_BY_SIDE in name:
             break
         ranks = [form for _, form in einsum.access(tensor).projection if name in dict(form.terms)]
         if not ranks:
@@ -199,10 +202,13 @@ def nodes_of(
     nodes: list[Node] = []
     for gap, turns in enumerate(loops):
         for loop, turn in turns:
-            name = loop.removeprefix(SIDE_BY_SIDE)
+            number, _, name = loop.rpartition(SIDE_BY_SIDE)
             tile[name] //= turn
-            side = Spatial(name, tile[name], order.upper.dim, order.upper.component)
-            nodes.append(Temporal(name, tile[name]) if name == loop else side)
+            if number:
+                lanes = order.upper[int(number)]
+                nodes.append(Spatial(name, tile[name], lanes.dim, lanes.component))
+            else:
+                nodes.append(Temporal(name, tile[name]))
         for name, share in dealt.items() if gap == order.dealing else ():
             tile[name] //= share
             if share > 1:

@@ -2,7 +2,7 @@
 
 Two memories (the outermost backs everything else, the inner one may back intermediates), at most
 one more that keeps a fixed set, lanes of at most one dimension right above that or the Compute, and
-of one more above the inner memory or on it, and one Compute. `fused_lists.py` writes every list of
+of any above the inner memory or on it, and one Compute. `fused_lists.py` writes every list of
 nodes of each Einsum, `fused_owns.py` scores them alone, `fused_trees.py` merges those that share
 loops; here the model scores each tree.
 """

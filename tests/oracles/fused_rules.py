@@ -27,14 +27,14 @@ def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
     return []
 
 
-def lanes_of(flat: FlatArch) -> tuple[Lanes, Lanes]:
-    """Return the dimension of lanes below the inner memory and the one above, where there are."""
+def lanes_of(flat: FlatArch) -> tuple[Lanes, tuple[Lanes, ...]]:
+    """Return the dimension of lanes below the inner memory, if there is one, and those above."""
     inner = [component.name for component in flat.components].index(INNER)
-    sides: list[Lanes] = []
-    for part in (flat.components[inner + 1 :], flat.components[: inner + 1]):
-        dims = [Lanes(c.name, d.name, d.fanout) for c in part for d in c.spatial]
-        sides.append(dims[0] if dims else Lanes())
-    return sides[0], sides[1]
+    below, above = (
+        tuple(Lanes(c.name, d.name, d.fanout) for c in part for d in c.spatial)
+        for part in (flat.components[inner + 1 :], flat.components[: inner + 1])
+    )
+    return below[0] if below else Lanes(), above
 
 
 def breaks_rule(
