@@ -43,16 +43,22 @@ def made(kind: type[M], where: str, *values: Any, **properties: Any) -> M:
 
     Raises ProgramError for a property that it does not have.
     """
-    known = [field.name for field in fields(kind)][len(values) :]  # type: ignore[arg-type]
-    for key, given in properties.items():
-        if key not in known:
-            close = get_close_matches(key, known, n=1)
-            raise ProgramError(
-                f"{where}: unknown property {key}",
-                value=given,
-                instead=close[0] if close else "one of " + ", ".join(known),
-            )
+    if properties:
+        known = _names(kind)[len(values) :]  # type: ignore[arg-type]
+        for key, given in properties.items():
+            if key not in known:
+                close = get_close_matches(key, known, n=1)
+                raise ProgramError(
+                    f"{where}: unknown property {key}",
+                    value=given,
+                    instead=close[0] if close else "one of " + ", ".join(known),
+                )
     return kind(*values, **properties)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def _title(value: Any) -> str:
