@@ -212,3 +212,20 @@ edge_output ys side S [0:1] color x f32 count 2
 """
     one = np.ones((1, 1), dtype=np.float32)
     assert place_of(text, {"xs": one, "ws": one}) == marked(text)
+
+
+def test_codes_that_differ_in_numbers_only_have_lines_of_their_own() -> None:
+    """They are checked and compiled together; the one that fails is the last."""
+    lines = ["program several 1 x 6"]
+    for number in range(6):
+        moved, mark = (2, "") if number < 5 else (10, f" {MARK}")
+        lines += [f"code c{number}", f"  buffer v f32 [{number + 8}]", "  mem1d four v extent 4"]
+        lines += ["  task main entry", f"    set k {moved}"]
+        lines += ["    @fmovs four, #1.0", f"    @fmovs four[k], #1.0{mark}"]
+        lines += [f"place c{number} [0:1, {number}:{number + 1}]"]
+    text = "\n".join(lines)
+    with pytest.raises(MachineError) as caught:
+        Machine(parse_program(text, "p.txt"), load_profile("wse3-sdk-sim")).run()
+    assert "element (0, 5), code c5, task main, @fmovs: operand four" in caught.value.what
+    assert caught.value.where is not None
+    assert caught.value.where.line == marked(text)
