@@ -7,42 +7,47 @@ later one (lattice-dp.md §8.3).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import accumulate, pairwise, takewhile
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Spatial, Temporal
 from tilewright.mapper.model.occupancy import Body, Occupancy
+from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.view import Count, lowest_terms
 
 Key = tuple[int, str]  # number of the Storage node, tensor
-# (all Einsums, one, a later one) -> number of loops that both run in
-SharedLoops = Callable[[list[Body], int, int], int]
+Tile = tuple[int, Occupancy]  # with the number of the Einsum that uses it
+# Einsums in order -> number of loops that each of them shares with the next one
+SharedLoops = Callable[[list[Body]], list[int]]
 # (tile, number of the Einsum that uses it) -> equal for tiles that share their room
 Copy = Callable[[Occupancy, int], object]
 
 
-def loops_above_the_split(bodies: list[Body], one: int, other: int) -> int:
-    """Count the loops above the Sequential at which the two Einsums part."""
-    mine, its = bodies[one].path, bodies[other].path
-    for split, its_split in zip(mine.splits, its.splits, strict=False):
+def loops_above_the_split(bodies: list[Body]) -> list[int]:
+    """Count the loops above the Sequential at which an Einsum and the next one part."""
+    return [_above_the_split(one.path, other.path) for one, other in pairwise(bodies)]
+
+
+def _above_the_split(one: Path, other: Path) -> int:
+    for split, its_split in zip(one.splits, other.splits, strict=False):
         if split.branch != its_split.branch:
-            return sum(isinstance(s, Temporal | Spatial) for s in mine.steps[: split.position])
+            return sum(isinstance(s, Temporal | Spatial) for s in one.steps[: split.position])
     return 0
 
 
-def loops_above_exchanged(bodies: list[Body], one: int, other: int) -> int:
+def loops_above_exchanged(bodies: list[Body]) -> list[int]:
     """Count the loops above the tensors that are exchanged, as accelforge does.
 
     Loops of the mapping that no exchanged tensor sits below do not count as shared.
     """
-    depths = []
-    spans = _spans(bodies)
-    for boundary in range(min(one, other), max(one, other)):
-        alive = [depth for first, last, depth in spans.values() if first <= boundary < last]
-        depths.append(max(alive, default=0))
-    return min(depths, default=0)
+    depths = [0] * (len(bodies) - 1)
+    for first, last, depth in _spans(bodies).values():
+        for boundary in range(first, last):
+            depths[boundary] = max(depths[boundary], depth)
+    return depths
 
 
 def _spans(bodies: list[Body]) -> dict[Key, tuple[int, int, int]]:
@@ -70,31 +75,51 @@ def one_per_einsum(held: Occupancy, einsum: int) -> object:
 def peak_bits(bodies: list[Body], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
     """Return the most bits that live at a time in one instance of each memory in use."""
     peaks: dict[str, Count] = {}
-    spans = _spans(bodies)
-    for number in range(len(bodies)):
+    widths = {_key(held): held.width for body in reversed(bodies) for held in body.held}
+    for body, tiles in zip(bodies, _alive(bodies, shared(bodies)), strict=True):
+        # what an Einsum does not touch keeps the width that the last one before it gave it
+        widths |= {_key(held): held.width for held in body.held}
         live: dict[str, dict[object, Count]] = {}
-        widths = _widths(bodies, number)
-        for owner, body in enumerate(bodies):
-            common = shared(bodies, owner, number) if owner != number else 0
-            for held in body.held:
-                span = spans.get(_key(held))
-                if owner == number or held.persistent or _is_live(held, span, number, common):
-                    tiles = live.setdefault(held.component, {})
-                    bits = _in_width(held, widths[_key(held)])
-                    key = copy(held, owner)
-                    tiles[key] = max(tiles.get(key, 0), bits)
-        for name, tiles in live.items():
-            peaks[name] = max(peaks.get(name, 0), sum(tiles.values()))
+        for owner, held in tiles:
+            room = live.setdefault(held.component, {})
+            bits, key = _in_width(held, widths[_key(held)]), copy(held, owner)
+            room[key] = max(room.get(key, 0), bits)
+        for name, room in live.items():
+            peaks[name] = max(peaks.get(name, 0), sum(room.values()))
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
 
 
-def _widths(bodies: list[Body], number: int) -> dict[Key, Count]:
-    """Return the bits per value of every tile while an Einsum runs: as it sees them.
+def _alive(bodies: list[Body], shared: list[int]) -> Iterator[list[Tile]]:
+    """Yield the tiles that live while each Einsum runs."""
+    everywhere = [(n, held) for n, body in enumerate(bodies) for held in body.held]
+    everywhere = [(n, held) for n, held in everywhere if held.persistent]
+    left = _left_for_others(bodies)
+    for number, body in enumerate(bodies):
+        own = [(number, held) for held in body.held]
+        yield [*own, *everywhere, *left[number], *_around(bodies, shared, number)]
 
-    What it does not touch has the width that the last Einsum before it gave it.
-    """
-    later, earlier = reversed(bodies[number + 1 :]), bodies[: number + 1]
-    return {_key(held): held.width for body in (*later, *earlier) for held in body.held}
+
+def _left_for_others(bodies: list[Body]) -> list[list[Tile]]:
+    """Return the tiles of exchanged tensors that live while each Einsum runs."""
+    found: list[list[Tile]] = [[] for _ in bodies]
+    spans = _spans(bodies)
+    for owner, body in enumerate(bodies):
+        for held in body.held:
+            first, last, _ = spans.get(_key(held), (0, -1, 0))
+            for number in range(first, last + 1):
+                found[number].append((owner, held))
+    return found
+
+
+def _around(bodies: list[Body], shared: list[int], number: int) -> Iterator[Tile]:
+    """Yield the tiles of other Einsums above the loops that they share with Einsum `number`."""
+    for others, loops in (
+        (range(number + 1, len(bodies)), shared[number:]),
+        (range(number - 1, -1, -1), shared[:number][::-1]),
+    ):
+        common = accumulate(loops, min)
+        for owner, depth in takewhile(lambda pair: pair[1] > 0, zip(others, common, strict=True)):
+            yield from ((owner, held) for held in bodies[owner].held if held.loops_above < depth)
 
 
 def _in_width(held: Occupancy, width: Count) -> Count:
@@ -102,13 +127,6 @@ def _in_width(held: Occupancy, width: Count) -> Count:
     if width == held.width or not held.width:
         return held.bits
     return Fraction(held.bits) * width / held.width
-
-
-def _is_live(held: Occupancy, span: tuple[int, int, int] | None, number: int, common: int) -> bool:
-    """Is a tile of another Einsum live while Einsum `number` runs, in `common` shared loops?"""
-    if held.loops_above < common:
-        return True
-    return span is not None and span[0] <= number <= span[1]
 
 
 def check_capacity(bodies: list[Body], peaks: dict[str, Count], sizes: dict[str, float]) -> None:
