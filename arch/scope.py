@@ -8,7 +8,7 @@ from tilewright.arch.components import Kept, Scope
 from tilewright.arch.errors import ExpressionError, Where
 from tilewright.arch.expressions import MAX_STEPS, evaluate
 from tilewright.arch.operators import EvaluationError, Steps
-from tilewright.arch.sets import NameSet, Universe
+from tilewright.arch.sets import Kind, NameSet, Universe
 
 Names = Mapping[str, object]
 
@@ -106,10 +106,7 @@ class EinsumNames:
         )
         self.tensors = self._tensor_names(scope, everything)
         own = {name: frozenset({name}) for name in scope.rank_variables}
-        self.rank_variables: dict[str, object] = {
-            name: NameSet(names, self.universe, "rank_variables")
-            for name, names in {**scope.rank_sets, **own}.items()
-        }
+        self.rank_variables = self._named({**scope.rank_sets, **own}, "rank_variables")
         self.all: Names = {**self.rank_variables, **self.tensors}
         self.for_loops: Names = {**self.tensors, **self.rank_variables}
 
@@ -121,7 +118,12 @@ class EinsumNames:
             **{name: frozenset({name}) for name in scope.tensors},
             **scope.sets,
         }
-        return {name: NameSet(names, self.universe) for name, names in sets.items()}
+        return self._named(sets, "tensors")
+
+    def _named(self, sets: Mapping[str, frozenset[str]], kind: Kind) -> dict[str, object]:
+        """Return sets as values of expressions; the many empty ones are one value."""
+        nothing = NameSet(frozenset(), self.universe, kind)
+        return {n: NameSet(s, self.universe, kind) if s else nothing for n, s in sets.items()}
 
     def kept(self, above: tuple[str, ...], kept: Kept) -> Names:
         """Names of the holders above as the sets they keep, and `Above`, their union."""

@@ -248,10 +248,11 @@ class Names:
     def _scope(
         self, draft: Draft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
     ) -> Scope:
+        own = draft.variables
         return Scope(
             einsum=draft.name,
             tensors=draft.tensors,
-            rank_variables=draft.variables,
+            rank_variables=own,
             sets=sets,
             rank_variables_of={
                 access.tensor: frozenset(v for _, form in access.projection for v, _ in form.terms)
@@ -260,7 +261,7 @@ class Names:
             bits_per_value=widths,
             is_copy=draft.spec.is_copy_operation,
             rank_sets={
-                **{name: _NOTHING for name in self._variables if name not in draft.variables},
+                **{name: _NOTHING for name in self._variables if name not in own},
                 **self._rank_sets.get(draft.name, {}),
             },
         )
