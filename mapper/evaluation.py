@@ -135,8 +135,8 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
     seen: set[str] = set()
     written: set[str] = set()
     produced = {t.tensor for e in workload.einsums for t in e.outputs}
+    names = [einsum.name for einsum in workload.einsums]
     for path in paths:
-        names = [einsum.name for einsum in workload.einsums]
         if path.einsum not in names:
             raise MappingError(
                 f"the workload has no Einsum {path.einsum!r}",
@@ -184,10 +184,11 @@ _views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, View]] = OrderedDi
 
 def _view(arch: Arch, workload: Workload, path: Path) -> View:
     """Return the view of a path's Einsum, kept for the same loaded objects and placement."""
-    kept: dict[str, frozenset[str]] = {}
+    held: dict[str, set[str]] = {}
     for step in path.steps:
         if isinstance(step, Hold):
-            kept[step.component] = kept.get(step.component, frozenset()) | {step.tensor}
+            held.setdefault(step.component, set()).add(step.tensor)
+    kept = {component: frozenset(tensors) for component, tensors in held.items()}
     key = (id(arch), id(workload), path.einsum, path.component, frozenset(kept.items()))
     found = _views.get(key)
     if found is not None and found[0] is arch and found[1] is workload:

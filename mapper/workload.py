@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tilewright.arch.components import Scope
@@ -23,13 +24,15 @@ class Workload:
 
     def einsum(self, name: str) -> Einsum:
         """Return the Einsum called `name`; WorkloadError if there is none."""
-        for einsum in self.einsums:
-            if einsum.name == name:
-                return einsum
-        names = [einsum.name for einsum in self.einsums]
-        raise WorkloadError(
-            f"the workload has no Einsum {name!r}", value=name, instead=did_you_mean(name, names)
-        )
+        found = self._by_name.get(name)
+        if found is None:
+            instead = did_you_mean(name, list(self._by_name))
+            raise WorkloadError(f"the workload has no Einsum {name!r}", value=name, instead=instead)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, Einsum]:
+        return {einsum.name: einsum for einsum in self.einsums}
 
     def scope(self, einsum: Einsum | str) -> Scope:
         """Return the names that an Einsum brings to the expressions of an architecture."""

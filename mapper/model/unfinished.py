@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.mapping import Spatial, Temporal
 from tilewright.mapper.model.path import Path, Step
 from tilewright.mapper.workload import Workload
@@ -16,26 +17,31 @@ def unfinished(paths: tuple[Path, ...], workload: Workload) -> tuple[str, ...]:
     at which writer and reader part: each turn of it adds a part, and the reader sees the parts.
     Such a mapping has costs, but does not compute the workload.
     """
+    readers: dict[str, list[int]] = {}
+    for number, path in enumerate(paths):
+        for tensor in dict.fromkeys(a.tensor for a in workload.einsum(path.einsum).inputs):
+            readers.setdefault(tensor, []).append(number)
     notes: list[str] = []
     for number, writer in enumerate(paths):
-        for reader in paths[number + 1 :]:
-            notes += _between(writer, reader, workload)
+        einsum = workload.einsum(writer.einsum)
+        for access in einsum.outputs:
+            for later in readers.get(access.tensor, ()):
+                if later > number:
+                    notes += _early(access, einsum, _shared(writer, paths[later]), paths[later])
     return tuple(notes)
 
 
-def _between(writer: Path, reader: Path, workload: Workload) -> Iterator[str]:
-    einsum = workload.einsum(writer.einsum)
-    inputs = {access.tensor for access in workload.einsum(reader.einsum).inputs}
-    for access in einsum.outputs:
-        if access.tensor not in inputs:
-            continue
-        for name in _turning(_shared(writer, reader), einsum.bounds):
-            if name not in access.rank_variables:
-                yield (
-                    f"Einsum {reader.einsum} reads {access.tensor} before Einsum {writer.einsum} "
-                    f"has completed it: both stand below a loop over {name}, which "
-                    f"{writer.einsum} sums over"
-                )
+def _early(
+    access: TensorAccess, writer: Einsum, shared: tuple[Step, ...], reader: Path
+) -> Iterator[str]:
+    """Say for each loop that stands above both why the reader sees parts of the tensor."""
+    for name in _turning(shared, writer.bounds):
+        if name not in access.rank_variables:
+            yield (
+                f"Einsum {reader.einsum} reads {access.tensor} before Einsum {writer.name} "
+                f"has completed it: both stand below a loop over {name}, which "
+                f"{writer.name} sums over"
+            )
 
 
 def _shared(one: Path, other: Path) -> tuple[Step, ...]:
