@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, replace
@@ -19,7 +18,12 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import MappingError
 from tilewright.mapper.mapping import Mapping, Node, Sequential
 from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.model.capacity import check_capacity, peak_bits
+from tilewright.mapper.model.capacity import (
+    check_capacity,
+    check_parts,
+    peak_bits,
+    peak_parts,
+)
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
 from tilewright.mapper.model.guards import check
@@ -111,18 +115,26 @@ def evaluate_flat(runs: list[tuple[Path, View]], conventions: Conventions) -> Sc
         check(one)
     bodies = [Body(one.path, one.occupancy) for one in tallies]
     peaks = peak_bits(bodies, conventions.shared, conventions.tile)
-    check_capacity(bodies, peaks, _sizes(tallies))
+    _check_fit(bodies, peaks, [_sizes(one) for one in tallies], conventions)
     return _score(tallies, peaks, conventions)
 
 
-def _sizes(tallies: list[Tally]) -> dict[str, float]:
-    """Bits of each memory: the least that any of the Einsums sees."""
-    sizes: dict[str, float] = {}
-    for one in tallies:
-        for component in one.view.flat.components:
-            if isinstance(component, Memory):
-                sizes[component.name] = min(component.size, sizes.get(component.name, math.inf))
-    return sizes
+def _check_fit(
+    bodies: list[Body],
+    peaks: dict[str, Count],
+    sizes: list[dict[str, float]],
+    conventions: Conventions,
+) -> None:
+    together = {name: size for seen in sizes for name, size in seen.items()}
+    if all(together | seen == together for seen in sizes):
+        check_capacity(bodies, peaks, together)
+    else:
+        check_parts(bodies, peak_parts(bodies, conventions.shared, conventions.tile, sizes))
+
+
+def _sizes(one: Tally) -> dict[str, float]:
+    """Bits of each memory, as one Einsum sees them."""
+    return {c.name: c.size for c in one.view.flat.components if isinstance(c, Memory)}
 
 
 def view_of(einsum: Einsum, flat: FlatArch) -> View:

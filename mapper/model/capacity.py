@@ -7,9 +7,11 @@ later one (lattice-dp.md §8.3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise, takewhile
+from math import inf
+from typing import NoReturn
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.errors import InfeasibleMapping
@@ -24,6 +26,9 @@ Tile = tuple[int, Occupancy]  # with the number of the Einsum that uses it
 SharedLoops = Callable[[list[Body]], list[int]]
 # (tile, number of the Einsum that uses it) -> equal for tiles that share their room
 Copy = Callable[[Occupancy, int], object]
+Sizes = Mapping[str, float]  # bits of each memory, as one Einsum sees them
+# (bits of a tile, its memory, number of the Einsum that last saw it) -> what counts
+Weight = Callable[[Count, str, int], Count | float]
 
 
 def loops_above_the_split(bodies: list[Body]) -> list[int]:
@@ -74,19 +79,51 @@ def one_per_einsum(held: Occupancy, einsum: int) -> object:
 
 def peak_bits(bodies: list[Body], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
     """Return the most bits that live at a time in one instance of each memory in use."""
-    peaks: dict[str, Count] = {}
-    widths = {_key(held): held.width for body in reversed(bodies) for held in body.held}
-    for body, tiles in zip(bodies, _alive(bodies, shared(bodies)), strict=True):
-        # what an Einsum does not touch keeps the width that the last one before it gave it
-        widths |= {_key(held): held.width for held in body.held}
-        live: dict[str, dict[object, Count]] = {}
+    peaks = _peaks(bodies, shared, copy, _all_bits)
+    return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
+
+
+def _all_bits(bits: Count, memory: str, number: int) -> Count:
+    del memory, number
+    return bits
+
+
+def peak_parts(
+    bodies: list[Body], shared: SharedLoops, copy: Copy, sizes: Sequence[Sizes]
+) -> dict[str, Count | float]:
+    """Return the largest part of each memory that is full at a time.
+
+    `sizes` per Einsum: an expression may make them differ. A tile fills the part that the running
+    Einsum sees, or, where that one does not use it, the last one that does (as accelforge does).
+    """
+
+    def part(bits: Count, memory: str, number: int) -> Count | float:
+        size = sizes[number][memory]
+        if size == inf or not bits:
+            return 0
+        return Fraction(bits) / Fraction(size) if size else inf
+
+    return _peaks(bodies, shared, copy, part)
+
+
+def _peaks(
+    bodies: list[Body], shared: SharedLoops, copy: Copy, weight: Weight
+) -> dict[str, Count | float]:
+    peaks: dict[str, Count | float] = {}
+    numbered = list(enumerate(bodies))
+    seen = {_key(held): (held.width, n) for n, body in reversed(numbered) for held in body.held}
+    for (number, body), tiles in zip(numbered, _alive(bodies, shared(bodies)), strict=True):
+        # what an Einsum does not touch stays as the last one before it saw it
+        seen |= {_key(held): (held.width, number) for held in body.held}
+        live: dict[str, dict[object, Count | float]] = {}
         for owner, held in tiles:
-            room = live.setdefault(held.component, {})
-            bits, key = _in_width(held, widths[_key(held)]), copy(held, owner)
-            room[key] = max(room.get(key, 0), bits)
+            room, key = live.setdefault(held.component, {}), copy(held, owner)
+            width, last = seen[_key(held)]
+            counted = weight(_in_width(held, width), held.component, last)
+            room[key] = max(room.get(key, 0), counted)
         for name, room in live.items():
             peaks[name] = max(peaks.get(name, 0), sum(room.values()))
-    return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
+    return peaks
 
 
 def _alive(bodies: list[Body], shared: list[int]) -> Iterator[list[Tile]]:
@@ -129,19 +166,31 @@ def _in_width(held: Occupancy, width: Count) -> Count:
     return Fraction(held.bits) * width / held.width
 
 
-def check_capacity(bodies: list[Body], peaks: dict[str, Count], sizes: dict[str, float]) -> None:
+def check_capacity(bodies: list[Body], peaks: Mapping[str, Count], sizes: Sizes) -> None:
     """Raise InfeasibleMapping for the first memory whose tiles do not fit; `sizes` in bits."""
     for name, bits in peaks.items():
-        size = sizes[name]
-        if bits > size:
-            tiles = _largest(bodies, name)
-            raise InfeasibleMapping(
-                f"the tiles in {name} need {float(bits):g} bits, but its size is {size:g} bits",
-                where=tiles[0][1],
-                value=float(bits),
-                instead=f"smaller tile_shapes in loops above the Storage nodes of {name}: "
-                + ", ".join(f"{held.tensor} takes {float(held.bits):g}" for held, _ in tiles[:3]),
-            )
+        if bits > sizes[name]:
+            text = f"need {float(bits):g} bits, but its size is {sizes[name]:g} bits"
+            _refuse(bodies, name, float(bits), text)
+
+
+def check_parts(bodies: list[Body], parts: Mapping[str, Count | float]) -> None:
+    """Raise InfeasibleMapping for the first memory of which more than all is needed."""
+    for name, part in parts.items():
+        if part > 1:
+            text = f"need {float(part):g} times its size, which is not the same for all Einsums"
+            _refuse(bodies, name, float(part), text)
+
+
+def _refuse(bodies: list[Body], name: str, needed: float, text: str) -> NoReturn:
+    tiles = _largest(bodies, name)
+    raise InfeasibleMapping(
+        f"the tiles in {name} {text}",
+        where=tiles[0][1],
+        value=needed,
+        instead=f"smaller tile_shapes in loops above the Storage nodes of {name}: "
+        + ", ".join(f"{held.tensor} takes {float(held.bits):g}" for held, _ in tiles[:3]),
+    )
 
 
 def _largest(bodies: list[Body], name: str) -> list[tuple[Occupancy, Where | None]]:
