@@ -2,16 +2,17 @@
 
 Every holder passes every value once, whatever the tiles: where both tensors have all rank
 variables, all points of a template with as many lanes in each dimension move the same values in the
-same time (accelforge.md §2.2). Tiles of one value need the least room.
+same time (accelforge.md §2.2). Tiles of one value need the least room. Where values repeat, tiles
+matter: repeats.py says what no mapping is below, and one that comes down to it is the best.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 from math import inf, prod
 
 from tilewright.mapper.mapping import Mapping
@@ -25,9 +26,11 @@ from tilewright.mapper.searches.exhaustive import best_of
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
+from tilewright.mapper.searches.repeats import least_energy, repeated
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 
 MANY = 400  # mappings: some tenths of a second of model evaluations
+FEW = 4  # variables that repeat values: 16 sets of them
 LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
 Extents = dict[str, int]
 Lanes = dict[Fan, Extents]
@@ -45,26 +48,28 @@ class Copies:
 
     space: Mapspace
 
-    def __post_init__(self) -> None:
-        """UnsupportedFeature when the copy repeats values."""
-        einsum = self.space.einsum
-        for access in einsum.accesses:
-            if any(access.relevance(v) != "relevant" for v in einsum.bounds):
-                raise UnsupportedFeature(
-                    f"{einsum.name} is a copy that repeats or slides over {access.tensor}",
-                    instead=_INSTEAD,
-                )
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """Return the rank variables by which values repeat or slide: their tiles cost."""
+        return repeated(self.space.einsum)
 
     @cached_property
     def few(self) -> list[Mapping]:
-        """Return two mappings of each template; none where tiles have given shapes."""
-        return [] if self._shaped else list(_mappings(self.space, _extremes))
+        """Return two mappings of each template, and with each set of variables that repeat values
+        in one piece as long as there is room; none where tiles have given shapes."""
+        if self._shaped:
+            return []
+        return [
+            mapping
+            for whole in _subsets(self.repeated)
+            for mapping in _mappings(self.space, _extremes, whole)
+        ]
 
     @cached_property
     def every(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
         space = self.space
-        if self._shaped or not self._plain:
+        if self._shaped or self.repeated or not self._plain:
             if space.size.points <= LISTED:
                 return list(space)
             if self._shaped:
@@ -88,7 +93,7 @@ class Copies:
     @cached_property
     def ignores_tiles(self) -> bool:
         """Tell whether the metrics depend on holders and lanes only."""
-        return self._plain and not self._shaped
+        return self._plain and not self._shaped and not self.repeated
 
     @cached_property
     def _plain(self) -> bool:
@@ -123,15 +128,18 @@ class Copies:
     def floor(self, energy: float, latency: float) -> tuple[float, float]:
         """Return lower bounds of energy and latency, given the least of `few`."""
         least = compulsory_latency(self.space) * self.space.einsum.n_instances
+        least = min(least, latency)
+        if self._plain and self.repeated:
+            return min(least_energy(self.space, least), energy), least
         leaks = leaks_of(self.space.flat, self.space.conventions)
-        return energy if self._plain and not leaks else 0.0, min(least, latency)
+        return energy if self._plain and not leaks else 0.0, least
 
 
 class CopySearch:
     """The best of the mappings in which copies differ."""
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
-        """Return the best mapping; UnsupportedFeature when the copy repeats values."""
+        """Return the best mapping; UnsupportedFeature for many with tiles of given shapes."""
         began = time.monotonic()
         del budget  # a few hundred mappings take no time
         best, bound, count = Copies(space).best(goal)
@@ -139,14 +147,23 @@ class CopySearch:
         return SpaceResult(best, bound, best is not None or bound == inf, statistics)
 
 
+def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
+    """Yield sets of names, the largest first; of many names all and none."""
+    ordered = sorted(names)
+    sizes = range(len(names), -1, -1) if len(names) <= FEW else (len(names), 0)
+    return (frozenset(chosen) for size in sizes for chosen in combinations(ordered, size))
+
+
 def _mappings(
-    space: Mapspace, choose: Callable[[list[Fan], Extents], Iterator[Lanes]]
+    space: Mapspace,
+    choose: Callable[[list[Fan], Extents], Iterator[Lanes]],
+    whole: frozenset[str] = frozenset(),
 ) -> Iterator[Mapping]:
     for template in space.templates:
         slots = skeleton(space.frame, template)
         fans = [slot for slot in slots if isinstance(slot, Fan)]
         for lanes in choose(fans, dict(space.einsum.bounds)):
-            yield assemble(space.frame, slots, tuple(_tiles(space, slots, lanes)))
+            yield assemble(space.frame, slots, tuple(_tiles(space, slots, lanes, whole)))
 
 
 def _extremes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
@@ -191,17 +208,22 @@ def _below(left: Extents, lanes: Extents) -> Extents:
     return {v: extent // lanes.get(v, 1) for v, extent in left.items()}
 
 
-def _tiles(space: Mapspace, slots: tuple[Slot, ...], chosen: Lanes) -> Iterator[Tile]:
-    """Yield the tile below each slot: all iterations that no lane takes, at the first gap."""
+def _tiles(
+    space: Mapspace, slots: Sequence[Slot], chosen: Lanes, whole: frozenset[str]
+) -> Iterator[Tile]:
+    """Yield the tile below each slot: all iterations that no lane takes, at the first gap, and
+    those of variables that stay whole at the last one."""
     left = dict(space.einsum.bounds)
     for lanes in chosen.values():
         left = _below(left, lanes)
+    last = {v: n for n, slot in enumerate(slots) if isinstance(slot, Loops) for v in slot.variables}
     shape = dict(space.einsum.bounds)
-    for slot in slots:
+    for number, slot in enumerate(slots):
         if isinstance(slot, Fan):
             shape = _below(shape, chosen[slot])
         elif isinstance(slot, Loops):
             for v in slot.variables:
-                shape[v] //= left.get(v, 1)
-                left[v] = 1
+                if v not in whole or last[v] == number:
+                    shape[v] //= left.get(v, 1)
+                    left[v] = 1
         yield tuple(shape.values())
