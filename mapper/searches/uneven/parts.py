@@ -21,7 +21,7 @@ from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.program import check_order
 
 MOST_CLASSES = 64  # of a template
-MOST_COMBINATIONS = 250_000
+MOST_COMBINATIONS = 50_000
 
 
 @dataclass(frozen=True, slots=True)

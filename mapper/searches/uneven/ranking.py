@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
 from tilewright.mapper.searches.compulsory import moving_takes
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.kernels import Floats
@@ -44,6 +44,7 @@ class Ranking:
         self._parts: list[Part] = []
         self._modes: dict[bool, Mode] = {}
         self._labels = 0  # of modes that are gone
+        self._budget = ENDLESS
 
     @property
     def states(self) -> int:
@@ -59,11 +60,13 @@ class Ranking:
         """Return the parts made ready."""
         if timed not in self._modes:
             frame = self._space.frame
-            self._modes[timed] = Mode(frame, self.layout, self.grid, self._parts, timed)
+            parts = self._budget.watched(self._parts)
+            self._modes[timed] = Mode(frame, self.layout, self.grid, parts, timed)
         return self._modes[timed]
 
     def rank(self, budget: Budget) -> None:
         """Bound every template. OutOfBudget."""
+        self._budget = budget
         templates = budget.watched(self._space.templates_within(budget.check))
         self._take(whole_parts(self._space.frame, templates))
         self.templates = len(self._parts)
@@ -71,20 +74,27 @@ class Ranking:
 
     def rank_few(self) -> None:
         """Take a few templates only, without bounds."""
+        self._budget = ENDLESS
         self._take(whole_parts(self._space.frame, islice(self._space.each_template(), FEW)))
         self.templates = len(self._parts)
         self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
 
     def split(self, limit: float, budget: Budget) -> None:
         """Replace the parts that may come below `limit` by their classes of lanes, and leave the
-        others out. OutOfBudget."""
+        others out. OutOfBudget: all stays as it is."""
+        before = self._parts, self._modes, self.least
         self._take(
             one
             for value, _, number in self.least
             if value <= limit
             for one in classes_of(self._parts[number])
         )
-        self._sort(budget)
+        try:
+            self._sort(budget)
+        except OutOfBudget:
+            self._parts, self._modes, self.least = before
+            self._labels = 0
+            raise
 
     def _take(self, parts: Iterable[Part]) -> None:
         self._parts = list(parts)
