@@ -179,9 +179,10 @@ OF_OPERATIONS: Final = {
         "a length before the operation",
     ),
     at.ERROR_CHANGE: (
-        "an operand's length is outside 1..65535, or its stride outside -128..127: {value}",
-        "a length and a stride within these",
+        "an operand's length is outside 1..65535: {value}",
+        "a u16 that is not 0",
     ),
+    at.ERROR_STRIDE: ("an operand's stride is outside -128..127: {value}", "an i8"),
     at.ERROR_INDEX: (
         "an operand has wavelet_index_offset, but the operation gives no index",
         "an index",

@@ -87,7 +87,7 @@ def change_operand(store: Table, memory: Memory, where: tuple[int, int, int], ro
         stride = (stride ^ 0x80000000) - 0x80000000
         store[thread + at.T_STRIDE + which] = stride * store[row + at.D_WIDE]
         if stride < -128 or stride > 127:
-            fail(store, at.ERROR_CHANGE, e, op, stride)
+            fail(store, at.ERROR_STRIDE, e, op, stride)
             return False
     return True
 

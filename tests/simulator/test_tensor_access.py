@@ -240,7 +240,7 @@ def test_operands_changed_for_one_operation(dest: Ref, source: Ref, expected: li
 CHANGES_REFUSED = [
     (B.with_length(N), A.with_length(N + 1), "the lengths of its operands differ: 4 and 5"),
     (B.with_length(N - 4), A.with_length(N - 4), "an operand's length is outside 1..65535"),
-    (B, A.with_stride(K * 50), "or its stride outside -128..127: 150"),
+    (B, A.with_stride(K * 50), "operand's stride is outside -128..127: 150"),
     (B, A.with_stride(K), "operand from_a leaves buffer a of"),
     (B.with_length(N * 4), A.with_length(N * 4), "operand to_b leaves buffer b of"),
     (B.with_length(0), A.with_length(0), "to_b has no elements"),
