@@ -37,7 +37,7 @@ def on_chip_in(found: Found) -> tuple[str, ...]:
     if found.label is not None and found.graph is not None:
         for one, step in zip(found.label.chosen, found.graph.steps, strict=True):
             pairs = zip(step.tables[0].boundary, one.rows.depths, strict=True)
-            names |= {tensor: None for tensor, depth in pairs if depth >= 0}
+            names |= {place.tensor: None for place, depth in pairs if depth >= 0}
     return tuple(names)
 
 
@@ -61,14 +61,21 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     if room.inner is None or not chip:
         text += f", in which they exchange tensors through {room.outer}"
     else:
+        deepest = {place.memory for tensor in chip for place in boundaries.places(tensor)}
+        memories = [name for name in room.memories if name in deepest]
         text += (
-            f", fused or not: each of {', '.join(chip)} is backed in {room.outer} or {room.inner};"
-            " Einsums share loops over what is one rank variable to all of them, at most"
-            f" {cascade.repeats} per variable, above the lowest tensor that they exchange in"
-            f" {room.inner} and relevant to all of those"
+            f", fused or not: each of {', '.join(chip)} is backed in {room.outer} or"
+            f" {' or '.join(memories)}; Einsums share loops over what is one rank variable to all"
+            f" of them, at most {cascade.repeats} per variable, above the lowest tensor that they"
+            f" exchange in {' or '.join(memories)} and relevant to all of those"
         )
         if any(_has_upper_lanes(space, room.inner) for space in spaces):
             text += f", and lanes above {room.inner} over such variables"
+        first = [t for t in chip if len(boundaries.places(t)) < len(memories)]
+        if first:
+            text += f"; {', '.join(first)}: not backed below {room.inner}"
+        if len(memories) > 1 and not boundaries.shares_room:
+            text += "; holders with no loop between count in the order of the hierarchy"
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
     text += _orders_in(spaces)

@@ -174,10 +174,11 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
                 instead="look at the `enabled` of its Computes",
             )
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
-    room, own = room_of(ways), conventions != "accelforge"
-    boundaries = boundaries_of(workload, own, own)
-    if room.inner and (room.crowded or room.inner in memories):
-        refuse_own_tiles(ways, room.inner, boundaries)
+    room, own = room_of(ways, deeper=not memories), conventions != "accelforge"
+    boundaries = boundaries_of(workload, own, own, room.memories)
+    for name in filter(None, room.memories):
+        if name in room.crowded or name in memories:
+            refuse_own_tiles(ways, name, boundaries)
     usage = usage_of(ways, memories, room, boundaries)
     crowded = room.crowded | frozenset(usage.names)
     lone = LoneSolver(request, room, boundaries, usage)
@@ -192,7 +193,7 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     ]
     repeats = request.options.max_fused_loops_per_rank_variable
     cascade = Cascade(
-        boundaries, tuple(einsums), room.capacity, objective, value,
+        boundaries, tuple(einsums), room.capacities, objective, value,
         repeats=repeats, usage=usage, limit=room.limit,
     )  # fmt: skip
     return Plan(cascade, room)

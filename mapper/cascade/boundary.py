@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from tilewright.mapper.cascade.names import LoopNames, loop_names, ranks_of
 from tilewright.mapper.einsum import Einsum
@@ -18,16 +19,24 @@ from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.workload import Workload
 
 
+class Place(NamedTuple):
+    """A tensor in one of the memories that Einsums may exchange it in."""
+
+    tensor: str
+    memory: str
+
+
 @dataclass(frozen=True)
 class Boundaries:
     """The exchanged tensors of a workload.
 
-    `chip`: may stay on chip; `backed`: other tensors of several Einsums, which stay in the
-    outermost memory; `carried[T]`: loops that may be shared above T, by the names in `names`, which
-    has one for every rank variable of each Einsum; `users[T]`:
-    numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want to hold in
-    different places above the same shared loop; `apart`: those of them that Einsums see through
-    different windows; `shares_room`: where both hold one at the same place, it takes room once.
+    `chip`: may stay on chip, in one of `memories`, those of `copied` in the first; `backed`: other
+    tensors of several Einsums, which stay in the outermost memory; `carried[T]`: loops that may be
+    shared above T, by the names in `names`, which has one for every rank variable of each Einsum;
+    `users[T]`: numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want
+    to hold in different places above the same shared loop; `apart`: those of them that Einsums see
+    through different windows; `shares_room`: where both hold one at the same place, it takes room
+    once.
     """
 
     workload: Workload
@@ -39,10 +48,17 @@ class Boundaries:
     contested: frozenset[str]
     apart: frozenset[str]
     shares_room: bool = True
+    memories: tuple[str, ...] = ("",)
+    copied: frozenset[str] = frozenset()
 
-    def of(self, einsum: Einsum) -> tuple[str, ...]:
-        """Return the tensors of `einsum` that may stay on chip."""
-        return tuple(t for t in einsum.tensors if t in self.chip)
+    def of(self, einsum: Einsum) -> tuple[Place, ...]:
+        """Return where tensors of `einsum` may stay on chip."""
+        return tuple(p for t in einsum.tensors if t in self.chip for p in self.places(t))
+
+    def places(self, tensor: str) -> tuple[Place, ...]:
+        """Return where a tensor may stay on chip, if it may."""
+        memories = self.memories[:1] if tensor in self.copied else self.memories
+        return tuple(Place(tensor, memory) for memory in memories)
 
     def names_of(self, einsum: Einsum) -> Mapping[str, str]:
         """Return the name of the loops over each of its rank variables."""
@@ -54,14 +70,21 @@ class Boundaries:
         own = ((t, self.carried[t]) for t in einsum.tensors if t in self.carried)
         return {t: frozenset(v for v in names if names[v] in loops) for t, loops in own}
 
-    def live_after(self, number: int) -> tuple[str, ...]:
-        """Return the tensors that may be on chip between Einsum `number` and the next one."""
+    def live_after(self, number: int) -> tuple[Place, ...]:
+        """Return the tensors that may be on chip between Einsum `number` and the next one, each
+        wherever it may be."""
         names = (t for t in self.workload.tensors if t in self.chip)
-        return tuple(t for t in names if self.users[t][0] <= number < self.users[t][-1])
+        live = (t for t in names if self.users[t][0] <= number < self.users[t][-1])
+        return tuple(place for tensor in live for place in self.places(tensor))
 
 
-def boundaries_of(workload: Workload, shares_room: bool = True, counts: bool = True) -> Boundaries:
-    """Analyse what the Einsums of `workload` exchange.
+def boundaries_of(
+    workload: Workload,
+    shares_room: bool = True,
+    counts: bool = True,
+    memories: tuple[str, ...] = ("",),
+) -> Boundaries:
+    """Analyse what the Einsums of `workload` exchange, on chip in one of `memories`.
 
     `counts`: Einsums that run a different number of times (n_instances) exchange through the
     outermost memory: which run of the one feeds which run of the other is not said.
@@ -89,6 +112,8 @@ def boundaries_of(workload: Workload, shares_room: bool = True, counts: bool = T
         frozenset(contested),
         frozenset(t for t in contested if _is_apart((workload, names), t, users[t])),
         shares_room,
+        memories,
+        frozenset(t for e in workload.einsums if e.is_copy for t in e.tensors),
     )
 
 

@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.searches.kernels import Floats, Ints
 
 MAX_TRACKED = 10  # tensors live at a time whose users must agree here; more would only take time
@@ -38,12 +38,12 @@ class Choices:
     def __init__(self, boundaries: Boundaries, allowed: Sequence[Collection[int]]) -> None:
         self.tracked = tracked = _tracked(boundaries)
         self._steps: list[_Step] = []
-        self._states: list[dict[frozenset[str], int]] = []
-        states: dict[frozenset[str], int] = {frozenset(): 0}
-        live: frozenset[str] = frozenset()
+        self._states: list[dict[frozenset[Place], int]] = []
+        states: dict[frozenset[Place], int] = {frozenset(): 0}
+        live: frozenset[Place] = frozenset()
         for number, masks in enumerate(allowed):
             boundary = boundaries.of(boundaries.workload.einsums[number])
-            own = [t if t in tracked else "" for t in boundary]
+            own = [place if place in tracked else None for place in boundary]
             before, live = live, frozenset(boundaries.live_after(number)) & tracked
             step, states = _step(states, own, (before, live), tuple(sorted(masks)))
             self._steps.append(step)
@@ -64,7 +64,7 @@ class Choices:
             paid = following
         return found
 
-    def ahead(self, costs: Sequence[Mapping[int, float]]) -> list[dict[frozenset[str], float]]:
+    def ahead(self, costs: Sequence[Mapping[int, float]]) -> list[dict[frozenset[Place], float]]:
         """Return, per Einsum and set of tracked tensors on chip behind it, the least that all later
         Einsums cost."""
         rest = self._to_go(self._priced(costs))[1:]
@@ -93,27 +93,28 @@ class Choices:
         return rest[::-1]
 
 
-def _tracked(boundaries: Boundaries) -> frozenset[str]:
-    """Choose tensors of which at most MAX_TRACKED are live at a time."""
-    chosen: set[str] = set()
+def _tracked(boundaries: Boundaries) -> frozenset[Place]:
+    """Choose tensors that with their places are at most MAX_TRACKED at a time."""
+    chosen: set[Place] = set()
     for tensor in boundaries.workload.tensors:
         if tensor in boundaries.chip:
             users = boundaries.users[tensor]
             lives = [set(boundaries.live_after(b)) for b in range(users[0], users[-1])]
-            if all(len(live & chosen) < MAX_TRACKED for live in lives):
-                chosen.add(tensor)
+            places = boundaries.places(tensor)
+            if all(len(live & chosen) + len(places) <= MAX_TRACKED for live in lives):
+                chosen.update(places)
     return frozenset(chosen)
 
 
 def _step(
-    states: Mapping[frozenset[str], int],
-    boundary: Sequence[str],
-    live: tuple[frozenset[str], frozenset[str]],
+    states: Mapping[frozenset[Place], int],
+    boundary: Sequence[Place | None],
+    live: tuple[frozenset[Place], frozenset[Place]],
     masks: tuple[int, ...],
-) -> tuple[_Step, dict[frozenset[str], int]]:
+) -> tuple[_Step, dict[frozenset[Place], int]]:
     """Join every state with every choice that agrees with it; `live`: before and after."""
-    here = live[0] & frozenset(boundary)
-    after: dict[frozenset[str], int] = {}
+    here = live[0].intersection(boundary)
+    after: dict[frozenset[Place], int] = {}
     rows: list[tuple[int, int, int]] = []
     stays = [frozenset(t for i, t in enumerate(boundary) if t and m >> i & 1) for m in masks]
     for state, source in states.items():

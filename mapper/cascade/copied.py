@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.table import Rows
@@ -29,28 +30,38 @@ class Standing:
     """What a copy takes in the second memory itself, as the model counts it.
 
     `absent`: its tensors on chip that have no tile of their own while it runs; `tiles`: bits per
-    value of what stands where one of them does; `own`: bits below all loops.
+    value of what stands where one of them does; `own`: bits below all loops, there and in the
+    deeper memories that tensors are exchanged in.
     """
 
     absent: frozenset[str]
     tiles: tuple[tuple[str, float], ...]
-    own: float
+    own: tuple[float, ...]
 
 
 def standing(
-    occupied: Sequence[Occupancy], on_chip: Mapping[str, int], memory: str, values: float
+    occupied: Sequence[Occupancy],
+    on_chip: Mapping[str, int],
+    memories: Sequence[str],
+    values: Mapping[str, float],
 ) -> Standing:
-    """Sort what a copy occupies with whole tensors of so many `values` in `memory`.
+    """Sort what a copy occupies with whole tensors of so many `values` each in some memories.
 
-    `on_chip`: the number of the node of each tensor that it keeps there for others.
+    `on_chip`: the number of the node of each tensor that it keeps in the first one for others.
     """
-    here = [held for held in occupied if held.component == memory]
+    here = [held for held in occupied if held.component == memories[0]]
     present = {t for t, node in on_chip.items() for h in here if h.backing and _is(h, t, node)}
     tensor_at = {node: tensor for tensor, node in on_chip.items()}
     others = [h for h in here if not (h.backing and h.tensor in present)]
-    tiles = [(tensor_at[h.origin], float(h.bits) / values) for h in others if h.origin in tensor_at]
-    own = sum(float(h.bits) for h in others if h.origin not in tensor_at)
-    return Standing(frozenset(on_chip) - present, tuple(tiles), own)
+    tiles = [
+        (tensor_at[h.origin], float(h.bits) / values[tensor_at[h.origin]])
+        for h in others
+        if h.origin in tensor_at
+    ]
+    below = [h for h in occupied if h.component in memories[1:]]
+    below += [h for h in others if h.origin not in tensor_at]
+    own = [sum(float(h.bits) for h in below if h.component == memory) for memory in memories]
+    return Standing(frozenset(on_chip) - present, tuple(tiles), tuple(own))
 
 
 def _is(held: Occupancy, tensor: str, node: int) -> bool:
@@ -83,18 +94,19 @@ class Point:
 class CopyRows:
     """Makes the rows of one copy.
 
-    `widths`: bits of a value of each tensor in the second memory; `carried`: variables of the loops
+    `widths`: bits of a value of each tensor in the memories; `carried`: variables of the loops
     that may stand above a tensor (Boundaries), `names`: of these loops; `repeats`: how many there
-    may be over a variable; `capacity`: bits of the second memory.
+    may be over a variable; `capacities`: bits of the memories that tensors are exchanged in, of
+    which copies use the first.
     """
 
     einsum: Einsum
-    boundary: tuple[str, ...]
-    widths: Mapping[str, float]
+    boundary: tuple[Place, ...]
+    widths: Mapping[Place, float]
     carried: Mapping[str, frozenset[str]]
     names: Mapping[str, str]
     repeats: int
-    capacity: float
+    capacities: tuple[float, ...]
 
     def plain(self, order: Sequence[str], points: Sequence[Point]) -> Iterator[Rows]:
         """Yield the rows without loops; `order`: the tensors on chip, outermost first."""
@@ -129,15 +141,15 @@ class CopyRows:
         """Return the rows of points that hold the same tensors; None: nothing fits."""
         tiles, points = what
         absent = points[0].standing.absent
-        depth = tuple(depths.get(t, -1) for t in self.boundary)
+        depth = tuple(depths.get(place.tensor, -1) for place in self.boundary)
         sizes = np.zeros((len(tiles), len(self.boundary)))
-        for column, tensor in enumerate(self.boundary):
-            if tensor in depths:
-                values = self._values(loops[: depths[tensor]], tiles)
-                sizes[:, column] = values * self.widths[tensor]
-        held = [i for i, t in enumerate(self.boundary) if t in depths and t not in absent]
+        for column, place in enumerate(self.boundary):
+            if depth[column] >= 0:
+                values = self._values(place.tensor, loops[: depth[column]], tiles)
+                sizes[:, column] = values * self.widths[place]
+        held = [i for i, p in enumerate(self.boundary) if depth[i] >= 0 and p.tensor not in absent]
         number, point, bits = self._priced(loops, depths, (tiles, points))
-        fits = bits[:, -1] + sizes[number][:, held].sum(axis=1) <= self.capacity
+        fits = bits[:, len(loops)] + sizes[number][:, held].sum(axis=1) <= self.capacities[0]
         fits |= not loops  # bounds of what a copy costs are taken from these
         number, point, bits = number[fits], point[fits], bits[fits]
         if not len(number):
@@ -156,14 +168,14 @@ class CopyRows:
             np.append(start, len(kept)).astype(np.int64),
             values[kept],
             np.column_stack([np.zeros(len(kept), np.int64), bodies]),
-            absent=tuple(i for i, t in enumerate(self.boundary) if t in absent),
+            absent=tuple(i for i, p in enumerate(self.boundary) if p.tensor in absent),
         )
 
     def _priced(
         self, loops: tuple[str, ...], depths: Mapping[str, int], what: tuple[Ints, list[Point]]
     ) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs of tiles and points that go together, and the bits above loop 1 … n and
-        in all of each."""
+        """Return the pairs of tiles and points that go together, and per memory the bits above loop
+        1 … n and in all of each."""
         tiles, points = what
         free = np.ones((len(tiles), len(points)), np.bool_)
         for column, variable in enumerate(loops):
@@ -171,23 +183,30 @@ class CopyRows:
                 lanes = np.array([point.lanes[variable] for point in points])
                 free &= tiles[:, column, np.newaxis] % lanes == 0
         number, point = np.nonzero(free)
-        bits = np.zeros((len(number), len(loops) + 1))
+        bits = np.zeros((len(number), len(self.capacities), len(loops) + 1))
         for place, one in enumerate(points):
             mine = np.flatnonzero(point == place)
-            bits[mine, -1] += one.standing.own
+            bits[mine, :, -1] += one.standing.own
             for tensor, width in one.standing.tiles:
                 depth = depths[tensor]
-                taken = width * self._values(loops[:depth], tiles[number[mine]])
-                bits[mine, depth:] += taken[:, np.newaxis]
-        return number.astype(np.int64), point.astype(np.int64), bits
+                taken = width * self._values(tensor, loops[:depth], tiles[number[mine]])
+                bits[mine, 0, depth:] += taken[:, np.newaxis]
+        flat: Floats = bits.reshape(len(number), -1)
+        return number.astype(np.int64), point.astype(np.int64), flat
 
-    def _values(self, loops: tuple[str, ...], tiles: Ints) -> Floats:
-        """Return the values of a tensor below some loops: all variables are relevant to it."""
+    def _values(self, tensor: str, loops: tuple[str, ...], tiles: Ints) -> Floats:
+        """Return the values of a tensor below some loops: then all variables are relevant to it."""
+        if not loops:
+            return np.full(len(tiles), _whole(self.einsum, tensor))
         found = np.ones(len(tiles))
         for variable, bound in self.einsum.bounds.items():
             places = [place for place, other in enumerate(loops) if other == variable]
             found *= tiles[:, places[-1]] if places else bound
         return found
+
+
+def _whole(einsum: Einsum, tensor: str) -> float:
+    return float(einsum.access(tensor).tile_size(einsum.bounds))
 
 
 def _sequences(variables: Sequence[str], repeats: int) -> Iterator[tuple[str, ...]]:

@@ -69,7 +69,9 @@ class Deepening:
         self._labels = 0
         self._keys = 0
         timed = cascade.objective != "energy" or cascade.tie is not None
-        scope = Scope(cascade.counts_room, cascade.capacity, timed, cascade.repeats, cascade.usage)
+        scope = Scope(
+            cascade.counts_room, cascade.capacities, timed, cascade.repeats, cascade.usage
+        )
         self._maker = TableMaker(cascade.boundaries, scope, budget)
 
     @property
@@ -207,7 +209,7 @@ class Deepening:
         if graph is None:
             return
         cascade = self._cascade
-        room = Counted(cascade.capacity, cascade.usage)
+        room = Counted(cascade.capacities, cascade.usage)
         folded = LabelPass(graph, room, cascade.value, self._budget).solve(most)
         self._labels += folded.labels
         if folded.exhausted:

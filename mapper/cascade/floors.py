@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import inf
 
 from tilewright.mapper.cascade.allowance import Allowance
+from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.fold import Limits
 from tilewright.mapper.cascade.lone import LoneTable
@@ -100,7 +101,7 @@ class Floors:
         """Return what bounds a mapping that costs no more than `most` on the way."""
         energy, latency = (self._choices.ahead(self._costs(metric)) for metric in (0, 1))
 
-        def to_go(number: int, on_chip: frozenset[str]) -> Pair:
+        def to_go(number: int, on_chip: frozenset[Place]) -> Pair:
             state = on_chip & self._choices.tracked
             return energy[number].get(state, inf), latency[number].get(state, inf)
 

@@ -14,6 +14,7 @@ from math import inf
 
 import numpy as np
 
+from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.problem import Pair
@@ -25,7 +26,7 @@ from tilewright.mapper.searches.kernels import Floats, Ints
 NOT_HELD = -1, -1, Extent(())
 
 # of the Einsums behind number i, with these tensors on chip: the least they cost
-ToGo = Callable[[int, frozenset[str]], Pair]
+ToGo = Callable[[int, frozenset[Place]], Pair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +219,10 @@ def _outermost(step: Step, form: Form, rows: Rows, after: tuple[int, ...]) -> fr
     if step.limit is None:
         return frozenset()
     boundary = step.tables[0].boundary
-    on_chip = {t for t, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
+    on_chip = {p.tensor for p, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
     used = form.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
-    live = frozenset(t for t, depth in zip(step.live, after, strict=True) if depth < 0)
+    stays = {p.tensor for p, depth in zip(step.live, after, strict=True) if depth >= 0}
+    live = frozenset(place.tensor for place in step.live) - stays
     return used if step.limit.admits(used | live | step.passing) else None
 
 
@@ -236,7 +238,7 @@ def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, 
     rows, shared = after
     outside = dict(_outside(step, rows))
     sizes = {tensor: step.contested[tensor] for tensor in outside}
-    found: dict[str, Pending] = {}
+    found: dict[Place, Pending] = {}
     for tensor, reach, place, low, size in form.pending:
         if tensor in outside:
             if _within(reach, outside[tensor]) != _within(reach, (place, low)):
@@ -251,7 +253,7 @@ def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, 
             held = place < shared
             where = (place, low, sizes[tensor]) if held else NOT_HELD
             found[tensor] = (tensor, shared, *where)
-    return tuple(found[t] for t in sorted(found) if t in step.later)
+    return tuple(found[p] for p in sorted(found) if p.tensor in step.later)
 
 
 def _within(reach: int, where: tuple[int, int]) -> tuple[int, int]:
@@ -261,7 +263,7 @@ def _within(reach: int, where: tuple[int, int]) -> tuple[int, int]:
     return (place, min(low, reach)) if 0 <= place < reach else (-1, -1)
 
 
-def _outside(step: Step, rows: Rows) -> Iterator[tuple[str, tuple[int, int]]]:
+def _outside(step: Step, rows: Rows) -> Iterator[tuple[Place, tuple[int, int]]]:
     """Yield the contested tensors that the rows do not keep on chip, with the loops above their
     holder and above its tile (NOT_HELD: not held above the innermost)."""
     boundary = step.tables[0].boundary

@@ -12,6 +12,7 @@ from itertools import permutations
 
 from tilewright.arch.components import Comparison, Memory
 from tilewright.arch.flat import FlatArch
+from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.mapspace.fanout import holds
 from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.placement import Holder, Template, order_allowed
@@ -47,9 +48,9 @@ class Layout:
         return frozenset(i - self.first for i in moving)
 
     @property
-    def on_chip(self) -> tuple[str, ...]:
-        """Tensors backed in the second memory, in order."""
-        return tuple(h.tensor for h in self.region if h.backing)
+    def on_chip(self) -> tuple[Place, ...]:
+        """Tensors backed below the outermost memory, in order."""
+        return tuple(Place(h.tensor, h.component) for h in self.region if h.backing)
 
 
 def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
@@ -60,30 +61,50 @@ def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
     return memories[0], memories[1] if len(memories) > 1 else None
 
 
-def layouts(space: Mapspace, chip: frozenset[str]) -> Iterator[Layout]:
-    """Enumerate the layouts of `space`; tensors in `chip` may be backed in the second memory."""
-    outer, inner = memories_of(space.flat)
+def layouts(space: Mapspace, chip: frozenset[Place]) -> Iterator[Layout]:
+    """Enumerate the layouts of `space`; `chip`: where tensors may be backed on chip."""
+    outer = memories_of(space.flat)[0]
     for template in space.templates:
         if _backed_right(space, template, chip) and _admits_whole(space, template):
-            on_chip = [
-                h for h in template.holders if inner and h.backing and h.component == inner.name
-            ]
             top = [h for h in template.holders if h.backing and h.component == outer.name]
-            rest = [h for h in template.holders if not h.backing]
-            count = next(
-                (i for i, h in enumerate(rest) if not inner or h.component != inner.name), len(rest)
-            )
-            for order in _mixed(on_chip, rest[:count]):
-                mine = [h for h in (*order, *rest[count:]) if inner and h.component == inner.name]
-                if on_chip and not order_allowed(mine, template.placement):
-                    continue
-                split = len(top) + max((i for i, h in enumerate(order) if h.backing), default=-1)
+            for holders in _orders(space, template):
+                split = max((i for i, h in enumerate(holders) if h.backing), default=-1)
+                split = max(split, len(top) - 1)
                 if any(run.first <= split for run in template.runs):
                     continue  # held above a tensor on chip, but no loop between: the same as below
-                holders = (*top, *order, *rest[count:])
-                layout = Layout(replace(template, holders=holders), len(top), split)
+                layout = Layout(
+                    replace(template, holders=(*top, *holders[len(top) :])), len(top), split
+                )
                 yield layout
                 yield from _streaming(space, layout)
+
+
+def _orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]:
+    """Yield the holders with those backed on chip in every place: among those of their memory,
+    the memories above in the order of the hierarchy."""
+    outer, inner = memories_of(space.flat)
+    top = tuple(h for h in template.holders if h.backing and h.component == outer.name)
+    rest = [h for h in template.holders if not h.backing]
+    ways: list[tuple[Holder, ...]] = [top]
+    memories = [c.name for c in space.flat.components if isinstance(c, Memory) and c is not outer]
+    backed = [h for h in template.holders if h.backing and h.component != outer.name]
+    last = max((memories.index(h.component) for h in backed), default=0)
+    for name in memories[: last + 1] if inner else ():
+        on_chip = [h for h in backed if h.component == name]
+        count = next((i for i, h in enumerate(rest) if h.component != name), len(rest))
+        mixed = list(_mixed(on_chip, rest[:count]))
+        rest = rest[count:]
+        out_of_order = [h for h in rest if h.component == name]
+        if out_of_order and name != memories[last]:
+            return
+        allowed = [
+            order
+            for order in mixed
+            if not on_chip or order_allowed([*order, *out_of_order], template.placement)
+        ]
+        ways = [(*way, *order) for way in ways for order in allowed]
+    for way in ways:
+        yield (*way, *rest)
 
 
 def free_orders(space: Mapspace) -> tuple[str, ...]:
@@ -100,19 +121,19 @@ def free_orders(space: Mapspace) -> tuple[str, ...]:
     return found if len(found) > 1 else ()
 
 
-def _backed_right(space: Mapspace, template: Template, chip: frozenset[str]) -> bool:
-    """Check where tensors are backed: deeper memories back nothing that is exchanged."""
-    outer, inner = memories_of(space.flat)
+def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -> bool:
+    """Check where tensors are backed: nothing that is exchanged outside of `chip`."""
+    outer = memories_of(space.flat)[0]
     for holder in template.holders:
         if not holder.backing or holder.component == outer.name:
             continue
-        if holder.tensor not in chip:
+        if all(holder.tensor != place.tensor for place in chip):
             raise UnsupportedFeature(
                 f"{holder.tensor} may be backed in {holder.component}, but no Einsum hands it to"
                 " another there",
                 instead=f"{_INSTEAD}, or keep it in {outer.name}",
             )
-        if inner is None or holder.component != inner.name:
+        if Place(holder.tensor, holder.component) not in chip:
             return False
     return True
 
@@ -164,12 +185,14 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
 def _streaming(space: Mapspace, layout: Layout) -> Iterator[Layout]:
     """Yield the layouts in which holders right above the lowest tensor on chip shrink below it.
 
-    Where the holders of a memory come in every order, one has them right below it instead.
+    Where all are of its memory, and come in every order, one has them right below it instead.
     """
     template, last = layout.template, layout.split
     inner = template.holders[last]
+    if not space.frame.rules.runs or last < layout.first:
+        return
     options = template.placement.rules_of(inner.component).tensor_order_options
-    if not space.frame.rules.runs or not options or last < layout.first:
+    if not options and all(h.component == inner.component for h in layout.region):
         return
     for run in runs_across(space.frame, template, (layout.first, last), space.crowded):
         if all(run.last < other.first for other in template.runs):

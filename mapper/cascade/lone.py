@@ -9,12 +9,12 @@ from itertools import chain, combinations, permutations
 from math import inf
 
 from tilewright.arch.flat import FlatArch
-from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.cascade.copied import CopyRows, Point, lanes_in, standing
 from tilewright.mapper.cascade.layout import memories_of
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.cascade.table import Chosen, Rows, width_of
+from tilewright.mapper.cascade.table import Chosen, Rows, value_widths
 from tilewright.mapper.cascade.tree import Body
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
@@ -44,8 +44,8 @@ class LoneTable:
     """
 
     einsum: Einsum
-    boundary: tuple[str, ...]
-    widths: Mapping[str, float]
+    boundary: tuple[Place, ...]
+    widths: Mapping[Place, float]
     rows: tuple[Rows, ...]
     bodies: tuple[Body, ...]
     slack: tuple[float, float]
@@ -65,7 +65,8 @@ class LoneTable:
         found: Body = self.bodies[chosen.rows.origins[chosen.point, 1]]
         own = {loop: variable for variable, loop in self.maker.names.items()}
         loops = tuple((LoopName(own[loop.variable]), tile) for loop, tile in chosen.loops)
-        depth = dict(zip(self.boundary, chosen.rows.depths, strict=True))
+        places = zip(self.boundary, chosen.rows.depths, strict=True)
+        depth = {place.tensor: number for place, number in places}
         held = tuple((depth[storage.tensors[0]], storage) for _, storage in found.held)
         above = {**self.einsum.bounds, **{loop.variable: tile for loop, tile in loops}}
         inner = tuple(_loops_that_turn(above, found.inner))
@@ -116,7 +117,8 @@ class LoneSolver:
     def table(self, einsum: Einsum) -> LoneTable:
         """Return the table of `einsum`; InfeasibleMapping if it fits nowhere."""
         boundary = self._boundaries.of(einsum)
-        chosen = chain.from_iterable(combinations(boundary, n) for n in range(len(boundary) + 1))
+        tensors = [place.tensor for place in boundary]
+        chosen = chain.from_iterable(combinations(tensors, n) for n in range(len(boundary) + 1))
         ways = [(kept, way) for kept in chosen if (way := self._keeping(einsum, kept)) is not None]
         if not ways:
             raise self._solver.no_mapping(einsum, proven=True)
@@ -134,16 +136,17 @@ class LoneSolver:
             made.maker, tuple(made.loose), shares,
         )  # fmt: skip
 
-    def _maker(self, einsum: Einsum, boundary: tuple[str, ...]) -> CopyRows:
+    def _maker(self, einsum: Einsum, boundary: tuple[Place, ...]) -> CopyRows:
         spaces = [space for _, space in self._solver.spaces(einsum)]
+        widths = [value_widths(space, self._room.memories) for space in spaces]
         return CopyRows(
             einsum,
             boundary,
-            {t: max(width_of(space, t) for space in spaces) for t in einsum.tensors},
+            {place: max(one[place] for one in widths) for place in widths[0]},
             self._boundaries.carried_by(einsum),
             self._boundaries.names_of(einsum),
             self._request.options.max_fused_loops_per_rank_variable,
-            self._room.capacity,
+            self._room.capacities,
         )
 
     @property
@@ -153,7 +156,7 @@ class LoneSolver:
         accelforge counts no loops above copies as shared, so that what the outermost memory holds
         would depend on them, too: where its usage counts, there copies share none.
         """
-        pays = self._room.capacity < inf or bool(self._usage.inner)
+        pays = min(self._room.capacities) < inf or bool(self._usage.inner)
         return pays and (self._boundaries.shares_room or not self._usage.outer)
 
     def _orders(self, einsum: Einsum, kept: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -277,8 +280,8 @@ class _Making:
         nodes = (*body.top, *storages, *body.inner)
         place = {s.tensors[0]: len(body.top) + i for i, s in enumerate(storages)}
         einsum = self.maker.einsum
-        values = float(einsum.accesses[0].tile_size(einsum.bounds))
-        stands = standing(one.judge.occupied(LoopNest(nodes)), place, self.room.inner or "", values)
+        values = {a.tensor: float(a.tile_size(einsum.bounds)) for a in einsum.accesses}
+        stands = standing(one.judge.occupied(LoopNest(nodes)), place, self.room.memories, values)
         self.bodies.append(body)
         lanes = lanes_in(one.mapping, einsum.bounds)
         return Point(one.row, lanes, stands, len(self.bodies) - 1)

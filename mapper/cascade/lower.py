@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.arch.components import Memory
 from tilewright.mapper.cascade.layout import Layout
@@ -201,7 +202,8 @@ def _occupy(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides about loops above tensors on chip (see Boundaries), and the room there is.
+    """What decides about loops above tensors on chip (see Boundaries), and the room there is in the
+    memories that they are exchanged in.
 
     `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most;
     `used`: memories whose usage counts (Usage.of_points).
@@ -211,8 +213,8 @@ class Rules:
     contested: frozenset[str]
     apart: frozenset[str]
     shares_room: bool
-    memory: str | None
-    capacity: float
+    memories: tuple[str, ...]
+    capacities: tuple[float, ...]
     timed: bool
     fused: bool
     repeats: int = 1
@@ -297,20 +299,23 @@ class LowerSearch:
         whole = lattice.tiles == np.array(lattice.bounds)
         free = {v for v, _ in part.legal}
         fixed = [v for v in range(len(lattice.bounds)) if v not in free]
-        arrived = whole[:, fixed].all(axis=1) & (self._shared(part) <= self._rules.capacity)
+        arrived = whole[:, fixed].all(axis=1) & self._has_room(part)
         priced = zip(part.layout.region, part.above, strict=True)
         adds = [add for holder, some in priced if not holder.backing for add in some]
         least = sum(self._least(add) for add in adds if add.field == 0)
         gain = np.where(arrived, 1.0, 0.0) if self._rules.timed else self._still
         return Outlook(np.where(arrived, least, inf), gain, self._rules.timed)
 
-    def _shared(self, part: Part) -> Floats:
-        """Return the bits of the tensors on chip, no larger than below all fused loops."""
-        total = np.zeros(self._engine.lattice.size)
-        if self._rules.capacity < inf:
-            for tensor in part.layout.on_chip:
-                total += bits_of(self._engine, self._rules.memory or "", tensor)
-        return np.roll(total, stride(self._engine.lattice, part.spreads))
+    def _has_room(self, part: Part) -> NDArray[np.bool_]:
+        """Tell where the tensors on chip fit, no larger than below all fused loops."""
+        fits = np.ones(self._engine.lattice.size, np.bool_)
+        step = stride(self._engine.lattice, part.spreads)
+        for memory, size in zip(self._rules.memories, self._rules.capacities, strict=True):
+            here = [place for place in part.layout.on_chip if place.memory == memory]
+            if size < inf and here:
+                total = sum(bits_of(self._engine, *place) for place in here)
+                fits &= np.roll(total, step) <= size
+        return fits
 
     def _least(self, add: Add) -> float:
         counts = self._engine.count(add.tensor, add.kind)
@@ -333,7 +338,7 @@ class LowerSearch:
                 self._visit(child, following, path)
 
 
-def bits_of(engine: Engine, memory: str, tensor: str) -> Floats:
+def bits_of(engine: Engine, tensor: str, memory: str) -> Floats:
     """Return the bits of `tensor` in `memory` per tile."""
     frame = engine.frame
     access = frame.einsum.access(tensor)

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.allowance import Allowance
-from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
 from tilewright.mapper.cascade.lower import Carried, LowerSearch, Part, Rules, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
@@ -44,7 +44,7 @@ class Run:
 
     space: Mapspace
     number: int
-    boundary: tuple[str, ...]
+    boundary: tuple[Place, ...]
     key: Hashable
     placements: Mapping[int, Sequence[Placement]]
 
@@ -80,18 +80,18 @@ def run_of(
     return Run(space, number, boundary, key, _by_mask(space, boundary))
 
 
-def _by_mask(space: Mapspace, boundary: Sequence[str]) -> Mapping[int, Sequence[Placement]]:
-    """Group the placements by what they keep on chip; none keeps an exchanged tensor below."""
-    outer, inner = memories_of(space.flat)
+def _by_mask(space: Mapspace, boundary: Sequence[Place]) -> Mapping[int, Sequence[Placement]]:
+    """Group the placements by what they keep on chip; none keeps an exchanged tensor elsewhere."""
+    outer = memories_of(space.flat)[0].name
     found: dict[int, list[Placement]] = {}
     for placement in space.placements:
         mask = 0
-        for bit, tensor in enumerate(boundary):
+        for tensor in dict.fromkeys(place.tensor for place in boundary):
             holders = [space.frame.holder(name) for name, kept in placement.kept if tensor in kept]
-            first = next(holder for holder in holders if isinstance(holder, Memory))
-            mask |= (first != outer) << bit
-            if first not in (outer, inner):
+            first = next(holder.name for holder in holders if isinstance(holder, Memory))
+            if first != outer and Place(tensor, first) not in boundary:
                 break
+            mask |= sum(1 << i for i, place in enumerate(boundary) if place == (tensor, first))
         else:
             found.setdefault(mask, []).append(placement)
     return found
@@ -114,13 +114,14 @@ def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
 class Scope:
     """Which mappings a maker looks at.
 
-    `fused`: Einsums may share loops; `capacity`: bits of the second memory; `timed`: latency
+    `fused`: Einsums may share loops; `capacities`: bits of the memories that tensors are exchanged
+    in; `timed`: latency
     counts; `repeats`: how many shared loops a variable may have; `usage`: of which memories it
     counts.
     """
 
     fused: bool
-    capacity: float
+    capacities: tuple[float, ...]
     timed: bool
     repeats: int = 1
     usage: Usage = NO_USAGE
@@ -215,7 +216,8 @@ class TableMaker:
         solution = self._solution(choice, allowance, fused)
         run = choice.run
         names = self._boundaries.names_of(run.einsum)
-        return named(solution, run.space, run.boundary, names)
+        where = run.boundary, self._boundaries.memories
+        return named(solution, run.space, where, names)
 
     def _solution(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:
         known = self._known.get(choice.key)
@@ -259,36 +261,35 @@ class TableMaker:
         return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
 
     def _prepare(self, run: Run) -> Prepared:
-        space, capacity = run.space, self._scope.capacity
+        space, scope = run.space, self._scope
         leaks = leaks_of(space.flat, space.conventions)
-        inner = memories_of(space.flat)[1]
+        sizes = dict(zip(self._boundaries.memories, scope.capacities, strict=True))
         space.templates_within(self._budget.check)
         found: dict[int, list[Layout]] = {}
         for layout in layouts(space, frozenset(run.boundary)):
             self._budget.check()
-            mask = sum(1 << i for i, t in enumerate(run.boundary) if t in layout.on_chip)
+            mask = sum(1 << i for i, place in enumerate(run.boundary) if place in layout.on_chip)
             found.setdefault(mask, []).append(layout)
         rules = Rules(
             self._boundaries.carried_by(run.einsum),
             self._boundaries.contested,
             self._boundaries.apart,
             self._boundaries.shares_room,
-            inner.name if inner else None,
-            capacity,
-            self._scope.timed or bool(leaks),
-            self._scope.fused,
-            self._scope.repeats,
-            self._scope.usage.of_points,
+            tuple(sizes),
+            scope.capacities,
+            scope.timed or bool(leaks),
+            scope.fused,
+            scope.repeats,
+            scope.usage.of_points,
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
         owed = most_owed(space.frame, fields(space.frame, leaks), self._budget.watched(templates))
-        deep = frozenset(self._scope.usage.deep)
-        summed = deep | ({inner.name} if inner and self._scope.fused else set())
-        kept = fields(space.frame, leaks, summed, owed)
-        if capacity == inf and inner is not None and inner.name not in summed:
-            room = {m: f for m, f in kept.room.items() if m != inner.name}
-            kept = replace(kept, room=room)
+        roomy = {m for m, size in sizes.items() if size == inf and m != scope.usage.inner}
+        path = {component.name for component in space.flat.components}
+        shared = (set(sizes) & path) - roomy if scope.fused else set()
+        kept = fields(space.frame, leaks, frozenset(scope.usage.deep) | shared, owed)
+        kept = replace(kept, room={m: f for m, f in kept.room.items() if m not in roomy})
         return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)
 
     def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
@@ -307,7 +308,7 @@ class TableMaker:
             banned = banned_above(space, layout)
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]
             legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
-            dealt = [rules.carried[tensor] for tensor in layout.on_chip]
+            dealt = [rules.carried[place.tensor] for place in layout.on_chip]
             lanes = frozenset(space.einsum.bounds).intersection(*dealt)
             found += parts(space.frame, ready.engine.fields, layout, Carried(legal, lanes))
         return found

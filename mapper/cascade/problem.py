@@ -37,7 +37,8 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """The workload to search: its Einsums in order, and the `capacity` of the second memory.
+    """The workload to search: its Einsums in order, and the bits of the memories
+    that they exchange tensors in.
 
     `objective`: the name of what `value` computes; `tie`: only ties are left to be broken;
     `repeats`: how many shared loops a rank variable may have; `usage`: the memories whose usage
@@ -47,7 +48,7 @@ class Cascade:
 
     boundaries: Boundaries
     einsums: tuple[Solo, ...]
-    capacity: float
+    capacities: tuple[float, ...]
     objective: str
     value: Value
     tie: Tie | None = None
@@ -57,8 +58,8 @@ class Cascade:
 
     @property
     def counts_room(self) -> bool:
-        """Whether it matters how much of the second memory is used."""
-        return self.capacity < inf or bool(self.usage.inner)
+        """Whether it matters how much of these memories is used."""
+        return min(self.capacities) < inf or bool(self.usage.inner)
 
     def bound(self, energy: Any, latency: Any) -> Any:
         """Return the value that costs nothing less than these can come below."""

@@ -31,13 +31,25 @@ class Outermost:
 class Room:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
     there is none); `capacity`: its bits, inf when all tensors fit into it together; `limit`: the
-    room of `outer`, None when everything fits there.
+    room of `outer`, None when everything fits there; `deeper`: further memories that exchanged
+    tensors may stay in, from the third one on, with their bits.
     """
 
     outer: str
     inner: str | None
     capacity: float
     limit: Outermost | None = None
+    deeper: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """The memories that tensors may stay in, outermost first."""
+        return (self.inner or "", *(name for name, _ in self.deeper))
+
+    @property
+    def capacities(self) -> tuple[float, ...]:
+        """Their bits; inf when all tensors fit together."""
+        return (self.capacity, *(bits for _, bits in self.deeper))
 
     @property
     def tight(self) -> tuple[str, ...]:
@@ -47,14 +59,16 @@ class Room:
 
     @property
     def crowded(self) -> frozenset[str]:
-        """The second memory, if what other Einsums leave there may be too much."""
-        return frozenset((self.inner,)) if self.inner and self.capacity < inf else frozenset()
+        """Those of them in which what other Einsums leave there may be too much."""
+        pairs = zip(self.memories, self.capacities, strict=True)
+        return frozenset(name for name, bits in pairs if name and bits < inf)
 
 
-def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
+def room_of(runs: Sequence[tuple[Einsum, FlatArch]], deeper: bool = False) -> Room:
     """Check the memories that the Einsums see on the ways to their computes.
 
-    UnsupportedFeature if they differ.
+    `deeper`: tensors may stay in memories below the second one, too. UnsupportedFeature if the
+    outer ones differ.
     """
     found = [memories_of(flat) for _, flat in runs]
     outer = _one([pair[0] for pair in found], "outermost memory")
@@ -64,8 +78,63 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]]) -> Room:
         return Room(outer.name, None, inf, limit)
     # a compute right below the outermost memory uses none
     inner = _one([memory for _, memory in seconds], "second memory")
-    capacity = inf if _together(seconds) <= inner.size else inner.size
-    return Room(outer.name, inner.name, capacity, limit)
+    further = _deeper(runs) if deeper else []
+    pairs = tuple((name, _capacity(runs, name)) for name in further)
+    return Room(outer.name, inner.name, _capacity(runs, inner.name), limit, pairs)
+
+
+def _capacity(runs: Sequence[tuple[Einsum, FlatArch]], name: str) -> float:
+    """Return the bits of a memory; inf if all tensors fit together."""
+    ways = ((einsum, c) for einsum, flat in runs for c in flat.components if c.name == name)
+    seen = [(einsum, memory) for einsum, memory in ways if isinstance(memory, Memory)]
+    size = seen[0][1].size
+    return inf if _together(seen) <= size else size
+
+
+def _deeper(runs: Sequence[tuple[Einsum, FlatArch]]) -> list[str]:
+    """Return the memories from the third on, above all lanes, that all Einsums see, down to the
+    last one that may keep a tensor of several of them without the memories above."""
+    shared = frozenset(t for einsum, _ in runs for t in einsum.tensors if _users(runs, t) > 1)
+    paths = [_above_lanes(flat) for _, flat in runs]
+    found: list[tuple[Memory, ...]] = []
+    for several in zip(*paths, strict=False):
+        if len({(memory.name, memory.size) for memory in several}) > 1:
+            break
+        found.append(several)
+    for count in range(len(found), 2, -1):
+        ways = zip(*found[:count], strict=True)
+        if any(_kept_first(way) & shared for way in ways):
+            return [several[0].name for several in found[2:count]]
+    return []
+
+
+def _kept_first(memories: Sequence[Memory]) -> frozenset[str]:
+    """Return the tensors that the last memory may keep although none above it does."""
+    left: dict[str, frozenset[str]] = {}
+    forced: frozenset[str] = frozenset()
+    for memory in memories:
+        rules = memory.tensors.resolve(left)
+        left[memory.name] = frozenset()
+        may = rules.keep | rules.may_keep | rules.back
+        if memory is memories[-1]:
+            return may - forced
+        forced |= rules.keep | rules.back
+    return frozenset()
+
+
+def _users(runs: Sequence[tuple[Einsum, FlatArch]], tensor: str) -> int:
+    return len({einsum.name for einsum, _ in runs if tensor in einsum.tensors})
+
+
+def _above_lanes(flat: FlatArch) -> list[Memory]:
+    """Return the memories of a path down to its first lanes."""
+    found: list[Memory] = []
+    for component in flat.components:
+        if component.own_fanout > 1 or component.physical_fanout > 1:
+            break
+        if isinstance(component, Memory):
+            found.append(component)
+    return found
 
 
 def _together(runs: Sequence[tuple[Einsum, Memory]]) -> float:

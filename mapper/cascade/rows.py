@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.mapper.cascade.allowance import Allowance
+from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.layout import Layout, held_still
 from tilewright.mapper.cascade.lower import Part, Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
@@ -25,6 +26,7 @@ from tilewright.mapper.cascade.upper import ABOVE, Spread, stride, with_lanes
 from tilewright.mapper.mapspace.fanout import divisors
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.metrics import Metrics
@@ -53,8 +55,8 @@ class Shape:
     `spreads`: the lanes among the loops, which have the numbers -1, -2, … there."""
 
     order: Order
-    depths: tuple[tuple[str, int], ...]
-    held: tuple[tuple[str, int, int], ...]
+    depths: tuple[tuple[Place, int], ...]
+    held: tuple[tuple[Place, int, int], ...]
     spreads: tuple[Spread, ...] = ()
 
 
@@ -62,8 +64,8 @@ class Shape:
 class Block:
     """Labels of one shape. `states`: the tile below the fused loops, lanes taken for one.
 
-    `values`: energy, latency, bits in use (Rules.used), bits reserved above loop 1, …,
-    n, and in all; one row per label.
+    `values`: energy, latency, bits in use (Rules.used), per memory (Rules.memories) bits reserved
+    above loop 1, …, n, and in all; one row per label.
     `origin`: number of the source, label there.
     """
 
@@ -86,7 +88,7 @@ class RowMaker:
         lattice = engine.lattice
         parted = lattice.tiles != np.array(lattice.bounds)
         self._cut = parted @ (1 << np.arange(len(lattice.bounds)))  # variables cut, as bits
-        self._sizes: dict[str, Floats] = {}
+        self._sizes: dict[Place, Floats] = {}
         self._pieces: dict[Shape, list[Block]] = {}
         self.sources: list[Source] = []
 
@@ -154,10 +156,11 @@ class RowMaker:
     ) -> None:
         """Put labels under their shapes: one per order of the loops."""
         (rooms, some), region = ways, part.layout.region
-        on_chip = [(h.tensor, d) for h, d in zip(region, depths, strict=True) if h.backing]
+        places = [Place(holder.tensor, holder.component) for holder in region]
+        on_chip = [(p, d) for p, h, d in zip(places, region, depths, strict=True) if h.backing]
         held = [
-            (h.tensor, depth, low if self._rules.shares_room else depth)
-            for h, depth, (low, _) in zip(region, depths, rooms, strict=True)
+            (p, depth, low if self._rules.shares_room else depth)
+            for p, h, depth, (low, _) in zip(places, region, depths, rooms, strict=True)
             if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
         ]
         for order in some:
@@ -172,27 +175,35 @@ class RowMaker:
         labels = source.solved.labels[chosen]
         part = source.solved.part
         step = stride(lattice, part.spreads)
-        reserved = np.zeros((len(chosen), len(source.gaps) + len(part.spreads) + 1))
-        shared = np.zeros(len(chosen))
+        memories = {name: number for number, name in enumerate(self._rules.memories)}
+        columns = len(source.gaps) + len(part.spreads) + 1
+        reserved = np.zeros((len(memories), len(chosen), columns))
+        shared = np.zeros((len(memories), len(chosen)))
         streamed = part.layout.streamed
         for place, holder in enumerate(part.layout.region):
             low, tiles = rooms[place]
-            kept = self._bits(holder.tensor)[widened(lattice, states, dict(tiles)) - step]
+            memory = memories[holder.component]
+            kept = self._bits(holder)[widened(lattice, states, dict(tiles)) - step]
             if holder.backing:
-                shared += kept
+                shared[memory] += kept
                 continue
             above = self._above(source, place, states)
             for add in part.above[place]:
                 labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
             if place not in streamed:
-                reserved[:, low] += kept
-        field = self._engine.fields.room.get(self._rules.memory or "")
-        if field is not None:
-            reserved[:, -1] += labels[:, field]
-        values = self._values(labels, np.cumsum(reserved, axis=1))
+                reserved[memory, :, low] += kept
+        reserved = np.cumsum(reserved, axis=2)
+        room = self._engine.fields.room
+        for name, memory in memories.items():
+            if name in room:
+                reserved[memory, :, -1] += labels[:, room[name]]
+            else:
+                reserved[memory] = 0.0
+        values = self._values(labels, reserved)
         times = self._engine.frame.einsum.n_instances
+        sizes = np.array(self._rules.capacities)[:, np.newaxis]
         fits = (
-            (values[:, -1] + shared <= self._rules.capacity)
+            (reserved[:, :, -1] + shared <= sizes).all(axis=0)
             & (values[:, 0] <= self._most.energy * times)
             & (values[:, 1] <= self._most.latency * times)
         )
@@ -216,16 +227,15 @@ class RowMaker:
             energy = np.array([self._metrics.energy(label, late) for label, late in pairs])
         times = float(self._engine.frame.einsum.n_instances)
         room = self._engine.fields.room
-        if self._rules.memory not in room:
-            reserved = np.zeros_like(reserved)
         none = np.zeros(len(labels))
         used = [labels[:, room[name]] if name in room else none for name in self._rules.used]
-        return np.column_stack([energy * times, latency * times, *used, reserved])
+        return np.column_stack([energy * times, latency * times, *used, *reserved])
 
-    def _bits(self, tensor: str) -> Floats:
-        if tensor not in self._sizes:
-            self._sizes[tensor] = bits_of(self._engine, self._rules.memory or "", tensor)
-        return self._sizes[tensor]
+    def _bits(self, holder: Holder) -> Floats:
+        place = Place(holder.tensor, holder.component)
+        if place not in self._sizes:
+            self._sizes[place] = bits_of(self._engine, *place)
+        return self._sizes[place]
 
 
 def gaps_of(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.mapper.cascade.boundary import Boundaries
+from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.cascade.extent import Extent, extent_of
 from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.names import LoopName
@@ -16,9 +16,9 @@ from tilewright.mapper.cascade.table import Rows, Table
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.kernels import Floats, Ints
 
-# contested tensor, loops that an earlier user shares, loops above its holder (-1: not held there),
-# loops above the tile that has room there, its size
-Pending = tuple[str, int, int, int, Extent]
+# contested tensor in a memory, loops that an earlier user shares, loops above its holder (-1: not
+# held there), loops above the tile that has room there, its size
+Pending = tuple[Place, int, int, int, Extent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,30 @@ class Step:
 
     `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
     None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
-    afterwards; `before`: the sizes of those live before, while it runs; `until`: until then;
-    `contested`: sizes of contested tensors
-    that it touches, as far as an earlier Einsum may hold them for it; `widest`: bits per value of
-    these for the Einsum that has most; `later`: contested tensors
-    that a later Einsum touches; `limit`: the room of the outermost memory, if that may be too
-    little; `passing`: tensors that are there for Einsums before and after this one; `exchanged`:
-    only loops above tensors that take room on both sides count as shared (SharedLoops).
+    afterwards; `earlier`: those live before, with their sizes `before` while it runs and `until`
+    then; `contested`: sizes of contested tensors that it touches, as far as an earlier Einsum may
+    hold them for it; `widest`: bits per value of these for the Einsum that has most; `later`:
+    contested tensors that a later Einsum touches; `limit`: the room of the outermost memory, if
+    that may be too little; `passing`: tensors that are there for Einsums before and after this one;
+    `exchanged`: only loops above tensors that take room on both sides count as shared
+    (SharedLoops); `memories`: those that tensors are exchanged in.
     """
 
     tables: tuple[Table | LoneTable, ...]
-    live: tuple[str, ...]
+    live: tuple[Place, ...]
+    earlier: tuple[Place, ...]
     before: tuple[Extent, ...]
     until: tuple[Extent, ...]
     shared: tuple[tuple[int, int], ...]
     kept: tuple[tuple[int | None, int | None], ...]
     new: tuple[int, ...]
-    contested: Mapping[str, Extent]
-    widest: Mapping[str, float]
+    contested: Mapping[Place, Extent]
+    widest: Mapping[Place, float]
     later: frozenset[str]
     limit: Outermost | None = None
     passing: frozenset[str] = frozenset()
     exchanged: bool = False
+    memories: tuple[str, ...] = ("",)
 
     @property
     def rows(self) -> tuple[Rows, ...]:
@@ -92,40 +94,44 @@ class Step:
             return len(form.loops)
         return max([0, *(form.depths[i] for i in self.counted(form, rows))])
 
-    def begun(self, form: Form, rows: Rows) -> list[int]:
-        """Return the row positions of tensors on chip that take room from this Einsum on."""
+    def begun(self, form: Form, rows: Rows, memory: str) -> list[int]:
+        """Return the row positions of tensors that take room in a memory from this Einsum on."""
         waited = [place for before, place in self.shared if before in form.waiting]
         on_chip = (place for place in (*self.new, *waited) if rows.depths[place] >= 0)
-        return [place for place in on_chip if place not in rows.absent]
+        boundary = self.tables[0].boundary
+        here = (place for place in on_chip if boundary[place].memory == memory)
+        return [place for place in here if place not in rows.absent]
 
-    def live_bits(self, form: Form, rows: Rows, tiles: Ints) -> Floats:
-        """Return the bits of tensors on chip that stand below all shared loops, per key."""
+    def live_bits(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> Floats:
+        """Return the bits of tensors in a memory that stand below all shared loops, per key."""
         total, depth = np.zeros(len(tiles)), self.shared_loops(form, rows)
         for number in self.counted(form, rows):
-            if form.depths[number] == depth:
+            if form.depths[number] == depth and self.earlier[number].memory == memory:
                 total += self.before[number].below(form.loops[:depth], tiles)
         return total
 
-    def wider(self, form: Form, rows: Rows, tiles: Ints) -> list[tuple[int, Floats]]:
-        """Return (loops above, bits) that tensors on chip above the innermost shared loop take more
-        from now on, because this Einsum sees other widths; per key."""
+    def wider(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> list[tuple[int, Floats]]:
+        """Return (loops above, bits) that tensors in a memory above the innermost shared loop take
+        more from now on, because this Einsum sees other widths; per key."""
         found: list[tuple[int, Floats]] = []
         for number in self.counted(form, rows):
             now, until, depth = self.before[number], self.until[number], form.depths[number]
-            if 0 <= depth < self.shared_loops(form, rows) and now != until:
+            here = self.earlier[number].memory == memory and now != until
+            if here and 0 <= depth < self.shared_loops(form, rows):
                 above = form.loops[:depth]
                 found.append((depth, now.below(above, tiles) - until.below(above, tiles)))
         return found
 
     def held_twice(
-        self, form: Form, rows: Rows, tiles: Ints
+        self, form: Form, rows: Rows, tiles: Ints, memory: str
     ) -> list[tuple[int, tuple[Floats, Floats]]]:
-        """Return (loops above, bits) of contested tensors that an earlier Einsum holds there too,
-        per row: what earlier Einsums, and this one and later ones, have less in all than the sum
-        of both; `tiles`: those of its loops."""
+        """Return (loops above, bits) of contested tensors that an earlier Einsum holds in a memory
+        too, per row: what earlier Einsums, and this one and later ones, have less in all than the
+        sum of both; `tiles`: those of its loops."""
         found: list[tuple[int, tuple[Floats, Floats]]] = []
         for tensor, reach, place, low, size in form.pending:
-            if place < 0 or low >= reach or tensor not in self.contested:
+            here = tensor.memory == memory and tensor in self.contested
+            if place < 0 or low >= reach or not here:
                 continue
             own = self.contested[tensor]
             there, mine = (one.below(rows.loops[:low], tiles) for one in (size, own))
@@ -148,9 +154,9 @@ def steps_of(
     """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors; `limit`:
     see Step."""
     steps: list[Step] = []
-    before: tuple[str, ...] = ()
+    before: tuple[Place, ...] = ()
     values = _exchanged(boundaries, [several[0] for several in tables])
-    extents: dict[str, Extent] = {}
+    extents: dict[Place, Extent] = {}
     widest = _widest(one for several in tables for one in several)
     for number, several in enumerate(tables):
         table, names = several[0], boundaries.names[number]
@@ -162,27 +168,35 @@ def steps_of(
         new = tuple(place[t] for t in table.boundary if t not in earlier)
         widths = {t: max(one.widths[t] for one in several) for t in table.widths}
         width = widths if boundaries.shares_room else dict.fromkeys(widths, 0.0)
-        contested = [t for t in table.widths if t in boundaries.contested]
-        touched = {t: extent_of(table.einsum, names, t, width[t]) for t in contested}
-        most = {t: widest[t] if boundaries.shares_room else 0.0 for t in contested}
+        contested = [p for p in table.widths if p.tensor in boundaries.contested]
+        touched = {p: extent_of(table.einsum, names, p.tensor, width[p]) for p in contested}
+        most = {p: widest[p] if boundaries.shares_room else 0.0 for p in contested}
         later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
         until = tuple(extents[t] for t in before)
         extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
         sizes = tuple(extents[t] for t in before)
         resized = tuple(_resized(one, extents) for one in several)
-        made = Step(resized, after, sizes, until, shared, kept, new, touched, most, later, limit)
-        passing = _passing(boundaries, number)
-        steps.append(replace(made, passing=passing, exchanged=not boundaries.shares_room))
+        made = Step(
+            resized, after, before, sizes, until, shared, kept, new, touched, most, later, limit
+        )
+        steps.append(
+            replace(
+                made,
+                passing=_passing(boundaries, number),
+                exchanged=not boundaries.shares_room,
+                memories=boundaries.memories,
+            )
+        )
         before = after
     return tuple(steps)
 
 
-def _widest(tables: Iterable[Table | LoneTable]) -> Mapping[str, float]:
-    """Return the most bits per value of each tensor."""
-    found: dict[str, float] = {}
+def _widest(tables: Iterable[Table | LoneTable]) -> Mapping[Place, float]:
+    """Return the most bits per value of each tensor in each memory."""
+    found: dict[Place, float] = {}
     for table in tables:
-        for tensor, width in table.widths.items():
-            found[tensor] = max(width, found.get(tensor, 0.0))
+        for place, width in table.widths.items():
+            found[place] = max(width, found.get(place, 0.0))
     return found
 
 
@@ -193,17 +207,19 @@ def _passing(boundaries: Boundaries, number: int) -> frozenset[str]:
     return frozenset(t for t in outside if users[t][0] < number < users[t][-1])
 
 
-def _exchanged(boundaries: Boundaries, tables: Sequence[Table | LoneTable]) -> Mapping[str, Extent]:
+def _exchanged(
+    boundaries: Boundaries, tables: Sequence[Table | LoneTable]
+) -> Mapping[Place, Extent]:
     """Return the extents of the exchanged tensors in values, as all users together see them."""
-    found: dict[str, Extent] = {}
+    found: dict[Place, Extent] = {}
     for table, names in zip(tables, boundaries.names, strict=True):
-        for tensor in table.boundary:
-            mine = extent_of(table.einsum, names, tensor, 1.0)
-            found[tensor] = found[tensor].joined(mine) if tensor in found else mine
+        for place in table.boundary:
+            mine = extent_of(table.einsum, names, place.tensor, 1.0)
+            found[place] = found[place].joined(mine) if place in found else mine
     return found
 
 
-def _resized(table: Table | LoneTable, extents: Mapping[str, Extent]) -> Table | LoneTable:
+def _resized(table: Table | LoneTable, extents: Mapping[Place, Extent]) -> Table | LoneTable:
     """Give the tensors that Einsums see in different sizes the largest of these."""
     changed = [(i, t) for i, t in enumerate(table.boundary) if len(extents[t].views) > 1]
     if not changed:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from tilewright.mapper.cascade.layout import memories_of
+from tilewright.arch.components import Memory
+from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.rooms import tiles_above
 from tilewright.mapper.cascade.rows import Block, Shape, Source, widened
@@ -18,7 +20,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.tables import Engine
 
-Held = tuple[tuple[str, int, int], ...]
+Held = tuple[tuple[Place, int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,10 @@ class Rows:
     above its holder, above its tile) where it is held above the innermost loop; `tiles`: shape
     (rows, loops); `sizes`: bits of the boundary tensors, (rows, boundary); row i has the points
     `start[i]` to `start[i + 1]`; `points`: energy, latency, bits in use of memories
-    (Usage.of_points), bits above loop 1 … n, bits in all; `origins`: (number of the source, label)
-    of each point; `table`: number of the table among those of the Einsum; `absent`: numbers of
-    boundary tensors on chip that have no tile of their own while the Einsum runs (copied.py).
+    (Usage.of_points), per memory bits above loop 1 … n, bits in all; `origins`: (number of the
+    source, label) of each point; `table`: number of the table among those of the Einsum; `absent`:
+    numbers of boundary tensors on chip that have no tile of their own while the Einsum runs
+    (copied.py).
     """
 
     loops: tuple[LoopName, ...]
@@ -86,12 +89,12 @@ class Solution:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one Einsum. `boundary`: its tensors that may stay on chip; `widths`: the bits
+    """The rows of one Einsum. `boundary`: where its tensors may stay on chip; `widths`: the bits
     of a value of each of its tensors there; `names`: those of the loops over its variables."""
 
     einsum: Einsum
-    boundary: tuple[str, ...]
-    widths: Mapping[str, float]
+    boundary: tuple[Place, ...]
+    widths: Mapping[Place, float]
     rows: tuple[Rows, ...]
     solution: Solution
     space: Mapspace
@@ -103,25 +106,31 @@ class Table:
 
 
 def named(
-    solution: Solution, space: Mapspace, boundary: tuple[str, ...], names: Mapping[str, str]
+    solution: Solution,
+    space: Mapspace,
+    where: tuple[tuple[Place, ...], Sequence[str]],
+    names: Mapping[str, str],
 ) -> Table:
     """Give the rows of a solution the names of `space`, a problem with the same signature.
 
-    `names`: those of the loops over its rank variables.
+    `where`: the places of its tensors on chip, and the memories; `names`: those of the loops over
+    its rank variables.
     """
+    boundary, memories = where
     tensors = dict(zip(solution.space.einsum.tensors, space.einsum.tensors, strict=True))
-    widths = {t: width_of(space, t) for t in space.einsum.tensors}
-    bits = {old: widths[new] for old, new in tensors.items() if new in boundary}
+    widths = value_widths(space, memories)
+    old = {new: tensor for tensor, new in tensors.items()}
+    bits = {Place(old[place.tensor], place.memory): widths[place] for place in boundary}
     variables = tuple(names[v] for v in space.einsum.bounds)
     rows: list[Rows] = []
     for shape, block in solution.blocks.items():
         if len(block.states):
-            depth = {tensors[t]: d for t, d in shape.depths}
+            depth = {Place(tensors[p.tensor], p.memory): d for p, d in shape.depths}
             made = _rows(solution, shape, block, bits)
             order = _columns(shape, variables)
             loops = tuple(_name(shape, variables, column) for column in order)
-            depths = tuple(depth.get(t, -1) for t in boundary)
-            held = tuple((tensors[t], d, low) for t, d, low in shape.held)
+            depths = tuple(depth.get(place, -1) for place in boundary)
+            held = tuple((Place(tensors[p.tensor], p.memory), d, low) for p, d, low in shape.held)
             tiles = made.tiles[:, order]
             rows.append(replace(made, loops=loops, tiles=tiles, depths=depths, held=held))
     return Table(space.einsum, boundary, widths, tuple(rows), solution, space, names)
@@ -150,7 +159,7 @@ def _name(shape: Shape, variables: Sequence[str], column: int) -> LoopName:
     return LoopName(variables[one.variable], one.dim)
 
 
-def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[str, float]) -> Rows:
+def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[Place, float]) -> Rows:
     """Return the rows of one shape without names: one per tile below the fused loops."""
     states, starts = np.unique(block.states, return_index=True)
     lattice = solution.engine.lattice
@@ -160,25 +169,31 @@ def _rows(solution: Solution, shape: Shape, block: Block, bits: Mapping[str, flo
     return Rows((), (), (), tiles, sizes, start, block.values, block.origin)
 
 
-def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[str, float]) -> Floats:
+def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[Place, float]) -> Floats:
     """Return the bits of each boundary tensor below the loops above it, per state; 0 if it is not
     on chip. `bits`: width of its values, in the order of the boundary."""
     lattice = solution.engine.lattice
     depth, step = dict(shape.depths), stride(lattice, shape.spreads)
     found = np.zeros((len(states), len(bits)))
-    for column, (name, width) in enumerate(bits.items()):
-        if name in depth:
-            upper, deeper = shape.order[: depth[name]], shape.order[depth[name] :]
+    for column, (place, width) in enumerate(bits.items()):
+        if place in depth:
+            upper, deeper = shape.order[: depth[place]], shape.order[depth[place] :]
             above = widened(lattice, states, tiles_above(upper, deeper)) - step
-            access = solution.space.einsum.access(name)
+            access = solution.space.einsum.access(place.tensor)
             found[:, column] = lattice.occupancy(access)[above] * width
     return found
 
 
-def width_of(space: Mapspace, tensor: str) -> float:
-    """Return the bits per value of a tensor in the second memory, as this Einsum sees it."""
-    inner = memories_of(space.flat)[1]
-    access = space.einsum.access(tensor)
-    if inner is None:
-        return 0.0
-    return float(inner.bits_per_value.get(tensor, access.bits_per_value))
+def value_widths(space: Mapspace, memories: Sequence[str]) -> dict[Place, float]:
+    """Return the bits per value of each tensor in some memories, as this Einsum sees it; 0 where
+    it does not see the memory."""
+    found: dict[Place, float] = {}
+    known = {c.name: c for c in space.flat.components if isinstance(c, Memory)}
+    for access in space.einsum.accesses:
+        for memory in memories:
+            width = Fraction(0)
+            if memory in known:
+                held = known[memory].bits_per_value
+                width = Fraction(held.get(access.tensor, access.bits_per_value))
+            found[Place(access.tensor, memory)] = float(width)
+    return found

@@ -61,8 +61,8 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         for h in layout.template.holders[: layout.first]
     ]
     held = list(_held(source, solution.space.frame, names))
-    backing = {names[tensor] for tensor in layout.on_chip}
-    on_chip = frozenset(s for _, s in held if not isinstance(s, Toll) and s.tensors[0] in backing)
+    backing = {(names[place.tensor], place.memory) for place in layout.on_chip}
+    on_chip = frozenset(s for _, s in held if (s.tensors[0], s.component) in backing)
     inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
     own = {loop: variable for variable, loop in table.names.items()}
     loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)

@@ -147,7 +147,7 @@ def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]
     for number, einsum in enumerate(workload.einsums):
         bits = {t: sizes[max(number, span[t][0])] for t, sizes in whole.items()}
         until = {t: sizes[max(number - 1, span[t][0])] for t, sizes in whole.items()}
-        own = boundaries.of(einsum)
+        own = [place.tensor for place in boundaries.of(einsum)]
         hidden = set(einsum.tensors) if einsum.is_copy else set()
         seen = [t for t in workload.tensors if t not in always and t not in hidden]
         begun = [t for t in seen if span[t][0] == number]
@@ -163,7 +163,7 @@ def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]
                 tuple((place, more[t]) for place, t in enumerate(live) if t in stays),
             )
         )
-        live = boundaries.live_after(number)
+        live = tuple(place.tensor for place in boundaries.live_after(number))
     return tuple(found)
 
 

@@ -35,8 +35,8 @@ Hopeless = Callable[..., NDArray[np.bool_]]
 class Labels:
     """Labels of one form, sorted by key. `values`: energy, latency, usages; if the usage of
     the outermost memory counts, bits in it now, and the most of an Einsum that shares loops with
-    the next one; kept …, peak …; `origin`: the label before (counted over
-    all forms), the number of the rows among those of the step, the row and the point."""
+    the next one; per memory kept …, peak …; `origin`: the label before (counted over all forms),
+    the number of the rows among those of the step, the row and the point."""
 
     keys: Ints
     values: Floats
@@ -64,9 +64,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The room in the second memory, and the memories whose usage counts."""
+    """The room in the memories that tensors are exchanged in, the second one first, and those whose
+    usage counts."""
 
-    capacity: float
+    capacities: tuple[float, ...]
     usage: Usage
 
     @property
@@ -203,6 +204,7 @@ class _Join:
     def __init__(self, graph: Graph, number: int, edges: Edges, room: Counted) -> None:
         self._tiling = graph.tiling
         self._step = graph.steps[number]
+        self._memories = self._step.memories
         self._codes = graph.codes[number][edges.source]
         self._edges = edges
         self._room = room
@@ -246,31 +248,48 @@ class _Join:
 
     def joined(self, labels: Labels, pairs: Pairs) -> Labels:
         """Return the labels that fit; their origin is counted within the form."""
-        edges, before, after = self._edges, self._before, self._after
+        edges, after = self._edges, self._after
         head, own = self._room.head, self._room.own
         old = labels.values[pairs.labels]
         point = edges.rows.points[pairs.points]
-        row, live, added, new = self._sizes(pairs)
-        earlier, later = self._twice(row)
-        bits = point[:, own:] - later + self._wider(pairs)
-        kept = old[:, head : head + before]
-        peak = old[:, head + self._kept : head + self._kept + before]
+        row, width = edges.numbers[pairs.edges], len(edges.rows.loops) + 1
+        made = np.empty((len(old), head + 2 * after * len(self._room.capacities)))
+        made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
+        fits = np.ones(len(old), np.bool_)
+        for number, (memory, size) in enumerate(
+            zip(self._memories, self._room.capacities, strict=True)
+        ):
+            mine = old[:, head + 2 * self._kept * number :][:, : 2 * self._kept]
+            most, now = self._reserved(pairs, memory, (mine, point[:, own:][:, :width]))
+            made[:, head + 2 * after * number :][:, : 2 * after] = now
+            if number == 0:
+                self._use(made, old, (point, most))
+            fits &= most <= size
+            own += width
+        origin = np.column_stack([pairs.labels, pairs.labels, row, pairs.points])
+        return Labels(edges.ends[pairs.edges], made, origin).some(np.flatnonzero(fits))
+
+    def _reserved(
+        self, pairs: Pairs, memory: str, known: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats]:
+        """Return the most bits of a memory in use at a time, and what is kept there and the peaks
+        afterwards; `known`: the same before, and the bits of the points."""
+        before, after, (old, own) = self._before, self._after, known
+        live, added, new = self._sizes(pairs, memory)
+        earlier, later = self._twice(self._edges.numbers[pairs.edges], memory)
+        bits = own - later + self._wider(pairs, memory)
+        kept, peak = old[:, :before], old[:, self._kept :][:, :before]
         held = kept[:, -1] if before else np.zeros(len(old))
         total = held + live + bits[:, -1] + new
-        more = point[:, own : own + before] - earlier[:, :before] + added[:, :before]
+        more = own[:, :before] - earlier[:, :before] + added[:, :before]
         peaks = behind(peak + more)
         most = np.maximum(total, peaks[:, 0]) if before else total
-        made = np.empty((len(old), head + 2 * after))
-        made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
-        self._use(made, old, (point, most))
+        made = np.empty((len(old), 2 * after))
         for k in range(after):
             below = kept[:, min(k, before - 1)] if before else 0.0
-            made[:, head + k] = below + bits[:, k] + added[:, k] + (live if k >= before else 0.0)
-            other = np.maximum(total, peaks[:, k]) if k < before else total
-            made[:, head + after + k] = other
-        origin = np.column_stack([pairs.labels, pairs.labels, row, pairs.points])
-        chosen = np.flatnonzero(most <= self._room.capacity)
-        return Labels(edges.ends[pairs.edges], made, origin).some(chosen)
+            made[:, k] = below + bits[:, k] + added[:, k] + (live if k >= before else 0.0)
+            made[:, after + k] = np.maximum(total, peaks[:, k]) if k < before else total
+        return most, made
 
     def _use(self, made: Floats, old: Floats, now: tuple[Floats, Floats]) -> None:
         """Put the usages into the labels; `now`: the points, and the bits in the second memory."""
@@ -289,37 +308,38 @@ class _Join:
                 np.maximum(made[:, end], old[:, end + 1] + new, out=made[:, end + 1])
             np.maximum(old[:, end - 1], made[:, end + 1], out=made[:, end - 1])
 
-    def _sizes(self, pairs: Pairs) -> tuple[Ints, Floats, Floats, Floats]:
-        """Return, per pair, the row, bits of live tensors below all shared loops, of new ones above
-        loop 1 … n, and of all new ones."""
+    def _sizes(self, pairs: Pairs, memory: str) -> tuple[Floats, Floats, Floats]:
+        """Return, per pair, bits in a memory of live tensors below all shared loops, of new ones
+        above loop 1 … n, and of all new ones."""
         edges, source = self._edges, self._edges.source
         codes = self._codes[edges.keys[pairs.edges]]
         tiles = self._tiling.tiles(source.loops, codes)
-        live = self._step.live_bits(source, edges.rows, tiles)
+        live = self._step.live_bits(source, edges.rows, tiles, memory)
         row = edges.numbers[pairs.edges]
-        new = self._step.begun(source, edges.rows)
+        new = self._step.begun(source, edges.rows, memory)
         sizes = edges.rows.sizes[row][:, new]
         depths = np.array([edges.rows.depths[place] for place in new], np.int64)
         loops = np.arange(1, len(edges.rows.loops) + 1)
         added = sizes @ (depths[:, np.newaxis] < loops).astype(np.float64)
-        return row, live, added, sizes.sum(axis=1)
+        return live, added, sizes.sum(axis=1)
 
-    def _twice(self, row: Ints) -> tuple[Floats, Floats]:
-        """Return the bits that an earlier Einsum already holds at the same place: for what has run,
-        and for what runs now or later."""
+    def _twice(self, row: Ints, memory: str) -> tuple[Floats, Floats]:
+        """Return the bits of a memory that an earlier Einsum already holds at the same place: for
+        what has run, and for what runs now or later."""
         rows = self._edges.rows
+        tiles = rows.tiles[row]
         totals = np.zeros((2, len(row), len(rows.loops) + 1))
-        for place, both in self._step.held_twice(self._edges.source, rows, rows.tiles[row]):
+        for place, both in self._step.held_twice(self._edges.source, rows, tiles, memory):
             for total, bits in zip(totals, both, strict=True):
                 total[:, place:] += bits[:, np.newaxis]
         return totals[0], totals[1]
 
-    def _wider(self, pairs: Pairs) -> Floats:
+    def _wider(self, pairs: Pairs, memory: str) -> Floats:
         """Return the bits that kept tensors take more, as this Einsum sees them."""
         edges, source = self._edges, self._edges.source
         total = np.zeros((len(pairs.edges), len(edges.rows.loops) + 1))
         tiles = self._tiling.tiles(source.loops, self._codes[edges.keys[pairs.edges]])
-        for place, bits in self._step.wider(source, edges.rows, tiles):
+        for place, bits in self._step.wider(source, edges.rows, tiles, memory):
             total[:, place:] += bits[:, np.newaxis]
         return total
 

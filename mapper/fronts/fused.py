@@ -60,7 +60,7 @@ class _Search:
         self._request = request
         self._budget = request.budget
         self._plan = plan_of(request, "front", VALUES["edp"])
-        self._room = Counted(self._plan.cascade.capacity, NO_USAGE)
+        self._room = Counted(self._plan.cascade.capacities, NO_USAGE)
         self._optimizer = Optimizer(request, self._plan, self._budget)
         self.found: list[ScoredMapping] = []
         self.statistics = Statistics()

@@ -79,7 +79,7 @@ class _Search:
 
     def _pass(self, graph: Graph) -> None:
         """Add what a graph has beyond the mappings found."""
-        walk = Walk(graph, Counted(self._plan.cascade.capacity, self._usage), self._budget)
+        walk = Walk(graph, Counted(self._plan.cascade.capacities, self._usage), self._budget)
         points = np.array([self._row(one.score) for one in self.found])[:, self._counted]
         points = points[undominated(points)]
 

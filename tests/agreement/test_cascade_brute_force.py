@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from copied_cases import random_copied_case, random_deep_copied_case
+from deep_cases import random_exchanged_case
 from fused_cases import (
     random_case,
     random_deep_case,
@@ -35,7 +36,8 @@ def check(seed: int, objective: str, case: Case = random_case) -> bool:
     arch, workload, conventions = case(seed)
     if case is random_wide_case and conventions != "default":
         return False  # tiles of Einsums' own, in the width of whichever runs: refused
-    listed = best_fused(Subject(arch, workload, conventions), objective)
+    deep = case is random_exchanged_case
+    listed = best_fused(Subject(arch, workload, conventions, deep=deep), objective)
     if listed is None:
         return False
     if listed[1] is None:
@@ -96,6 +98,18 @@ def test_fused_optimum_where_windows_differ(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_fused_optimum_above_registers(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_deep_case) or seed > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fused_optimum_exchanged_in_two_memories(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_exchanged_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_fused_optimum_exchanged_in_two_memories_of_many(block: int) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], random_exchanged_case) for seed in seeds) >= 5
 
 
 @pytest.mark.parametrize("seed", range(12))

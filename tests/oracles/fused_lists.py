@@ -8,17 +8,19 @@ right above.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
 from math import prod
 
+from tilewright.arch.components import PlacementRules
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Compute, Node, Spatial, Storage, Temporal
 from tilewright.mapper.workload import Workload
 
 OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
 Place = tuple[str, str]  # tensor, memory
+Resolve = Callable[[Mapping[str, frozenset[str]]], PlacementRules]
 Loop = tuple[str, int]  # rank variable, turns
 SIDE_BY_SIDE = "|"  # behind the number of a dimension above the inner memory, before the variable
 
@@ -106,6 +108,50 @@ def lists(
             for last in permutations(low):
                 places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
                 yield from placed(einsum, Order(places, legal, lanes, upper, repeats))
+
+
+def deep_lists(
+    workload: Workload,
+    einsum: Einsum,
+    chip: Mapping[str, str],
+    rules: tuple[Resolve, Resolve],
+    repeats: int = 1,
+) -> Iterator[list[Node]]:
+    """Yield the nodes where the innermost memory, too, may hold what is exchanged.
+
+    `chip`: the memory of each tensor on chip; `rules`: what the inner and the innermost memory must
+    and may keep, when the memories above keep some tensors.
+    """
+    candidates = on_chip_candidates(workload)
+    above = {t: relevant_above(workload, t, candidates[t]) for t in einsum.tensors if t in chip}
+    outer = frozenset(t for t in einsum.tensors if t not in chip)
+    first = frozenset(t for t in above if chip[t] == INNER)
+    second = frozenset(above) - first
+    for upper in kept_ways(rules[0]({OUTER: outer}), einsum, (first, second)):
+        kept = {OUTER: outer, INNER: upper}
+        for lower in kept_ways(rules[1](kept), einsum, (second, frozenset())):
+            for order in product(permutations(sorted(upper)), permutations(sorted(lower))):
+                places = (*((t, INNER) for t in order[0]), *((t, LOW) for t in order[1]))
+                lowest = max((i for i, (t, m) in enumerate(places) if chip.get(t) == m), default=-1)
+                legal = tuple(
+                    frozenset.intersection(
+                        *(frozenset(above[t]) for t, m in places[gap:] if chip.get(t) == m)
+                    )
+                    for gap in range(lowest + 1)
+                )
+                yield from placed(einsum, Order(places, legal, Lanes(), (), repeats))
+
+
+def kept_ways(
+    rules: PlacementRules, einsum: Einsum, wanted: tuple[frozenset[str], frozenset[str]]
+) -> Iterator[frozenset[str]]:
+    """Yield what a memory may keep, with some tensors and without some."""
+    must, never = rules.keep | rules.back | wanted[0], wanted[1]
+    may = [t for t in einsum.tensors if t in rules.may_keep - must - never]
+    if must & never or not wanted[0] <= rules.keep | rules.back | rules.may_keep:
+        return
+    for some in chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)):
+        yield (must & frozenset(einsum.tensors)) | frozenset(some)
 
 
 def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:

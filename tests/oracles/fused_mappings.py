@@ -12,15 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
+from itertools import product
 
-from fused_lists import on_chip_candidates
+from fused_lists import INNER, LOW, OUTER, on_chip_candidates
 from fused_owns import Own, Subject, owns
 from fused_trees import arranged, whole
 
+from tilewright.arch.flattening import flatten
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.evaluation import evaluate, evaluate_flat
 from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.path import Hold, Path, paths_of
+from tilewright.mapper.model.view import make_view
 from tilewright.mapper.score import Score
 
 Chosen = tuple[tuple[Own, ...], list[int]]  # one list per Einsum; loops that neighbours share
@@ -59,20 +63,20 @@ def fused_mappings(subject: Subject, limit: int) -> list[Chosen] | None:
     einsums = subject.workload.einsums
     candidates = on_chip_candidates(subject.workload)
     found: list[Chosen] = []
-    for count in range(len(candidates) + 1):
-        for subset in combinations(candidates, count):
-            chip = frozenset(subset)
-            choices = [owns(subject, einsum, chip) for einsum in einsums]
-            for chosen in combinations_of(choices):
-                depths = {t: d for own in chosen for t, d in own.chip.items()}
-                shared = [
-                    max((depths[t] for t in chip if candidates[t][0] <= b < candidates[t][-1]),
-                        default=0)
-                    for b in range(len(chosen) - 1)
-                ]  # fmt: skip
-                found.append((chosen, shared))
-                if len(found) > limit:
-                    return None
+    places = ("", INNER, LOW) if subject.deep else ("", INNER)
+    for memories in product(places, repeat=len(candidates)):
+        chip = {t: memory for t, memory in zip(candidates, memories, strict=True) if memory}
+        choices = [owns(subject, einsum, chip) for einsum in einsums]
+        for chosen in combinations_of(choices):
+            depths = {t: d for own in chosen for t, d in own.chip.items()}
+            shared = [
+                max((depths[t] for t in chip if candidates[t][0] <= b < candidates[t][-1]),
+                    default=0)
+                for b in range(len(chosen) - 1)
+            ]  # fmt: skip
+            found.append((chosen, shared))
+            if len(found) > limit:
+                return None
     return found
 
 
@@ -85,7 +89,40 @@ def scored_whole(subject: Subject, chosen: Chosen) -> Iterator[tuple[Mapping, Sc
     pairs = zip(owns, subject.workload.einsums, strict=True)
     for one in arranged(mapping, [own for own, einsum in pairs if einsum.is_copy]):
         with suppress(InfeasibleMapping):
+            if subject.deep:
+                check_in_order(subject, one)
             yield one, evaluate(subject.arch, subject.workload, one, subject.conventions)
+
+
+def check_in_order(subject: Subject, mapping: Mapping) -> None:
+    """Raise InfeasibleMapping where the tiles do not fit that each Einsum keeps in its own list.
+
+    In the tree a tensor of several Einsums stands above what an outer memory holds for one of them,
+    with no loop between. Under accelforge that says how far the tile of the other one shrinks.
+    """
+    runs = []
+    for path in paths_of(mapping):
+        einsum = subject.workload.einsum(path.einsum)
+        (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
+        places, run = [], []
+        for place, step in enumerate(path.steps):
+            if isinstance(step, Hold):
+                run.append(place)
+                continue
+            places += [*sorted(run, key=lambda p: level(path, p)), place]
+            run = []
+        places += sorted(run, key=lambda p: level(path, p))
+        steps = tuple(path.steps[place] for place in places)
+        origins = tuple(path.origins[place] for place in places)
+        ordered = replace(path, steps=steps, origins=origins)
+        runs.append((ordered, make_view(einsum, flat)))
+    evaluate_flat(runs, conventions_called(subject.conventions))
+
+
+def level(path: Path, place: int) -> int:
+    step = path.steps[place]
+    assert isinstance(step, Hold)
+    return (OUTER, INNER, LOW).index(step.component)
 
 
 def best_fused(

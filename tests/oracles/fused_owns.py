@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fused_lists import INNER, LOW, OUTER, lists
+from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of
 
 from tilewright.arch.components import Memory
@@ -14,7 +14,8 @@ from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Mapping as LoopNest
+from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.costs import costs_of
@@ -32,7 +33,7 @@ class Subject:
     """A workload on a design. Einsums share up to `repeats` loops per rank variable.
 
     `scored`: joule and second of one Einsum on its own path, instead of the model's.
-    `low`: what the innermost memory holds matters, too.
+    `low`: what the innermost memory holds matters, too. `deep`: so does what is exchanged there.
     """
 
     arch: Arch
@@ -41,6 +42,7 @@ class Subject:
     repeats: int = 1
     scored: Scored | None = None
     low: bool = False
+    deep: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Own:
     nodes: tuple[Node, ...]
     fused: int
     chip: dict[str, int]  # tensor on chip -> loops above
+    memory: Mapping[str, str]  # tensor on chip -> where
     energy: float = 0.0
     latency: float = 0.0
 
@@ -60,27 +63,37 @@ class Own:
         return tuple(n for n in self.nodes if isinstance(n, Temporal | Spatial))[: self.fused]
 
 
-def owns(subject: Subject, einsum: Einsum, chip: frozenset[str]) -> list[Own]:
-    """Score every list alone; of those that look the same from outside, keep the Pareto points."""
+def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]:
+    """Score every list alone; of those that look the same from outside, keep the Pareto points.
+
+    `chip`: the memory of each tensor on chip.
+    """
     (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
     view = make_view(einsum, flat)
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
-    rules = inner_rules(flat, einsum, chip)
+    rules = inner_rules(flat, einsum, frozenset(chip))
     low = [] if einsum.is_copy and subject.conventions == "accelforge" else kept_low(flat, einsum)
     below = low, *lanes_of(flat)
     best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
-    for nodes in lists(subject.workload, einsum, chip, below, subject.repeats):
-        if breaks_rule(einsum, nodes, rules, chip, subject.conventions):
+    found_lists = lists(subject.workload, einsum, frozenset(chip), below, subject.repeats)
+    if subject.deep:
+        resolve = tuple(resolver(flat, name) for name in (INNER, LOW))
+        found_lists = deep_lists(subject.workload, einsum, chip, resolve, subject.repeats)
+    for nodes in found_lists:
+        if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
             continue
         found = scored_alone(subject, view, (*outer, *nodes))
         if found is None:
             continue
         (energy, latency), held = found
         fused, depths = fused_of(nodes, chip)
-        own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, energy, latency)
-        inner = [h for h in held if h.component == INNER and h.tensor not in chip]
+        own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, chip, energy, latency)
+        shared = (INNER, LOW) if subject.deep else (INNER,)
+        inner = [h for h in held if h.component in shared and chip.get(h.tensor) != h.component]
         deep = sum(h.bits for h in held if subject.low and h.component == LOW)
-        bits = sum(h.bits for h in inner if h.loops_above >= fused)
+        if subject.deep:
+            deep = sum(h.bits for h in inner if h.loops_above >= fused and h.component == LOW)
+        bits = sum(h.bits for h in inner if h.loops_above >= fused and h.component == INNER)
         seen: object = (own.loops, tuple(sorted(depths.items())), outside(own, inner))
         if einsum.is_copy:  # whose tiles may stand for each other
             bits, seen = sum(h.bits for h in held if h.component == INNER), upper(nodes, chip)
@@ -93,7 +106,7 @@ def scored_alone(
 ) -> tuple[tuple[float, float], list[Occupancy]] | None:
     """Return energy, latency and what the holders occupy; None if it does not fit."""
     rules = conventions_called(subject.conventions)
-    (path,) = paths_of(Mapping(nodes))
+    (path,) = paths_of(LoopNest(nodes))
     sizes = {c.name: c.size for c in view.flat.components if isinstance(c, Memory)}
     try:
         counted = tally(path, view, rules)
@@ -122,7 +135,7 @@ def keep_best(
     known.append((costs, own))
 
 
-def fused_of(nodes: list[Node], chip: frozenset[str]) -> tuple[int, dict[str, int]]:
+def fused_of(nodes: list[Node], chip: Mapping[str, str]) -> tuple[int, dict[str, int]]:
     """Return the number of loops above the lowest exchanged tensor, and above each of them."""
     depths = {
         n.tensors[0]: sum(isinstance(m, Temporal | Spatial) for m in nodes[:i])
@@ -132,24 +145,34 @@ def fused_of(nodes: list[Node], chip: frozenset[str]) -> tuple[int, dict[str, in
     return max(depths.values(), default=0), depths
 
 
-def upper(nodes: list[Node], chip: frozenset[str]) -> tuple[Node, ...]:
+def upper(nodes: list[Node], chip: Mapping[str, str]) -> tuple[Node, ...]:
     """Return the nodes down to the lowest exchanged tensor."""
     lowest = max((i for i, node in enumerate(nodes) if is_chip(node, chip)), default=-1)
     return tuple(nodes[: lowest + 1])
 
 
-def is_chip(node: Node, chip: frozenset[str]) -> bool:
-    return isinstance(node, Storage) and node.component == INNER and node.tensors[0] in chip
+def is_chip(node: Node, chip: Mapping[str, str]) -> bool:
+    return isinstance(node, Storage) and chip.get(node.tensors[0]) == node.component
+
+
+def resolver(flat: FlatArch, name: str) -> Resolve:
+    memory = flat.component(name)
+    assert isinstance(memory, Memory)
+    return memory.tensors.resolve
 
 
 def outside(own: Own, inner: list[Occupancy]) -> object:
     """What other Einsums can notice of the others in the inner memory: what outlasts its turns."""
     high = tuple(
-        sorted((h.tensor, h.loops_above, h.bits) for h in inner if h.loops_above < own.fused)
+        sorted(
+            (h.component, h.tensor, h.loops_above, h.bits)
+            for h in inner
+            if h.loops_above < own.fused
+        )
     )
     written = tuple(
-        (s.tensors[0], sum(isinstance(m, Temporal | Spatial) for m in own.nodes[:i]))
+        (s.component, s.tensors[0], sum(isinstance(m, Temporal | Spatial) for m in own.nodes[:i]))
         for i, s in enumerate(own.nodes)
-        if isinstance(s, Storage) and s.component == INNER and s.tensors[0] not in own.chip
+        if isinstance(s, Storage) and not is_chip(s, own.memory)
     )
-    return high, tuple(sorted((t, d) for t, d in written if d < own.fused))
+    return high, tuple(sorted(one for one in written if one[2] < own.fused))

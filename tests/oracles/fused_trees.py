@@ -32,6 +32,7 @@ def tree(chosen: tuple[Own, ...], shared: list[int], done: int = 0) -> tuple[Nod
            for o in chosen):  # fmt: skip
         return None
     nodes: list[Node] = []
+    memory = {t: where for own in chosen for t, where in own.memory.items()}
     rests = [list(own.nodes) for own in chosen]
     for _ in range(done, split):
         nodes += take_storages(rests)
@@ -44,15 +45,16 @@ def tree(chosen: tuple[Own, ...], shared: list[int], done: int = 0) -> tuple[Nod
         groups[-1].append(boundary + 1)
     parting = {
         t for t in chain(*(o.chip for o in chosen))
-        if sum(any(is_chip(n, frozenset({t})) for i in g for n in rests[i]) for g in groups) > 1
+        if sum(any(is_chip(n, {t: memory[t]}) for i in g for n in rests[i]) for g in groups) > 1
     }  # fmt: skip
-    nodes += [Storage((t,), INNER) for t in sorted(parting)]
-    rests = [[n for n in rest if not is_chip(n, frozenset(parting))] for rest in rests]
+    leaving = {t: memory[t] for t in parting}
+    nodes += [Storage((t,), memory[t]) for t in sorted(parting, key=lambda t: (memory[t], t))]
+    rests = [[n for n in rest if not is_chip(n, leaving)] for rest in rests]
     branches = []
     for group in groups:
         part = tuple(
             Own(chosen[i].einsum, chosen[i].tensors, tuple(rests[i]),
-                chosen[i].fused - (split - done), chosen[i].chip) for i in group
+                chosen[i].fused - (split - done), chosen[i].chip, memory) for i in group
         )  # fmt: skip
         branch = tree(part, shared[group[0] : group[-1]], split)
         if branch is None:
@@ -113,7 +115,7 @@ def held_by(steps: tuple[Step, ...], own: Own) -> list[str]:
 
 def order_of(own: Own) -> list[str]:
     """Return the tensors that an Einsum keeps on chip, in the order of its list."""
-    return [node.tensors[0] for node in own.nodes if is_chip(node, frozenset(own.chip))]
+    return [node.tensors[0] for node in own.nodes if is_chip(node, own.memory)]
 
 
 def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
@@ -123,13 +125,12 @@ def says_the_same(mapping: Mapping, chosen: tuple[Own, ...]) -> bool:
         for step in path.steps:
             if isinstance(step, Temporal | Spatial):
                 seen.append(step)
-            elif getattr(step, "component", "") == INNER and step.tensor in own.tensors:  # type: ignore[union-attr]
-                seen.append(step.tensor)  # type: ignore[union-attr]
+            elif isinstance(step, Hold) and step.component != OUTER and step.tensor in own.tensors:
+                seen.append(f"{step.component} {step.tensor}")
         wanted = [
-            n.tensors[0] if isinstance(n, Storage) else n
+            f"{n.component} {n.tensors[0]}" if isinstance(n, Storage) else n
             for n in own.nodes[:-1]
-            if isinstance(n, Temporal | Spatial)
-            or (isinstance(n, Storage) and n.component == INNER)
+            if isinstance(n, Temporal | Spatial | Storage)
         ]
         if levels(seen) != levels(wanted):
             return False

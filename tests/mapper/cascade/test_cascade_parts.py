@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.api import fused_search, no_collection
-from tilewright.mapper.cascade.boundary import boundaries_of
+from tilewright.mapper.cascade.boundary import Place, boundaries_of
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.layout import layouts
@@ -56,7 +56,7 @@ def test_chains_exchange_their_intermediates() -> None:
     found = boundaries_of(chain(4, (2, 3, 2, 3)))
     assert found.chip == {"T1", "T2"}
     assert found.carried["T1"] == {"m", "n1"}
-    assert [found.live_after(i) for i in range(3)] == [("T1",), ("T2",), ()]
+    assert [found.live_after(i) for i in range(3)] == [(("T1", ""),), (("T2", ""),), ()]
     assert not found.contested  # nothing else is live where T1 or T2 is exchanged
 
 
@@ -173,7 +173,7 @@ def test_choices_that_agree_add_up(costs: list[int]) -> None:
     sums: list[dict[int, float]] = [{}, {}, {}, {}]
     for chip in range(8):
         kept = {t for i, t in enumerate(("Y", "X", "V")) if chip >> i & 1}
-        masks = [sum(1 << i for i, t in enumerate(own) if t in kept) for own in names]
+        masks = [sum(1 << i for i, p in enumerate(own) if p.tensor in kept) for own in names]
         if all(mask in few for mask, few in zip(masks, priced, strict=True)):
             total = sum(few[mask] for mask, few in zip(masks, priced, strict=True))
             for number, mask in enumerate(masks):
@@ -212,7 +212,9 @@ def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
     (flat,) = flatten(arch, work.scope(einsum))
     space = Mapspace(einsum, flat, exchanged=frozenset({"Y"}))
     wanted = (Holder("B", "BUF"), Holder("Y", "BUF", True))
-    layout = next(one for one in layouts(space, frozenset({"Y"})) if one.region == wanted)
+    layout = next(
+        one for one in layouts(space, frozenset({Place("Y", "BUF")})) if one.region == wanted
+    )
     names = tuple(einsum.bounds)
     idle = idle_below(space.frame, layout)
     assert {names[v] for v in idle[1]} == {"k", "n"}
