@@ -9,6 +9,7 @@ matter: repeats.py says what no mapping is below, and one that comes down to it 
 from __future__ import annotations
 
 import time
+from collections import abc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from math import inf, prod
 
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
-from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.fanout import Fan, divisors
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.mapspace.space import Mapspace
@@ -31,8 +32,10 @@ from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statis
 
 MANY = 400  # mappings: some tenths of a second of model evaluations
 FEW = 4  # variables that repeat values: 16 sets of them
+TILES = 100  # shapes of tiles of a copy that repeats values: its few mappings have a bound
 LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
 Extents = dict[str, int]
+Bounds = abc.Mapping[str, int]
 Lanes = dict[Fan, Extents]
 _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))"
 
@@ -69,6 +72,8 @@ class Copies:
     def every(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
         space = self.space
+        if self.repeated and not self._shaped and _shapes(space.einsum.bounds) > TILES:
+            return None
         if self._shaped or self.repeated or not self._plain:
             if space.size.points <= LISTED:
                 return list(space)
@@ -145,6 +150,10 @@ class CopySearch:
         best, bound, count = Copies(space).best(goal)
         statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
         return SpaceResult(best, bound, best is not None or bound == inf, statistics)
+
+
+def _shapes(bounds: Bounds) -> int:
+    return prod(len(divisors(bound)) for bound in bounds.values())
 
 
 def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
