@@ -50,10 +50,16 @@ class Repeats:
             return place
         own = self._points[place.template]
         slots = [(self._points[i].template, self._points[i].slots) for i in group]
-        found = locate(own.frame, slots, assemble(own.frame, own.slots, place.tiles))
+        mapping = assemble(own.frame, own.slots, place.tiles)
+        found = locate(own.frame, slots, mapping)
         if isinstance(found, str):
             return place
-        places = tuple(Place(group[one.template], one.tiles) for one in found)
+        # what is written in another way, as a Toll further up, is another mapping
+        places = tuple(
+            Place(group[one.template], one.tiles)
+            for one in found
+            if assemble(own.frame, slots[one.template][1], one.tiles) == mapping
+        ) or (place,)
         return self.first_fitting(places) if fitting else places[0]
 
     def first_fitting(self, places: Sequence[Place]) -> Place:
