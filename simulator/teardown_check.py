@@ -24,18 +24,24 @@ def check_teardowns(program: Program, code: ElementCode) -> None:
 
     Raises ProgramError.
     """
-    routed = {route.color for route in program.routes}
     for task in code.tasks:
         if task.teardown is not None:
             with About(task):
-                _check_task(code, task, routed)
+                _check_task(code, task, {route.color for route in program.routes})
     for task, instruction in instructions(code):
-        where = f"code {code.name}, task {task.name}"
-        with About(instruction):
-            if isinstance(instruction, EndTeardown):
-                _check_end_teardown(program, code, instruction, where)
-            elif isinstance(instruction, Reconfigure):
-                _check_reconfigure(program, code, instruction, where)
+        if isinstance(instruction, EndTeardown | Reconfigure):
+            with About(instruction):
+                _check_instruction(program, code, instruction, task)
+
+
+def _check_instruction(
+    program: Program, code: ElementCode, instruction: EndTeardown | Reconfigure, task: Task
+) -> None:
+    where = f"code {code.name}, task {task.name}"
+    if isinstance(instruction, EndTeardown):
+        _check_end_teardown(program, code, instruction, where)
+    else:
+        _check_reconfigure(program, code, instruction, where)
 
 
 def _check_task(code: ElementCode, task: Task, routed: Container[str]) -> None:

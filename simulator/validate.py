@@ -349,20 +349,25 @@ def _check_ports(program: Program, colors: frozenset[str]) -> None:
 
 
 def _check_route(program: Program, route: Route, colors: frozenset[str]) -> None:
-    where = f"route of color {route.color} in {route.area}:"
     if route.color not in colors:
-        raise _unknown(where, "color", route.color, colors)
+        raise _unknown(_where(route), "color", route.color, colors)
     bad = [port for port in (*route.rx, *route.tx) if port not in PORTS]
     if bad or not route.rx or not route.tx:
-        raise ProgramError(f"{where} rx and tx need ports N E S W R", value=(route.rx, route.tx))
+        ports = route.rx, route.tx
+        raise ProgramError(f"{_where(route)} rx and tx need ports N E S W R", value=ports)
     area = route.area
     inside = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
     inside = inside and area.row + area.height <= program.height
-    check_steering(route, where)
+    if route.switch is not None or route.filter is not None:
+        check_steering(route, _where(route))
     if route.swap:
-        _check_swap(program, route, where)
+        _check_swap(program, route, _where(route))
     if not inside or area.column + area.width > program.width:
-        raise ProgramError(f"{where} outside the grid", value=program.placement.shape)
+        raise ProgramError(f"{_where(route)} outside the grid", value=program.placement.shape)
+
+
+def _where(route: Route) -> str:
+    return f"route of color {route.color} in {route.area}:"
 
 
 def _check_swap(program: Program, route: Route, where: str) -> None:
