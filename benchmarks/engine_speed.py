@@ -96,7 +96,7 @@ def fast_rows() -> Iterator[tuple[str, ...]]:
     ]
     for name, make, words in cases:
         others = count(words + 1)
-        other, _ = best(20, lambda m=make, w=others: in_all(m(next(w))))  # type: ignore[misc]
+        other, _ = best(60, lambda m=make, w=others: in_all(m(next(w))))  # type: ignore[misc]
         seconds, machine = best(20, lambda m=make, w=words: in_all(m(w)))  # type: ignore[misc]
         found = machine.certificate
         yield (

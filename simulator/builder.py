@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -343,13 +343,14 @@ class ProgramBuilder:
 
         Properties: `teardown`, the color starts torn down; `swap`, as in `Route`.
         """
-        if not isinstance(rx, Iterable) or not isinstance(tx, Iterable):
+        try:
+            directions = tuple(rx), tuple(tx)
+        except TypeError:
             raise ProgramError(
                 f"route of color {color}: rx and tx are letters of ports",
                 value=(rx, tx),
                 instead='letters of N E S W R, as in rx="W", tx="ER"',
-            )
-        directions = tuple(rx), tuple(tx)
+            ) from None
         values = (color, area, *directions, switch, filter)
         self._routes.append(made(Route, f"route of color {color}", *values, **properties))
 
