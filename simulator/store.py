@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from tilewright.simulator.blocks import CodeLayout, ProgramTables
 from tilewright.simulator.engine import layout as at
+from tilewright.simulator.errors import ProgramError
 from tilewright.simulator.network import Network
 from tilewright.simulator.network_rows import place_bindings, place_network
 from tilewright.simulator.program import Program
 
+MOST_STATE: Final = 1 << 30
+"""Words of 8 bytes for what elements, queues and memories hold at most: 8 GiB."""
 LINE: Final = 8
 """Words of a line of the processor's cache: tables begin with one, busy rows are whole ones."""
 Addresses = npt.NDArray[np.int64]
@@ -234,6 +237,12 @@ def _parts(
     events = 2 * threads + elements * (1 + at.MAX_TASKS)
     named = dict(zip(PARTS, parts, strict=True))
     words = total[at.E_MEMORY]
+    if start + events * at.V_WIDTH + words > MOST_STATE:
+        raise ProgramError(
+            f"the state of {elements} elements takes more than {MOST_STATE} words",
+            value=start + events * at.V_WIDTH + words,
+            instead="fewer elements, or less memory, fewer tasks and operations in each",
+        )
     return Parts(**named, memory_words=words, most_events=events)
 
 
