@@ -19,5 +19,5 @@ def test_a_grid_whose_memories_are_too_large() -> None:
     code.task("main", entry=True).op("fmovs", "all", 1.0)
     b.place("main", Area(0, 0, 2000, 2000))
     with pytest.raises(ProgramError, match="state of 4000000 elements takes more than") as caught:
-        Machine(b.build(), load_profile("wse2-sdk-sim"))
+        Machine(b.build(), load_profile("wse2-sdk-sim")).run()
     assert caught.value.instead.startswith("fewer elements")
