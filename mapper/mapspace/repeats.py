@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from tilewright.mapper.mapping import Mapping, Spatial, Temporal, Toll
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.distinct import count_distinct, may_repeat
 from tilewright.mapper.mapspace.fitting import count_fitting
@@ -16,6 +17,7 @@ from tilewright.mapper.mapspace.fitting_walked import tight, walk_fitting
 from tilewright.mapper.mapspace.locate import Place, locate
 from tilewright.mapper.mapspace.points import Points
 
+_Passed = tuple[str, str, frozenset[tuple[str, int]]]  # Toll, tensor, tiles
 LISTED = 20_000  # points that are looked at one by one to count them
 
 
@@ -54,13 +56,16 @@ class Repeats:
         found = locate(own.frame, slots, mapping)
         if isinstance(found, str):
             return place
-        # what is written in another way, as a Toll further up, is another mapping
-        places = tuple(
-            Place(group[one.template], one.tiles)
-            for one in found
-            if assemble(own.frame, slots[one.template][1], one.tiles) == mapping
-        ) or (place,)
+        places = tuple(Place(group[one.template], one.tiles) for one in found)
+        # a Toll may be written further up than where a place has it: that is another mapping
+        passed = _tolls(mapping)
+        if passed:
+            places = tuple(one for one in places if self._tolls_at(one) == passed) or (place,)
         return self.first_fitting(places) if fitting else places[0]
+
+    def _tolls_at(self, place: Place) -> frozenset[_Passed]:
+        points = self._points[place.template]
+        return _tolls(assemble(points.frame, points.slots, place.tiles))
 
     def first_fitting(self, places: Sequence[Place]) -> Place:
         """Return the first place at which the tiles fit, the first one if they never do."""
@@ -106,3 +111,16 @@ class Repeats:
 
     def _counts_alone(self, number: int) -> bool:
         return len(self._siblings[number]) == 1 and not self._points[number].frame.uneven
+
+
+def _tolls(mapping: Mapping) -> frozenset[_Passed]:
+    """Return which tensors pass which Tolls under which tiles."""
+    shape: dict[str, int] = {}
+    found: set[_Passed] = set()
+    for node in mapping.nodes:
+        if isinstance(node, Temporal | Spatial):
+            shape[node.rank_variable] = node.tile_shape
+        elif isinstance(node, Toll):
+            tiles = frozenset(shape.items())
+            found |= {(node.component, tensor, tiles) for tensor in node.tensors}
+    return frozenset(found)
