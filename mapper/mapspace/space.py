@@ -268,11 +268,12 @@ class Mapspace:
                 f"not a mapping of this mapspace: {places}", instead="a mapping that it contains"
             )
         own = self._repeats.first_fitting(places)
-        seen = {own}
-        for place in map(self._repeats.home, self.near(own)):
-            if place not in seen:
-                seen.add(place)
-                yield self.mapping_at(place)
+        seen = {str(self.mapping_at(own))}  # two places may differ in what no one reads off
+        for place in dict.fromkeys(map(self._repeats.home, self.near(own))):
+            found = self.mapping_at(place)
+            if str(found) not in seen:
+                seen.add(str(found))
+                yield found
 
     def near(self, place: Place) -> Iterator[Place]:
         """Yield the places one step away whose tiles fit, in a fixed order."""
