@@ -18,7 +18,7 @@ from math import prod
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.slots import Reserve, Slot
-from tilewright.mapper.searches.early import open_rooms
+from tilewright.mapper.searches.early import Room, open_rooms
 from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.routes import Add, Deferral, Route
@@ -117,10 +117,9 @@ def room_debts(frame: Frame, fields: Fields, slots: Sequence[Slot]) -> list[Debt
 
     InternalError if the label has too few of them.
     """
-    grouped = _rooms(frame, slots, fields.summed)
-    capacity = {
-        room.slot.component: room.capacity for room in open_rooms(frame, slots, fields.summed)
-    }
+    rooms = open_rooms(frame, slots, fields.summed)
+    grouped = _by_scales(rooms)
+    capacity = {room.slot.component: room.capacity for room in rooms}
     last = {memory: min(top for name, top, _ in grouped if name == memory) for memory in capacity}
     found = []
     for number, ((memory, top, scales), adds) in enumerate(sorted(grouped.items())):
@@ -137,12 +136,12 @@ def room_debts(frame: Frame, fields: Fields, slots: Sequence[Slot]) -> list[Debt
 
 def count_rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> int:
     """Return how many fields `room_debts` needs."""
-    return len(_rooms(frame, slots, summed))
+    return len(_by_scales(open_rooms(frame, slots, summed)))
 
 
-def _rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> Rooms:
+def _by_scales(rooms: Sequence[Room]) -> Rooms:
     groups: Rooms = {}
-    for room in open_rooms(frame, slots, summed):
+    for room in rooms:
         key = (room.slot.component, min(i for i, _ in room.factors), room.factors)
         add = Add(0, room.slot.tensor, "tile", room.bits, room.lanes)
         groups.setdefault(key, []).append((room.index, add))

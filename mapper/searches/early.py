@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilewright.arch.components import Memory
 from tilewright.mapper.einsum import TensorAccess
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
@@ -88,11 +87,9 @@ def open_rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> l
 
     Only in memories that can overflow, or that are `summed` in any case.
     """
-    if not frame.groups:
-        return []
     found = []
     for index, slot in enumerate(slots):
-        if not isinstance(slot, Reserve) or not isinstance(frame.holder(slot.component), Memory):
+        if not isinstance(slot, Reserve) or not slot.under:
             continue
         early = early_of(frame, slots, index, frame.level(slot.component))
         factors = early.larger(frame.einsum.access(slot.tensor))
