@@ -239,6 +239,8 @@ def _spatial_bans(frame: Frame, template: Template) -> Mapping[str, frozenset[st
         elif frame.rules.refetch_spatial and holder.tensor in rules.no_refetch_from_above:
             first = frame.level(_backing(template, holder).component)
             levels = range(first + 1, frame.level(holder.component) + 1)
+        if not levels:
+            continue
         access = frame.einsum.access(holder.tensor)
         loose = frozenset(v for v in frame.einsum.bounds if access.relevance(v) != "relevant")
         for name in (frame.components[level].name for level in levels):

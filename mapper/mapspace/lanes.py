@@ -193,6 +193,8 @@ def _first_at(frame: Frame, template: Template, level: int) -> int:
 
 def left(template: Template, fans: Sequence[Fan]) -> tuple[Fan, ...]:
     """Return the dimensions with the choices that the template leaves them."""
+    if not template.dealt:
+        return tuple(fans)
     only = {(dealt.component, dealt.dim): dealt.choices for dealt in template.dealt}
     return tuple(
         replace(fan, choices=only.get((fan.component, fan.name), fan.choices)) for fan in fans

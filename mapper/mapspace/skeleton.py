@@ -30,9 +30,10 @@ from tilewright.mapper.model.view import Count
 
 def skeleton(frame: Frame, template: Template) -> tuple[Slot, ...]:
     """Lay out the slots of `template`, outermost first; the frame keeps them."""
-    if template not in frame.laid_out:
-        frame.laid_out[template] = _laid_out(frame, template)
-    return frame.laid_out[template]
+    slots = frame.laid_out.get(template)
+    if slots is None:
+        slots = frame.laid_out[template] = _laid_out(frame, template)
+    return slots
 
 
 def _laid_out(frame: Frame, template: Template) -> tuple[Slot, ...]:
@@ -166,7 +167,9 @@ def _gap(
     holder, (bans, lanes) = template.holders[index], limits
     below = template.holders[index + 1] if index + 1 < len(template.holders) else None
     above = lanes[index]
-    reserve = replace(reserve_of(frame, holder), lanes=above.lanes, under=above.under)
+    reserve = reserve_of(frame, holder)
+    if above:
+        reserve = replace(reserve, lanes=above.lanes, under=above.under)
     if below is not None and below.backing:
         return [reserve]
     access = frame.einsum.access(holder.tensor)
@@ -263,17 +266,21 @@ def _bans(frame: Frame, template: Template, fans: Sequence[Fan]) -> list[frozens
     banned = swapped_variables(frame, template, fans)
     for index, holder in enumerate(template.holders):
         rules = template.placement.rules_of(holder.component)
-        same = [i for i, h in enumerate(template.holders) if h.tensor == holder.tensor]
-        access = frame.einsum.access(holder.tensor)
-        loose = {v for v in frame.einsum.bounds if access.relevance(v) != "relevant"}
-        if holder.tensor in rules.no_refetch_from_above:
-            for gap in range(same[0], index):
-                banned[gap] |= loose
+        gaps: list[int] = []
         if holder.floating:
-            for gap in range(index):
-                banned[gap] |= loose
+            gaps += range(index)
+        if holder.tensor in rules.no_refetch_from_above:
+            gaps += range(_holders_of(template, holder.tensor)[0], index)
         if holder.tensor in rules.no_resend_to_below:
-            end = next((i for i in same if i > index), len(template.holders))
-            for gap in range(index, end):
+            same = _holders_of(template, holder.tensor)
+            gaps += range(index, next((i for i in same if i > index), len(template.holders)))
+        if gaps:
+            access = frame.einsum.access(holder.tensor)
+            loose = {v for v in frame.einsum.bounds if access.relevance(v) != "relevant"}
+            for gap in gaps:
                 banned[gap] |= loose
     return [frozenset(names) for names in banned]
+
+
+def _holders_of(template: Template, tensor: str) -> list[int]:
+    return [i for i, holder in enumerate(template.holders) if holder.tensor == tensor]

@@ -240,7 +240,8 @@ class _Draft:
         at = Costs(routes, later)
         rooms = [debt for debt in later if debt.limit is not None]
         owing = frozenset(index for debt in rooms for index, _ in debt.adds)
-        slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
+        if any(isinstance(slot, Reserve) and slot.under for slot in slots):
+            slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
         operations: list[Operation] = [at.charge(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
@@ -291,6 +292,8 @@ class Costs:
 
     def charges(self, index: int, pinned: tuple[Comparison, ...]) -> list[Charge]:
         """Return the same unless there is nothing to pay or to check."""
+        if index not in self._adds and not pinned:
+            return []
         charge = self.charge(index, pinned)
         return [charge] if charge.adds or pinned else []
 
@@ -301,11 +304,13 @@ class Costs:
 
     def settle(self, index: int) -> list[Settle]:
         """Return the operation that pays what is owed above slot `index`, if anything is."""
-        paid = self._paid.get(index, [])
+        paid = self._paid.get(index)
+        if paid is None:
+            return []
         refunds = [add for debt in paid if debt.target == 0 for add in debt.refunds]
         moves = tuple((debt.field, debt.target) for debt in paid)
         rooms = tuple((debt.target, *debt.limit) for debt in paid if debt.limit is not None)
-        return [Settle(moves, tuple(refunds), rooms)] if paid else []
+        return [Settle(moves, tuple(refunds), rooms)]
 
 
 def _operation(slot: Slot) -> Operation | None:

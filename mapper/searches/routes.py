@@ -112,8 +112,9 @@ class Router:
         if tap.edge.child is None:
             return len(self._slots), Early()
         if tap.edge.child not in self._early:
-            slot, _ = self._fills[tap.edge.child]
-            early = early_of(self._frame, self._slots, slot, tap.edge.child_level)
+            slot, level = self._fills[tap.edge.child][0], tap.edge.child_level
+            deeper = any(i < slot and level < own for i, _, own in self._fans)
+            early = early_of(self._frame, self._slots, slot, level) if deeper else Early()
             self._early[tap.edge.child] = slot, early
         return self._early[tap.edge.child]
 
@@ -142,12 +143,12 @@ class Router:
         ]
         open_ = [(i, lanes) for i, lanes in reusing if len(lanes) > 1]
         fixed = prod(lanes[0] for _, lanes in reusing if len(lanes) == 1)
+        if not (open_ or early.lanes or early.fans):
+            return Route(child, _adds(rates, tensor, "moved", 1 / fixed, ()))
         later = self._later(tap, (child, early), rates, (open_, fixed))
         if early.lanes or early.fans:
             if later.fans:
                 return Route(blocked=tuple(i for i, _ in later.fans), deferral=later)
-            return Route(child, later.adds)
-        if not open_:
             return Route(child, later.adds)
         top = min(i for i, _ in open_)
         carried = self._carried(tensor, top, child)

@@ -27,7 +27,10 @@ def grow(programs: Iterable[Program]) -> Node:
     for program in programs:
         node = root
         for operation in program.operations:
-            node = node.children.setdefault(operation, Node(operation))
+            child = node.children.get(operation)
+            if child is None:
+                child = node.children[operation] = Node(operation)
+            node = child
         node.ends.append(program)
     return root
 
