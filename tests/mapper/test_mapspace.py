@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 from array_cases import array_space_of
-from search_cases import EINSUMS, random_arch, random_workload, space_of
+from buffer_spaces import ARCH, random_space, space, workload
+from search_cases import space_of
 from tight_cases import tight_space_of
 
 from tilewright.arch.flattening import flatten
@@ -22,53 +23,7 @@ from tilewright.mapper.mapspace.fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.lattice import Lattice, factorise
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import Workload, load_workload
-
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    tensors: {{keep: "~Intermediates", may_keep: All}}
-    actions:
-    - {{name: read, energy: 100, throughput: 64}}
-    - {{name: write, energy: 110, throughput: 32}}
-  - !Memory
-    name: BUF
-    size: {size}
-    tensors: {{{rules}}}
-    actions:
-    - {{name: read, energy: 5, throughput: 256}}
-    - {{name: write, energy: 6, throughput: 128}}
-  - !Container
-    name: PE
-    spatial: [{{name: x, {dim}}}]
-  - !Compute
-    name: MAC
-    actions: [{{name: compute, energy: 0.5, throughput: 1}}]
-"""
-
-
-def workload(m: int = 4, k: int = 6, n: int = 2) -> Workload:
-    return load_workload(
-        f"workload:\n  rank_sizes: {{M: {m}, K: {k}, N: {n}}}\n  bits_per_value: {{All: 8}}\n"
-        '  einsums:\n  - einsum: "Z[m, n] = A[m, k] * B[k, n]"\n'
-        "    renames: {input: A, weight: B, output: Z}\n"
-    )
-
-
-def space(
-    rules: str = "keep: All",
-    dim: str = "fanout: 2",
-    size: object = 4096,
-    conventions: str = "default",
-    work: Workload | None = None,
-) -> Mapspace:
-    work = work or workload()
-    arch = load_arch(ARCH.format(rules=rules, dim=dim, size=size))
-    (flat,) = flatten(arch, work.scope(work.einsums[0]))
-    return Mapspace(work.einsums[0], flat, conventions)
+from tilewright.mapper.workload import load_workload
 
 
 def lanes(mapping: Mapping) -> dict[str, int]:
@@ -219,71 +174,6 @@ def test_what_tile_shape_refuses_is_no_member() -> None:
     }
 
 
-def test_samples_are_uniform_members() -> None:
-    room = space("keep: weight", work=workload(2, 2, 2))
-    listed = [repr(mapping) for mapping in room]
-    rng = random.Random(1)
-    draws = [room.sample(rng) for _ in range(200 * len(listed))]
-    assert all(room.contains(mapping) is None for mapping in draws[:50])
-    counts = [sum(repr(draw) == one for draw in draws) for one in listed]
-    assert sum(counts) == len(draws)
-    chi_squared = sum((count - 200) ** 2 / 200 for count in counts)
-    assert chi_squared < 2.5 * len(listed)
-    again = random.Random(1)
-    assert [room.sample(again) for _ in range(5)] == draws[:5]
-
-
-def test_neighbours_are_members_and_go_both_ways() -> None:
-    room = space(size=96)
-    some = list(room)[::17]
-    assert some
-    for mapping in some:
-        near = list(room.neighbours(mapping))
-        assert near
-        for other in near[:5]:
-            assert room.contains(other) is None
-            assert other != mapping
-            if holders(other) == holders(mapping):
-                assert mapping in list(room.neighbours(other))
-
-
-def holders(mapping: Mapping) -> list[tuple[str, str]]:
-    return [(t, n.component) for n in mapping.nodes if isinstance(n, Storage) for t in n.tensors]
-
-
-def random_space(seed: int) -> Mapspace:
-    """Return a small mapspace; every rule of the files turns up in some of them."""
-    rng = random.Random(seed)
-    text = rng.choice(EINSUMS)
-    arch = load_arch(random_arch(rng))
-    work = load_workload(random_workload(rng, text))
-    (flat,) = flatten(arch, work.scope(work.einsums[0]))
-    return Mapspace(work.einsums[0], flat, rng.choice(("default", "accelforge")))
-
-
-def reached(steps: dict[str, set[str]]) -> set[str]:
-    first = next(iter(steps))
-    seen, left = {first}, [first]
-    while left:
-        fresh = steps[left.pop()] - seen
-        seen |= fresh
-        left += fresh
-    return seen
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 7, 12, 13, 21])
-def test_neighbours_reach_every_mapping(seed: int) -> None:
-    room = random_space(seed)
-    members = {repr(mapping): mapping for mapping in room}
-    steps = {name: {repr(n) for n in room.neighbours(m)} for name, m in members.items()}
-    assert all(near <= set(members) for near in steps.values())
-    back: dict[str, set[str]] = {name: set() for name in members}
-    for name, near in steps.items():
-        for other in near:
-            back[other].add(name)
-    assert reached(steps) == reached(back) == set(members)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_what_fits_is_counted_exactly(seed: int) -> None:
     room = random_space(seed)
@@ -293,42 +183,6 @@ def test_what_fits_is_counted_exactly(seed: int) -> None:
 
 def test_counting_gives_up_where_it_would_take_too_long() -> None:
     assert space(size=96).fitting(limit=10) is None
-
-
-class Shares:
-    """A sampler that proposes given shares; `wanted` counts what it was asked for."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.names: list[str] = []
-
-    def suggest_int(self, name: str, low: int, high: int) -> int:
-        self.names.append(name)
-        return self.rng.randint(low, high)
-
-    def suggest_float(self, name: str, low: float, high: float) -> float:
-        self.names.append(name)
-        return self.rng.choice((low, high, self.rng.uniform(low, high)))
-
-
-@pytest.mark.parametrize("seed", [0, 2, 3, 7, 12])
-def test_suggestions_are_members_and_reach_all(seed: int) -> None:
-    room = random_space(seed)
-    rng = random.Random(seed)
-    found = set()
-    for _ in range(12 * room.size.points):
-        trial = Shares(rng)
-        try:
-            mapping = room.suggest(trial)
-        except InfeasibleMapping:
-            continue
-        assert len(trial.names) == len(set(trial.names))
-        found.add(repr(mapping))
-        if len(found) % 10 == 0:
-            assert room.contains(mapping) is None
-    members = {repr(mapping) for mapping in room}
-    assert found <= members
-    assert len(found) > 0.5 * len(members)
 
 
 def test_every_member_is_found_again() -> None:

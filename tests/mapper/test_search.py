@@ -2,73 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import fields
 
 import pytest
+from buffered_design import ARCH, arch, chain
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
-from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Mapping
-from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.annealing import AnnealingSearch
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.options import Options, SearchOptions, request_of
 from tilewright.mapper.searches.problem import touched
-from tilewright.mapper.searches.result import EinsumMapping, Progress, SpaceResult, Statistics
-from tilewright.mapper.searches.sampling import RandomSearch
-from tilewright.mapper.searches.suggesting import OptunaSearch
 from tilewright.mapper.workload import Workload, load_workload
-
-ARCH = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    tensors: {keep: "~Intermediates", may_keep: All}
-    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
-  - !Memory
-    name: BUF
-    size: 1024
-    tensors: {keep: "~DRAM", may_keep: All}
-    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
-  - !Container
-    name: PE
-    spatial: [{name: x, fanout: 8}]
-  - !Memory
-    name: REG
-    size: 16
-    tensors: {keep: weight}
-    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
-
-
-def arch(**values: object) -> Arch:
-    return load_arch(ARCH).with_values({k.replace("__", "."): v for k, v in values.items()})
-
-
-def chain(*sizes: int, m: int = 8) -> Workload:
-    """Multiply a matrix of `m` rows through weights of the given sizes."""
-    ranks = ", ".join(f"N{i}: {size}" for i, size in enumerate(sizes))
-    lines = [f"workload:\n  rank_sizes: {{M: {m}, {ranks}}}\n  bits_per_value: {{All: 8}}"]
-    lines.append("  einsums:")
-    for i in range(len(sizes) - 1):
-        text = f"T{i + 1}[m, n{i + 1}] = T{i}[m, n{i}] * W{i}[n{i}, n{i + 1}]"
-        lines.append(f'  - einsum: "{text}"')
-        lines.append(f"    renames: {{input: T{i}, weight: W{i}, output: T{i + 1}}}")
-    return load_workload("\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
@@ -288,133 +239,6 @@ def test_bounded_memory_gives_up_the_proof_only(monkeypatch: pytest.MonkeyPatch)
     assert small.lower_bound <= best * (1 + 1e-9) <= small.value * (1 + 2e-9)
 
 
-def test_other_methods_follow_the_same_protocol() -> None:
-    exact = search(arch(), chain(4, 6))
-    listed = search(arch(), chain(4, 6), method=ExhaustiveSearch())
-    drawn = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
-    again = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
-    assert listed.certificate.kind == "optimal"
-    assert listed.certificate.value == pytest.approx(exact.certificate.value, rel=1e-12)
-    assert drawn.certificate.kind == "bounded"
-    assert 0 < drawn.certificate.lower_bound <= exact.certificate.value * (1 + 1e-12)
-    assert drawn.certificate.value >= exact.certificate.value * (1 - 1e-12)
-    assert drawn.best == again.best
-    assert drawn.statistics.evaluations == 300
-
-
-@pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
-def test_methods_by_name(method: str) -> None:
-    work = chain(4, 4, m=4)
-    best = search(arch(), work).certificate.value
-    found = search(arch(), work, method=method, seed=3)
-    assert found.best == search(arch(), work, method=method, seed=3).best
-    assert found.certificate.lower_bound <= best * (1 + 1e-9)
-    assert best * (1 - 1e-9) <= found.certificate.value <= best * 1.5
-    assert (found.certificate.kind == "optimal") or method not in ("exact", "exhaustive")
-    with pytest.raises(NoFeasibleMapping, match="REG has 7 bit"):
-        search(arch(REG__size=7), work, method=method)
-
-
-@pytest.mark.parametrize("method", ["exhaustive", "random", "annealing", "optuna"])
-def test_methods_report_how_far_they_are(method: str) -> None:
-    seen: list[Progress] = []
-    result = search(arch(), chain(4, 4, m=4), method=method, progress=seen.append)
-    mine = [one.value for one in seen if one.doing == "searching T1"]
-    assert mine == sorted(mine, reverse=True)
-    assert mine[-1] == result.certificate.value
-
-
-def test_unknown_method() -> None:
-    with pytest.raises(TilewrightError, match="no such method") as caught:
-        search(arch(), chain(4, 4), method="anealing")
-    assert "annealing" in str(caught.value)
-
-
-def test_annealing_comes_close_on_a_larger_space() -> None:
-    work = chain(48, 64, m=32)
-    best = search(arch(), work).certificate.value
-    found = search(arch(), work, method=AnnealingSearch(samples=1500, seed=1)).certificate
-    assert found.value <= 1.5 * best
-    assert found.lower_bound <= best * (1 + 1e-9)
-
-
-def test_budgets_end_searches_by_chance() -> None:
-    for method in (AnnealingSearch(10**6), RandomSearch(10**6), OptunaSearch(10**6)):
-        began = time.monotonic()
-        search(arch(), chain(12, 16), method=method, budget=0.5)
-        assert time.monotonic() - began < 20
-
-
-class Liar:
-    """Claims half the energy of what it returns."""
-
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
-        honest = ExactSearch().find(space, goal, budget).best
-        assert honest is not None
-        claim = EinsumMapping(honest.mapping, honest.energy / 2, honest.latency)
-        return SpaceResult(claim, claim.energy, True, Statistics())
-
-
-def test_disagreement_with_the_model_is_never_a_result() -> None:
-    with pytest.raises(InternalError, match="the search computed energy"):
-        search(arch(), chain(4, 6), method=Liar())
-
-
-NETWORK = ARCH.replace(
-    "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
-    "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n"
-    "  - !Network\n    name: NOC\n    topology: mesh\n    total_latency: 0\n"
-    "    actions: [{name: hop, energy: 1, throughput: inf}]\n",
-)
-
-
-SPREAD = """
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    tensors: {keep: All}
-    actions: [{name: read, energy: 100, throughput: 16}, {name: write, energy: 110, throughput: 8}]
-  - !Array
-    name: GRID
-    spatial: [{name: x, fanout: 4}]
-    nodes:
-    - !Memory
-      name: BUF
-      size: 1024
-      spatial: [{name: x, fanout: 2}]
-      actions: [{name: read, energy: 5, throughput: 64}, {name: write, energy: 6, throughput: 64}]
-  - !Compute
-    name: MAC
-    actions: [{name: compute, energy: 0.5, throughput: 1}]
-"""
-MESH = NETWORK.replace(
-    "name: NOC\n    topology", "name: NOC\n    spatial: [{name: y, fanout: 2}]\n    topology"
-)
-
-
-def test_networks_are_searched_exactly() -> None:
-    result = search(load_arch(MESH), chain(16, 16, m=16))
-    assert result.certificate.kind == "optimal"
-    assert result.statistics.evaluations == 0
-    assert "in the order of the file's dimensions" in result.certificate.scope
-    free = search(
-        load_arch(MESH.replace("hop, energy: 1,", "hop, energy: 0,")), chain(16, 16, m=16)
-    )
-    assert free.certificate.value < result.certificate.value
-
-
-def test_distributed_memories_are_searched_exactly() -> None:
-    result = search(load_arch(SPREAD), chain(720, 720, m=720))
-    assert result.statistics.evaluations == 0
-    assert result.certificate.kind == "optimal"
-    one = SPREAD.replace("spatial: [{name: x, fanout: 2}]", "spatial: [{name: x, fanout: 1}]")
-    assert (
-        search(load_arch(one), chain(720, 720, m=720)).best.score.energy > result.best.score.energy
-    )
-
-
 @pytest.mark.parametrize("conventions", ["default", "accelforge"])
 @pytest.mark.parametrize("kept", ["output", "input", "All", "Nothing, may_keep: All"])
 def test_copies_cost_the_least_of_all_mappings(kept: str, conventions: str) -> None:
@@ -428,37 +252,6 @@ def test_copies_cost_the_least_of_all_mappings(kept: str, conventions: str) -> N
     listed = search(design, work, conventions=conventions, method=ExhaustiveSearch())
     assert result.certificate.kind == "optimal"
     assert result.certificate.value == listed.certificate.value
-
-
-@pytest.mark.parametrize("conventions", ["default", "accelforge"])
-def test_each_objective_takes_the_best_compute_of_a_fork(conventions: str) -> None:
-    """DSP computes fast and dear beside the lanes: the better of two searches of one compute."""
-    fork = (
-        "  - !Fork\n    nodes:\n    - !Compute\n      name: DSP\n"
-        "      actions: [{name: compute, energy: 400, throughput: 1000}]\n"
-    )
-    slow = ARCH.replace("energy: 0.5, throughput: 1}", "energy: 0.5, throughput: 0.01}")
-    design = load_arch(slow.replace("  - !Container", fork + "  - !Container"))
-    work = chain(8, 12, m=6)
-    (einsum,) = work.einsums
-    flats = flatten(design, work.scope(einsum))
-    assert sorted(flat.compute.name for flat in flats) == ["DSP", "MAC"]
-    used = set()
-    for objective, second in (("energy", "latency"), ("latency", "energy"), ("edp", "energy")):
-        goal = Goal(objective)  # type: ignore[arg-type]
-        each = [ExactSearch().find(Mapspace(einsum, f, conventions), goal, None) for f in flats]
-        values = [
-            (found.best.value(goal), found.best.value(second))  # type: ignore[arg-type]
-            for found in each
-            if found.best is not None
-        ]
-        result = search(design, work, objective=objective, conventions=conventions)
-        assert len(values) == 2
-        assert result.certificate.kind == "optimal"
-        assert result.certificate.value == pytest.approx(min(values)[0], rel=1e-12)
-        assert result.best.score.metric(second) == pytest.approx(min(values)[1], rel=1e-12)
-        used.add(str(result.best.mapping).rstrip().rsplit(" ", 1)[-1])
-    assert used == {"DSP", "MAC"}
 
 
 def test_unknown_words() -> None:

@@ -1,0 +1,93 @@
+"""The other searches: by name, by seed, with progress and budgets, never trusted unchecked."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from buffered_design import arch, chain
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.annealing import AnnealingSearch
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.result import EinsumMapping, Progress, SpaceResult, Statistics
+from tilewright.mapper.searches.sampling import RandomSearch
+from tilewright.mapper.searches.suggesting import OptunaSearch
+
+
+def test_other_methods_follow_the_same_protocol() -> None:
+    exact = search(arch(), chain(4, 6))
+    listed = search(arch(), chain(4, 6), method=ExhaustiveSearch())
+    drawn = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
+    again = search(arch(), chain(4, 6), method=RandomSearch(300, seed=5))
+    assert listed.certificate.kind == "optimal"
+    assert listed.certificate.value == pytest.approx(exact.certificate.value, rel=1e-12)
+    assert drawn.certificate.kind == "bounded"
+    assert 0 < drawn.certificate.lower_bound <= exact.certificate.value * (1 + 1e-12)
+    assert drawn.certificate.value >= exact.certificate.value * (1 - 1e-12)
+    assert drawn.best == again.best
+    assert drawn.statistics.evaluations == 300
+
+
+@pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
+def test_methods_by_name(method: str) -> None:
+    work = chain(4, 4, m=4)
+    best = search(arch(), work).certificate.value
+    found = search(arch(), work, method=method, seed=3)
+    assert found.best == search(arch(), work, method=method, seed=3).best
+    assert found.certificate.lower_bound <= best * (1 + 1e-9)
+    assert best * (1 - 1e-9) <= found.certificate.value <= best * 1.5
+    assert (found.certificate.kind == "optimal") or method not in ("exact", "exhaustive")
+    with pytest.raises(NoFeasibleMapping, match="REG has 7 bit"):
+        search(arch(REG__size=7), work, method=method)
+
+
+@pytest.mark.parametrize("method", ["exhaustive", "random", "annealing", "optuna"])
+def test_methods_report_how_far_they_are(method: str) -> None:
+    seen: list[Progress] = []
+    result = search(arch(), chain(4, 4, m=4), method=method, progress=seen.append)
+    mine = [one.value for one in seen if one.doing == "searching T1"]
+    assert mine == sorted(mine, reverse=True)
+    assert mine[-1] == result.certificate.value
+
+
+def test_unknown_method() -> None:
+    with pytest.raises(TilewrightError, match="no such method") as caught:
+        search(arch(), chain(4, 4), method="anealing")
+    assert "annealing" in str(caught.value)
+
+
+def test_annealing_comes_close_on_a_larger_space() -> None:
+    work = chain(48, 64, m=32)
+    best = search(arch(), work).certificate.value
+    found = search(arch(), work, method=AnnealingSearch(samples=1500, seed=1)).certificate
+    assert found.value <= 1.5 * best
+    assert found.lower_bound <= best * (1 + 1e-9)
+
+
+def test_budgets_end_searches_by_chance() -> None:
+    for method in (AnnealingSearch(10**6), RandomSearch(10**6), OptunaSearch(10**6)):
+        began = time.monotonic()
+        search(arch(), chain(12, 16), method=method, budget=0.5)
+        assert time.monotonic() - began < 20
+
+
+class Liar:
+    """Claims half the energy of what it returns."""
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        honest = ExactSearch().find(space, goal, budget).best
+        assert honest is not None
+        claim = EinsumMapping(honest.mapping, honest.energy / 2, honest.latency)
+        return SpaceResult(claim, claim.energy, True, Statistics())
+
+
+def test_disagreement_with_the_model_is_never_a_result() -> None:
+    with pytest.raises(InternalError, match="the search computed energy"):
+        search(arch(), chain(4, 6), method=Liar())
