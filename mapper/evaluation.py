@@ -143,45 +143,19 @@ def view_of(einsum: Einsum, flat: FlatArch) -> View:
 
 
 def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
-    """Each Einsum once, in the order of the workload's data."""
-    seen: set[str] = set()
-    written: set[str] = set()
-    produced = {t.tensor for e in workload.einsums for t in e.outputs}
+    """Each Einsum once, in the order of the workload's data, with tensors that there are."""
     names = [einsum.name for einsum in workload.einsums]
+    left, waiting = set(names), {t.tensor for e in workload.einsums for t in e.outputs}
     for path in paths:
-        if path.einsum not in names:
-            raise MappingError(
-                f"the workload has no Einsum {path.einsum!r}",
-                where=path.where(),
-                value=path.einsum,
-                instead=did_you_mean(path.einsum, names),
-            )
-        if path.einsum in seen:
-            raise MappingError(
-                f"Einsum {path.einsum} is computed twice", where=path.where(), value=path.einsum
-            )
-        seen.add(path.einsum)
+        _check_name(path, names, left)
+        left.discard(path.einsum)
         einsum = workload.einsum(path.einsum)
-        early = [t.tensor for t in einsum.inputs if t.tensor in produced - written]
-        if early:
-            raise MappingError(
-                f"Einsum {path.einsum} runs before the Einsum that writes {early[0]}",
-                where=path.where(),
-                value=early[0],
-                instead="put the branch that writes it first",
-            )
-        written |= {access.tensor for access in einsum.outputs}
-    tensors = set(workload.tensors)
+        _check_order(path, einsum, waiting)
+        waiting.difference_update(access.tensor for access in einsum.outputs)
+    tensors = frozenset(workload.tensors)
     for path in paths:
-        for place, step in enumerate(path.steps):
-            if isinstance(step, Hold) and step.tensor not in tensors:
-                raise MappingError(
-                    f"the workload has no tensor {step.tensor!r}",
-                    where=path.where(place),
-                    value=step.tensor,
-                    instead=did_you_mean(step.tensor, tensors),
-                )
-    missing = [einsum.name for einsum in workload.einsums if einsum.name not in seen]
+        _check_tensors(path, tensors)
+    missing = [name for name in names if name in left]
     if missing:
         raise MappingError(
             f"the mapping leaves out Einsum {missing[0]}",
@@ -189,6 +163,48 @@ def _check_einsums(paths: tuple[Path, ...], workload: Workload) -> None:
             value=", ".join(missing),
             instead="a branch of a Sequential for each Einsum of the workload",
         )
+
+
+def _check_name(path: Path, names: list[str], left: set[str]) -> None:
+    """A branch names an Einsum of the workload, one of those `left`."""
+    if path.einsum in left:
+        return
+    if path.einsum in names:
+        raise MappingError(
+            f"Einsum {path.einsum} is computed twice",
+            where=path.where(),
+            value=path.einsum,
+            instead="one branch for each Einsum",
+        )
+    raise MappingError(
+        f"the workload has no Einsum {path.einsum!r}",
+        where=path.where(),
+        value=path.einsum,
+        instead=did_you_mean(path.einsum, names),
+    )
+
+
+def _check_order(path: Path, einsum: Einsum, waiting: set[str]) -> None:
+    """The Einsum of a branch reads nothing that it or a later branch writes."""
+    early = [access.tensor for access in einsum.inputs if access.tensor in waiting]
+    if early:
+        raise MappingError(
+            f"Einsum {einsum.name} runs before the Einsum that writes {early[0]}",
+            where=path.where(),
+            value=early[0],
+            instead="put the branch that writes it first",
+        )
+
+
+def _check_tensors(path: Path, tensors: frozenset[str]) -> None:
+    for place, step in enumerate(path.steps):
+        if isinstance(step, Hold) and step.tensor not in tensors:
+            raise MappingError(
+                f"the workload has no tensor {step.tensor!r}",
+                where=path.where(place),
+                value=step.tensor,
+                instead=did_you_mean(step.tensor, tensors),
+            )
 
 
 _views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, View]] = OrderedDict()
@@ -233,34 +249,15 @@ def _make_view(
 def _score(tallies: list[Tally], peaks: dict[str, Count], conventions: Conventions) -> Score:
     total = Costs()
     latency_of: dict[str, float] = {}
-    bits: dict[str, Count] = {}
-    usage: dict[str, float] = {}
-    spatial: dict[str, float] = {}
     for one in tallies:
-        flat = one.view.flat
-        assert isinstance(flat, FlatArch)
-        costs = costs_of(one, flat, conventions)
-        total.latency += costs.latency
-        total.dynamic_energy += costs.dynamic_energy
-        total.leak_energy += costs.leak_energy
-        total.actions |= costs.actions
-        total.energy_by |= costs.energy_by
-        total.latency_by |= costs.latency_by
-        name = one.view.einsum.name
-        latency_of[name] = costs.latency
-        for held in one.occupancy:
-            memory = one.view.component(held.component)
-            assert isinstance(memory, Memory)
-            bits[held.key] = held.bits
-            usage[held.key] = float(held.bits) / memory.size
-        for (component_name, dim), used in one.used.items():
-            scale = one.view.dims[component_name, dim]
-            spatial[f"{name}/{component_name}/{dim}"] = (
-                float(used) / scale.fanout * scale.usage_scale
-            )
+        assert isinstance(one.view.flat, FlatArch)
+        costs = costs_of(one, one.view.flat, conventions)
+        total.add(costs)
+        latency_of[one.view.einsum.name] = costs.latency
     flat = tallies[0].view.flat
     assert isinstance(flat, FlatArch)
     areas, leaks = area_by(flat, conventions), leak_power_by(flat, conventions)
+    bits = {held.key: held.bits for one in tallies for held in one.occupancy}
     return Score(
         energy=total.dynamic_energy + total.leak_energy,
         latency=total.latency,
@@ -273,10 +270,32 @@ def _score(tallies: list[Tally], peaks: dict[str, Count], conventions: Conventio
         energy_by=total.energy_by,
         latency_by=total.latency_by,
         latency_of=latency_of,
-        memory_usage=usage,
+        memory_usage=_memory_usage(tallies),
         memory_bits=bits,
         capacity=peaks,
-        spatial_usage=spatial,
+        spatial_usage=_spatial_usage(tallies),
         area_by=areas,
         leak_power_by=leaks,
     )
+
+
+def _memory_usage(tallies: list[Tally]) -> dict[str, float]:
+    """Return the share of its memory that each tile takes."""
+    usage: dict[str, float] = {}
+    for one in tallies:
+        for held in one.occupancy:
+            memory = one.view.component(held.component)
+            assert isinstance(memory, Memory)
+            usage[held.key] = float(held.bits) / memory.size
+    return usage
+
+
+def _spatial_usage(tallies: list[Tally]) -> dict[str, float]:
+    """Return the share of each dimension's lanes that every Einsum uses."""
+    usage: dict[str, float] = {}
+    for one in tallies:
+        for (component, dim), used in one.used.items():
+            scale = one.view.dims[component, dim]
+            share = float(used) / scale.fanout * scale.usage_scale
+            usage[f"{one.view.einsum.name}/{component}/{dim}"] = share
+    return usage

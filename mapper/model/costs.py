@@ -27,6 +27,15 @@ class Costs:
     energy_by: dict[str, float] = field(default_factory=dict)
     latency_by: dict[str, float] = field(default_factory=dict)
 
+    def add(self, other: Costs) -> None:
+        """Add the costs of another Einsum, whose keys are its own."""
+        self.latency += other.latency
+        self.dynamic_energy += other.dynamic_energy
+        self.leak_energy += other.leak_energy
+        self.actions |= other.actions
+        self.energy_by |= other.energy_by
+        self.latency_by |= other.latency_by
+
 
 def costs_of(tally: Tally, flat: FlatArch, conventions: Conventions) -> Costs:
     """Return energy and latency of what `tally` counted."""

@@ -223,3 +223,41 @@ def test_a_toll_is_written_as_one_and_read_back(conventions: str) -> None:
     assert load_mapping(text) == through
     score = evaluate(ARCH, WORKLOAD, through, conventions)
     assert score.actions["Z/LINK/A/read"] == 24
+
+
+PAIR = load_workload(
+    "workload:\n  rank_sizes: {M: 4, N: 6}\n  bits_per_value: {All: 1}\n"
+    '  einsums: ["Y[m, n] = A[m] * B[n]", "Z[m] = Y[m, n] * D[n]"]\n'
+)
+FIRST = """\
+    - !Nested
+      nodes:
+      - !Temporal {rank_variable: m, tile_shape: 1}
+      - !Temporal {rank_variable: n, tile_shape: 1}
+      - !Compute {einsum: Y, component: MAC}
+"""
+SECOND = FIRST.replace("einsum: Y", "einsum: Z")
+
+
+def in_turn(*branches: str) -> Mapping:
+    held = "  - !Storage {tensors: [A, B, D, Y, Z], component: DRAM}\n"
+    nodes = "".join(branches)
+    return load_mapping(f"mapping:\n  nodes:\n{held}  - !Sequential\n    nodes:\n{nodes}")
+
+
+@pytest.mark.parametrize(
+    ("branches", "what"),
+    [
+        ([FIRST], "leaves out Einsum Z"),
+        ([FIRST, FIRST], "Einsum Y is computed twice"),
+        ([FIRST, SECOND, SECOND], "Einsum Z is computed twice"),
+        ([SECOND, FIRST], "Einsum Z runs before the Einsum that writes Y"),
+    ],
+)
+def test_each_einsum_has_one_branch_in_order(branches: list[str], what: str) -> None:
+    assert evaluate(ARCH, PAIR, in_turn(FIRST, SECOND)).latency == 48.0
+    with pytest.raises(MappingError, match=what) as caught:
+        evaluate(ARCH, PAIR, in_turn(*branches))
+    assert caught.value.instead
+    assert caught.value.where is not None
+    assert caught.value.where.line is not None
