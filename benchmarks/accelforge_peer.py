@@ -14,6 +14,8 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +40,20 @@ def specification(af: Any, case: dict[str, Any]) -> Any:
 def solved(af: Any, case: dict[str, Any]) -> dict[str, Any]:
     """Return the least value and its mapping."""
     spec = specification(af, case)
-    column = COLUMNS[case["objective"]]
-    spec.mapper.metrics = getattr(af.mapper.Metrics, column)
+    columns = [COLUMNS[name] for name in case["objective"].split("|")]
+    spec.mapper.metrics = reduce(or_, (getattr(af.mapper.Metrics, one) for one in columns))
+    spec.mapper.explore_imperfect_temporal_loops = case["uneven"]
+    spec.mapper.explore_imperfect_spatial_loops = case["uneven"]
+    spec.mapper.max_fused_loops_per_rank_variable = case["repeats"]
     found = spec.map_workload_to_arch(print_progress=False)
-    values = [float(value) for value in found.data["Total<SEP>" + column.lower()]]
+    table = [[float(n) for n in found.data["Total<SEP>" + one.lower()]] for one in columns]
+    values = table[0]
     best = min(range(len(values)), key=values.__getitem__)
     mapping = found.data["Total<SEP>mapping"].iloc[best]
     mapping = mapping() if callable(mapping) else mapping
     text = "mapping:\n  nodes:\n" + "\n".join(lines(mapping.nodes, 2)) + "\n"
-    return {"value": values[best], "mapping": text}
+    front = list(zip(*table, strict=True)) if len(columns) > 1 else []
+    return {"value": values[best], "mapping": text, "front": front}
 
 
 def scored(af: Any, case: dict[str, Any]) -> dict[str, Any]:

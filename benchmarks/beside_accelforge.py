@@ -40,6 +40,7 @@ from tilewright.mapper.workload import load_workload
 HERE = Path(__file__).resolve().parent
 CLOSE = 2e-6  # relative; the peer explores in float32 and prints the final score in float64
 Answer = dict[str, Any]
+Point = tuple[float, float]  # energy, latency
 
 
 class Late(BaseException):
@@ -82,11 +83,17 @@ def ours(case: Case, limit: float) -> Answer:
     begun = time.process_time()
     try:
         arch, workload = load_arch(case.arch), load_workload(case.workload)
-        found = search(arch, workload, objective=case.objective, conventions="accelforge")
+        several = tuple(case.objective.split("|"))
+        found = search(
+            arch, workload, conventions="accelforge", objective=several[0],
+            front=several if len(several) > 1 else (), uneven=("all",) if case.uneven else (),
+            max_fused_loops_per_rank_variable=case.repeats,
+        )  # fmt: skip
         proof = found.certificate
         answer = {
             "value": proof.value, "kind": proof.kind, "notes": list(found.notes),
             "mapping": dump_mapping(found.best.mapping),
+            "front": [(one.score.energy, one.score.latency) for one in found.front],
         }  # fmt: skip
     except Late:
         answer = {"late": limit}
@@ -115,9 +122,14 @@ def verdict(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
 
 def _compared(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
     value, other = mine["value"], its["value"]
+    if its["front"]:
+        return _fronts(mine["front"], its["front"])
     if abs(value - other) <= CLOSE * max(abs(value), abs(other)):
         return "equal"
     if value > other:
+        score = peer.ask({**asdict(case), "mapping": its["mapping"]})
+        if "energy" not in score:
+            return f"failed there: its evaluator refuses its mapping: {score}"
         return f"WORSE by {value / other - 1:.4%}; {_by_our_model(case, its)}"
     score = peer.ask({**asdict(case), "mapping": mine["mapping"]})
     if "energy" not in score:
@@ -125,6 +137,19 @@ def _compared(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
     again = _measured(case, score["energy"], score["latency"])
     agreed = abs(again - value) <= CLOSE * max(abs(value), abs(again))
     return "better, confirmed" if agreed else f"BETTER, but it scores our mapping {again}"
+
+
+def _fronts(mine: list[Point], its: list[Point]) -> str:
+    """Compare two sets of (energy, latency): does each point lie above one of the other set?"""
+    missed = [point for point in its if not _reached(point, mine)]
+    if missed:
+        return f"WORSE: nothing here reaches {missed}"
+    return "equal" if all(_reached(point, its) for point in mine) else f"BETTER: {mine}, not {its}"
+
+
+def _reached(point: Point, front: list[Point]) -> bool:
+    most = [value + CLOSE * abs(value) for value in point]
+    return any(all(a <= b for a, b in zip(one, most, strict=True)) for one in front)
 
 
 def _by_our_model(case: Case, its: Answer) -> str:

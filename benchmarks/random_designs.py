@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-Fields = dict[str, Any]
+from design_features import FEATURES, Design, Fields, Node
 
 MATMUL = ("Z[m, n] = A[m, k] * B[k, n]",)
 SINGLE = (
@@ -48,6 +47,22 @@ COPIES = (
     ("Y[m, n] = A[m, k] * B[k, n]", "copy X[m, n] = Y[m, n]", "Z[m, n] = X[m, n] * C[n]"),
     ("Y[m, n] = A[m, k] * B[k, n]", "copy Z[m, n] = Y[m, n]"),
 )
+RENAMED = (
+    ("Y[m, n] = A[m, k] * B[k, n]", "Z[d, f] = Y[M: d, N: e] * C[e, f]"),
+    ("Y[m, n] = A[m, k] * B[k, n]", "Z[d, n] = Y[M: d, N: n] * C[n]"),
+    ("Y[m, n] = A[m, k] * B[k, n]", "Z[n, f] = Y[M: n, N: e] * C[e, f]"),
+    ("Y[m, n] = A[m, n] * B[n]", "X[d] = Y[M: d, N: e] * C[e]", "Z[g] = X[D: g] * D[g]"),
+)
+WINDOWS = (
+    ("Z[m, p] = A[c, W: p + 2 * r] * B[c, m, r]",),
+    ("Z[p, q] = A[H: p + r, W: q + s] * B[r, s]",),
+    ("Z[m, p] = A[m, W: 2 * p + r] * B[m, r]",),
+    ("Z[p] = A[W: 3 * p + r] * B[r]",),
+    ("Z[p] = A[W: 2 * p + 2 * r] * B[r]",),
+    ("Z[m, p, q] = A[H: 2 * p + r, W: 2 * q + s] * B[m, r, s]",),
+    ("Z[b, p] = A[b, W: p + r] * B[b, r]",),
+    ("Z[p] = A[W: p + r + s] * B[r, s]",),
+)
 ROLES = ("input", "weight", "output")
 SETS = (*ROLES, *ROLES, "~output", "~weight", "~input", "All")
 OPERATORS = ("==", "<=", ">=", "<", ">", "product==", "product<=", "product>=", "product<")
@@ -56,7 +71,7 @@ OPERATORS = ("==", "<=", ">=", "<", ">", "product==", "product<=", "product>=", 
 @dataclass(frozen=True)
 class Kind:
     """What the cases of a kind may have. `fanouts`: Containers or memories with lanes, of which
-    `upper`: one always stands above the buffer or on it."""
+    `upper`: one always stands above the buffer or on it; `features`: see design_features.py."""
 
     forms: tuple[tuple[str, ...], ...] = SINGLE
     rules: tuple[str, ...] = ()
@@ -66,6 +81,8 @@ class Kind:
     tolls: tuple[int, ...] = (0,)
     extras: tuple[str, ...] = ()
     upper: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    objectives: tuple[str, ...] = ("energy", "latency", "edp")
 
 
 ANY_RULE = ("no_refetch_from_above", "order", "free", "back")
@@ -90,6 +107,24 @@ KINDS = {
         lane_rules=("may_reuse", "reuse", "min_usage", "loop_bounds"),
     ),
     "sliding": Kind(SLIDING, fanouts=(0, 0, 1)),
+    "windows": Kind(WINDOWS, ANY_RULE, ("reuse", "may_reuse", "loop_bounds"), (0, 1)),
+    "renamed": Kind(RENAMED, ANY_RULE, ("reuse", "may_reuse"), (0, 0, 1)),
+    "sizes": Kind((*SINGLE, *CHAINS), ANY_RULE, features=("sizes",)),
+    "energies": Kind((*SINGLE, *CHAINS), features=("energies", "spaces", "initial")),
+    "latencies": Kind((*SINGLE, *CHAINS), features=("latencies",), objectives=("latency", "edp")),
+    "enabled": Kind((*SINGLE, *CHAINS, *DAGS[:1]), computes=(1, 2), features=("enabled",)),
+    "sets": Kind((*SINGLE, *SINGLE, *CHAINS, *DAGS), fanouts=(0, 1), features=("sets",)),
+    "tiles": Kind((*SINGLE, *CHAINS), fanouts=(0, 1, 2), features=("tiles", "bounds")),
+    "levels": Kind((*SINGLE, *CHAINS[:2]), features=("levels",)),
+    "resent": Kind((*SINGLE, *SINGLE, *CHAINS), features=("levels", "resent")),
+    "ordered": Kind((*SINGLE, *SINGLE, *CHAINS), features=("levels", "ordered")),
+    "networks": Kind((*SINGLE[:5], *CHAINS[:2]), fanouts=(1,), features=("network",)),
+    "gates": Kind((*SINGLE, *CHAINS[:2]), (), ANY_LANES, (1, 2), (1, 2), features=("gates",)),
+    "uneven": Kind((*SINGLE, *CHAINS[:1]), ANY_RULE, ANY_LANES, features=("uneven",)),
+    "repeats": Kind((*CHAINS, *DAGS), features=("repeats",)),
+    "fronts": Kind(
+        (*SINGLE, *CHAINS), ANY_RULE, ("reuse", "min_usage"), objectives=("energy|latency",)
+    ),
     "all": Kind(
         (*SINGLE, *CHAINS, *DAGS, *COPIES), ANY_RULE, ANY_LANES, (0, 1, 2), (1, 1, 2), (0, 0, 1),
         ("widths", "instances", "parallel", "persistent", "values_per_action"),
@@ -98,21 +133,15 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Node:
-    """A node of an architecture file."""
-
-    tag: str
-    fields: Fields
-
-
-@dataclass(frozen=True)
 class Case:
-    """One design, one workload, one objective."""
+    """One design, one workload, one objective; `uneven`: all rank variables may have uneven tiles;
+    `repeats`: loops over one rank variable that Einsums may share."""
 
     arch: str
     workload: str
     objective: str
-    names: tuple[str, ...] = field(default=())
+    uneven: bool = False
+    repeats: int = 1
 
 
 def random_case(kind: str, seed: int) -> Case:
@@ -122,8 +151,14 @@ def random_case(kind: str, seed: int) -> Case:
     texts = rng.choice(about.forms)
     names = sorted({c for text in texts for c in text.removeprefix("copy ") if c.islower()})
     nodes = _nodes(rng, about, names, len(texts))
-    arch = "arch:\n  nodes:\n" + "".join(f"  - {written(node)}\n" for node in nodes)
-    return Case(arch, _workload(rng, about, texts, names), rng.choice(("energy", "latency", "edp")))
+    design = Design(nodes, _workload(rng, about, texts, names), names)
+    objective = rng.choice(about.objectives)
+    for feature in about.features:
+        FEATURES[feature](rng, design)
+    arch = f"arch:\n  variables: {written(design.variables)}\n" if design.variables else "arch:\n"
+    arch += "  nodes:\n" + "".join(f"  - {written(node)}\n" for node in design.nodes)
+    workload = f"workload: {written(design.workload)}\n"
+    return Case(arch, workload, objective, design.uneven, design.repeats)
 
 
 def written(value: object) -> str:
@@ -141,11 +176,16 @@ def written(value: object) -> str:
     return repr(value)
 
 
-def _workload(rng: random.Random, about: Kind, texts: tuple[str, ...], names: list[str]) -> str:
+def _workload(rng: random.Random, about: Kind, texts: tuple[str, ...], names: list[str]) -> Fields:
     few = (2, 4, 6) if len(texts) > 1 or len(names) > 3 else (2, 3, 4, 6, 8)
     ranks = {name.upper(): rng.choice(few if name not in "rcb" else (2, 3)) for name in names}
     for rank, one, two in re.findall(r"(P): (\w) \+ (\w)", " ".join(texts)):
         ranks[rank] = ranks[one.upper()] + ranks[two.upper()] - 1
+    for rank, other in re.findall(r"([A-Z]): (\w)[,\]]", " ".join(texts)):
+        if rank in ranks and other.upper() in ranks:
+            ranks[other.upper()] = ranks[rank]
+    if "uneven" in about.features:
+        ranks = {rank: rng.choice((3, 5, 6, 7)) for rank in ranks}
     einsums = [_einsum(rng, about, text) for text in texts]
     widths: Fields = {"All": rng.choice((4, 8, 8, 16))}
     if "widths" in about.extras and rng.random() < 0.5:
@@ -156,7 +196,7 @@ def _workload(rng: random.Random, about: Kind, texts: tuple[str, ...], names: li
         fields["persistent_tensors"] = rng.choice(("A", "B", "weight - Intermediates"))
     if "instances" in about.extras and rng.random() < 0.5:
         fields["n_instances"] = rng.choice((2, 3))
-    return f"workload: {written(fields)}\n"
+    return fields
 
 
 def _einsum(rng: random.Random, about: Kind, text: str) -> Fields:
