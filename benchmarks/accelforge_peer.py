@@ -51,7 +51,7 @@ def solved(af: Any, case: dict[str, Any]) -> dict[str, Any]:
     best = min(range(len(values)), key=values.__getitem__)
     mapping = found.data["Total<SEP>mapping"].iloc[best]
     mapping = mapping() if callable(mapping) else mapping
-    text = "mapping:\n  nodes:\n" + "\n".join(lines(mapping.nodes, 2)) + "\n"
+    text = "mapping:\n  nodes:\n" + "\n".join(lines(mapping.nodes, 2, users(spec))) + "\n"
     front = list(zip(*table, strict=True)) if len(columns) > 1 else []
     return {"value": values[best], "mapping": text, "front": front}
 
@@ -62,8 +62,26 @@ def scored(af: Any, case: dict[str, Any]) -> dict[str, Any]:
     return {"energy": float(result.energy()), "latency": float(result.latency())}
 
 
-def lines(nodes: Any, depth: int) -> Iterator[str]:
-    """Write the nodes of a mapping as YAML."""
+def users(spec: Any) -> dict[str, list[str]]:
+    """Return the Einsums that have each rank variable."""
+    found: dict[str, list[str]] = {}
+    for einsum in spec.workload.einsums:
+        for variable in einsum.rank_variables:
+            found.setdefault(str(variable), []).append(einsum.name)
+    return found
+
+
+def looped(node: Any, einsums: dict[str, list[str]]) -> str:
+    """Write the rank variable of a loop; of one that Einsums share under several names, all."""
+    if isinstance(node.rank_variable, str):
+        return f"rank_variable: {node.rank_variable}"
+    one, *others = sorted(node.rank_variable)
+    names = ", ".join(f"{einsum}: {other}" for other in others for einsum in einsums[other])
+    return f"rank_variable: {one}, names: {{{names}}}"
+
+
+def lines(nodes: Any, depth: int, einsums: dict[str, list[str]]) -> Iterator[str]:
+    """Write the nodes of a mapping as YAML; `einsums` that have each rank variable."""
     pad = "  " * (depth - 1)
     for node in nodes:
         kind = type(node).__name__
@@ -73,13 +91,13 @@ def lines(nodes: Any, depth: int) -> Iterator[str]:
             yield f"{pad}- !{kind} {{tensors: [{held}], component: {node.component}{more}}}"
         elif kind in ("Temporal", "Spatial"):
             place = f", component: {node.component}, name: {node.name}" if kind == "Spatial" else ""
-            loop = f"rank_variable: {node.rank_variable}, tile_shape: {node.tile_shape}"
+            loop = f"{looped(node, einsums)}, tile_shape: {node.tile_shape}"
             yield f"{pad}- !{kind} {{{loop}{place}}}"
         elif kind == "Compute":
             yield f"{pad}- !Compute {{einsum: {node.einsum}, component: {node.component}}}"
         elif hasattr(node, "nodes"):
             yield f"{pad}- !{kind}\n{pad}  nodes:"
-            yield from lines(node.nodes, depth + 1)
+            yield from lines(node.nodes, depth + 1, einsums)
 
 
 def late(*_: object) -> None:

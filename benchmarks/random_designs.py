@@ -232,6 +232,9 @@ def _nodes(rng: random.Random, about: Kind, names: list[str], einsums: int) -> l
     if einsums > 1 and not whole:  # else a tensor may be kept nowhere, at which AccelForge fails
         kept = rng.choice(({"keep": "~DRAM"}, {"keep": "~DRAM"}, {"keep": "All"}))
     nodes.append(_memory(rng, about, "BUF", rng.choice(sizes), kept | {"may_keep": "All"}, "rules"))
+    if backed := nodes[-1].fields["tensors"].get("back"):  # then nothing above may have to keep it
+        outer["keep"] = f"~{backed}" if whole else f"~(Intermediates | {backed})"
+        nodes[0].fields["tensors"].update(outer)
     if upper == "BUF" or (not upper and fanouts > 1 and rng.random() < 0.3):
         nodes[-1].fields["spatial"] = _spatial(rng, about, names, "z")
         fanouts -= 1

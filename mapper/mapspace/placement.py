@@ -142,11 +142,13 @@ def templates(
         backing: list[Holder] = []
         groups: list[list[Holder]] = []
         passing: list[Holder] = []
+        below = False
         for name, tensors in placement.kept:
             if name in tolls:
                 passing += [Holder(t, name) for t in tensors]
                 continue
-            floating = floats - seen if seen else frozenset()
+            floating = floats - seen if below else frozenset()
+            below = True
             backing += [Holder(t, name, True) for t in tensors if t not in seen | floating]
             held = [t for t in tensors if t in seen | floating]
             groups.append([Holder(t, name, floating=t in floating) for t in held])

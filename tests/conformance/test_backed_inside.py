@@ -1,0 +1,84 @@
+"""Tensors that only a buffer keeps: optima of AccelForge 1.0.467, whose mapper puts loops above it.
+
+Its outermost memory is that of the architecture, also where that keeps nothing of an Einsum.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.arch.load import load_arch
+from tilewright.mapper import search
+from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.workload import load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    area: 0
+    leak_power: 0
+    tensors: KEPT
+    actions:
+    - {name: read, energy: 100, throughput: 64}
+    - {name: write, energy: 101, throughput: 32}
+  - !Memory
+    name: BUF
+    size: SIZE
+    area: 0
+    leak_power: 0
+    tensors: {keep: ~DRAM, may_keep: All, back: BACK}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
+  - !Compute
+    name: MAC
+    area: 0
+    leak_power: 0
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+MATMUL = """
+workload:
+  rank_sizes: {M: 4, K: 6, N: 4}
+  bits_per_value: {All: 8}
+  einsums: ["Z[m, n] = A[m, k] * B[k, n]"]
+"""
+CHAIN = """
+workload:
+  rank_sizes: {M: 4, N: 4, K: 4, P: 4}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {weight: B}}
+  - {einsum: "X[m, p] = Y[m, n] * C[n, p]", renames: {weight: C}}
+  - {einsum: "Z[m, n] = X[m, p] * D[p, n]", renames: {weight: D}}
+"""
+
+
+def arch_of(size: int, kept: str, back: str) -> str:
+    return ARCH.replace("SIZE", str(size)).replace("KEPT", kept).replace("BACK", back)
+
+
+@pytest.mark.parametrize("size", [200, 600])
+def test_nothing_is_kept_in_the_outermost_memory(size: int) -> None:
+    """By default the whole tensors would have to fit into the buffer: 64 values of 8 bits."""
+    arch = load_arch(arch_of(size, "{keep: Nothing, may_keep: Nothing}", "Nothing"))
+    workload = load_workload(MATMUL)
+    found = search(arch, workload, conventions="accelforge")
+    assert found.certificate.value == 15536
+    assert found.certificate.kind == "optimal"
+    if size < 64 * 8:
+        with pytest.raises(NoFeasibleMapping):
+            search(arch, workload)
+
+
+@pytest.mark.parametrize(
+    ("size", "joule"), [(64, 217056), (96, 138976), (192, 84704), (256, 71136)]
+)
+def test_weights_are_backed_below_shared_loops(size: int, joule: float) -> None:
+    """X has nothing in DRAM where Y and X stay on chip; it shares loops as others do."""
+    kept = '{keep: "~(Intermediates | weight)", may_keep: All}'
+    arch = load_arch(arch_of(size, kept, "weight"))
+    found = search(arch, load_workload(CHAIN), conventions="accelforge")
+    assert found.certificate.value == joule
+    assert found.certificate.kind == "optimal"
+    assert found.notes == ()
