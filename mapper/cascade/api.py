@@ -20,6 +20,7 @@ from tilewright.mapper.cascade.layout import free_orders
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
+from tilewright.mapper.cascade.passes import tolls_in
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
 from tilewright.mapper.cascade.room import room_of
 from tilewright.mapper.cascade.tops import deals_of, dealt, has_tops
@@ -176,6 +177,7 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
     room, own = room_of(ways, deeper=not memories), conventions != "accelforge"
     boundaries = boundaries_of(workload, own, own, room.memories)
+    boundaries = replace(boundaries, tolls=tolls_in(flat for _, flat in ways))
     for name in filter(None, room.memories):
         if name in room.crowded or name in memories:
             refuse_own_tiles(ways, name, boundaries)

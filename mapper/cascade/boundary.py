@@ -36,7 +36,7 @@ class Boundaries:
     `users[T]`: numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want
     to hold in different places above the same shared loop; `apart`: those of them that Einsums see
     through different windows; `shares_room`: where both hold one at the same place, it takes room
-    once.
+    once; `tolls`: those that tensors may pass on the way to any Einsum.
     """
 
     workload: Workload
@@ -50,6 +50,7 @@ class Boundaries:
     shares_room: bool = True
     memories: tuple[str, ...] = ("",)
     copied: frozenset[str] = frozenset()
+    tolls: tuple[str, ...] = ()
 
     def of(self, einsum: Einsum) -> tuple[Place, ...]:
         """Return where tensors of `einsum` may stay on chip."""

@@ -138,7 +138,8 @@ class LoneSolver:
 
     def _maker(self, einsum: Einsum, boundary: tuple[Place, ...]) -> CopyRows:
         spaces = [space for _, space in self._solver.spaces(einsum)]
-        widths = [value_widths(space, self._room.memories) for space in spaces]
+        places = *self._room.memories, *self._boundaries.tolls
+        widths = [value_widths(space, places) for space in spaces]
         return CopyRows(
             einsum,
             boundary,

@@ -216,7 +216,7 @@ class TableMaker:
         solution = self._solution(choice, allowance, fused)
         run = choice.run
         names = self._boundaries.names_of(run.einsum)
-        where = run.boundary, self._boundaries.memories
+        where = run.boundary, (*self._boundaries.memories, *self._boundaries.tolls)
         return named(solution, run.space, where, names)
 
     def _solution(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:

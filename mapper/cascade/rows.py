@@ -21,6 +21,7 @@ from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.layout import Layout, held_still
 from tilewright.mapper.cascade.lower import Part, Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
+from tilewright.mapper.cascade.passes import Passage, passages
 from tilewright.mapper.cascade.rooms import Order, Region, Room, tiles_above
 from tilewright.mapper.cascade.upper import ABOVE, Spread, stride, with_lanes
 from tilewright.mapper.mapspace.fanout import divisors
@@ -34,6 +35,7 @@ from tilewright.mapper.searches.tables import Engine
 
 # (variable, region holder that its loop stands right above, its tile: 0 for that of the state)
 Gaps = tuple[tuple[int, int, int], ...]
+Held = tuple[Place, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +49,23 @@ class Source:
         """Return the number of loops and lanes above holder `place` of the region."""
         return len(self.solved.part.spreads) + sum(gap <= place for _, gap, _ in self.gaps)
 
+    def depth_of(self, passage: Passage) -> int:
+        """Return the number of loops and lanes above a Toll of the region."""
+        if passage.lanes:
+            return self.depth(ABOVE) - passage.lanes
+        return self.depth(passage.place)
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """`order`: the fused loops; `depths`: (tensor, loops above) of those on chip; `held`: (tensor,
-    loops above its holder, above its tile) of contested ones held above the innermost loop;
-    `spreads`: the lanes among the loops, which have the numbers -1, -2, … there."""
+    loops above its holder, above its tile) of contested ones held above the innermost loop, and
+    (…, …, the same) of the Tolls that they pass there; `spreads`: the lanes among the loops, which
+    have the numbers -1, -2, … there."""
 
     order: Order
     depths: tuple[tuple[Place, int], ...]
-    held: tuple[tuple[Place, int, int], ...]
+    held: tuple[Held, ...]
     spreads: tuple[Spread, ...] = ()
 
 
@@ -129,10 +138,18 @@ class RowMaker:
         depths = tuple(source.depth(place) for place in range(len(region)))
         above = sum(gap == ABOVE for _, gap, _ in source.gaps)
         ways = (with_lanes(order, above, part.spreads) for order in orders(source.gaps, idle))
+        passed = tuple(self._passed(source, depths[-1])) if region else ()
         for place, some in Region(frame, region, apart).by_room(depths, ways).items():
             block = self._priced(source, place, labelled)
             if len(block.states):
-                self._file(part, depths, (place, some), block)
+                self._file((part, passed), depths, (place, some), block)
+
+    def _passed(self, source: Source, lowest: int) -> Iterator[Held]:
+        """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
+        for one in passages(self._engine.frame, source.solved.part):
+            depth = source.depth_of(one)
+            if depth < lowest and one.toll.tensor in self._rules.contested:
+                yield Place(one.toll.tensor, one.toll.component), depth, depth
 
     def _chains(self, variable: int, places: tuple[int, ...]) -> list[Gaps]:
         """Return the ways to place the loops over a variable, outermost first."""
@@ -149,13 +166,15 @@ class RowMaker:
 
     def _file(
         self,
-        part: Part,
+        made: tuple[Part, tuple[Held, ...]],
         depths: Sequence[int],
         ways: tuple[tuple[Room, ...], list[Order]],
         block: Block,
     ) -> None:
-        """Put labels under their shapes: one per order of the loops."""
-        (rooms, some), region = ways, part.layout.region
+        """Put labels under their shapes: one per order of the loops; `made`: a part, and the Tolls
+        that contested tensors pass."""
+        (part, passed), (rooms, some) = made, ways
+        region = part.layout.region
         places = [Place(holder.tensor, holder.component) for holder in region]
         on_chip = [(p, d) for p, h, d in zip(places, region, depths, strict=True) if h.backing]
         held = [
@@ -164,7 +183,8 @@ class RowMaker:
             if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
         ]
         for order in some:
-            shape = Shape(order, tuple(sorted(on_chip)), tuple(sorted(held)), part.spreads)
+            stands = tuple(sorted((*held, *passed)))
+            shape = Shape(order, tuple(sorted(on_chip)), stands, part.spreads)
             self._pieces.setdefault(shape, []).append(block)
 
     def _priced(self, source: Source, rooms: Sequence[Room], labelled: tuple[Ints, Ints]) -> Block:

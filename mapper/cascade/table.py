@@ -186,7 +186,7 @@ def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[Place, 
 
 def value_widths(space: Mapspace, memories: Sequence[str]) -> dict[Place, float]:
     """Return the bits per value of each tensor in some memories, as this Einsum sees it; 0 where
-    it does not see the memory."""
+    it does not see the memory, and in Tolls."""
     found: dict[Place, float] = {}
     known = {c.name: c for c in space.flat.components if isinstance(c, Memory)}
     for access in space.einsum.accesses:

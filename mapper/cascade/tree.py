@@ -13,15 +13,15 @@ from operator import itemgetter
 
 from tilewright.mapper.cascade.lower import trace
 from tilewright.mapper.cascade.names import LoopName
+from tilewright.mapper.cascade.passes import passages
 from tilewright.mapper.cascade.rows import Source
 from tilewright.mapper.cascade.table import Chosen, Table
-from tilewright.mapper.cascade.upper import ABOVE, stride
+from tilewright.mapper.cascade.upper import stride
 from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.frame import Frame
-from tilewright.mapper.mapspace.placement import Holder
-from tilewright.mapper.mapspace.slots import Fill, Pass
+from tilewright.mapper.mapspace.slots import Fill
 
 Loop = tuple[LoopName, int]  # its rank variable as the Einsum calls it, tile shape
 
@@ -72,36 +72,17 @@ def body_of(table: Table, chosen: Chosen) -> Body:
 def _held(
     source: Source, frame: Frame, names: Mapping[str, str]
 ) -> Iterator[tuple[int, Storage | Toll]]:
-    """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first.
-
-    A Toll stands right above the next holder of its tensor; where it is above the fanout of lanes,
-    above these.
-    """
+    """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first."""
     part = source.solved.part
     found: list[tuple[int, Storage | Toll]] = []
-    tolls = _tolls_above(source, part.layout.split)
+    tolls = passages(frame, part)
     for place, holder in enumerate((*part.layout.region, None)):
-        passed = [t for t in tolls if holder is None or _reaches(t, holder)]
-        tolls = [toll for toll in tolls if toll not in passed]
-        for toll in passed:
-            level = frame.level(toll.component)
-            lanes = sum(spread.place[0] > level for spread in part.spreads)
-            depth = source.depth(ABOVE) - lanes if lanes else source.depth(place)
-            found.append((depth, Toll((names[toll.tensor],), toll.component)))
+        for one in (one for one in tolls if one.place == place):
+            toll = Toll((names[one.toll.tensor],), one.toll.component)
+            found.append((source.depth_of(one), toll))
         if holder is not None:
             found.append((source.depth(place), Storage((names[holder.tensor],), holder.component)))
     yield from sorted(found, key=itemgetter(0))
-
-
-def _reaches(toll: Pass, holder: Holder) -> bool:
-    return toll.tensor == holder.tensor and not holder.backing
-
-
-def _tolls_above(source: Source, split: int) -> list[Pass]:
-    """Return what passes a Toll above the lowest tensor on chip."""
-    slots = source.solved.part.program.skeleton
-    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return [slot for slot in slots[: fills[split]] if isinstance(slot, Pass)]
 
 
 def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:

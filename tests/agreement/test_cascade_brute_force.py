@@ -21,6 +21,7 @@ from fused_cases import (
 )
 from fused_mappings import best_fused
 from fused_owns import Subject
+from fused_tolls import random_toll_case
 
 from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.api import fused_search
@@ -130,6 +131,11 @@ def test_fused_optimum_with_many_copies(block: int, case: Case) -> None:
     assert sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds) >= 5
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fused_optimum_with_a_toll(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_toll_case)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(20))
 def test_fused_optimum_of_many(block: int) -> None:
@@ -162,6 +168,7 @@ def test_fused_optimum_of_many_convolutions(block: int) -> None:
         random_spread_case,
         random_wide_case,
         random_window_case,
+        random_toll_case,
     ],
 )
 def test_fused_optimum_under_rules_of_many(block: int, case: Case) -> None:

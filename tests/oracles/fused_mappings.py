@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 
-from fused_lists import INNER, LOW, OUTER, on_chip_candidates
+from fused_lists import INNER, LOW, on_chip_candidates
 from fused_owns import Own, Subject, owns
 from fused_trees import arranged, whole
 
@@ -104,14 +104,15 @@ def check_in_order(subject: Subject, mapping: Mapping) -> None:
     for path in paths_of(mapping):
         einsum = subject.workload.einsum(path.einsum)
         (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
+        order = [component.name for component in flat.components]
         places, run = [], []
         for place, step in enumerate(path.steps):
             if isinstance(step, Hold):
                 run.append(place)
                 continue
-            places += [*sorted(run, key=lambda p: level(path, p)), place]
+            places += [*sorted(run, key=lambda p: order.index(held_in(path, p))), place]
             run = []
-        places += sorted(run, key=lambda p: level(path, p))
+        places += sorted(run, key=lambda p: order.index(held_in(path, p)))
         steps = tuple(path.steps[place] for place in places)
         origins = tuple(path.origins[place] for place in places)
         ordered = replace(path, steps=steps, origins=origins)
@@ -119,10 +120,10 @@ def check_in_order(subject: Subject, mapping: Mapping) -> None:
     evaluate_flat(runs, conventions_called(subject.conventions))
 
 
-def level(path: Path, place: int) -> int:
+def held_in(path: Path, place: int) -> str:
     step = path.steps[place]
     assert isinstance(step, Hold)
-    return (OUTER, INNER, LOW).index(step.component)
+    return step.component
 
 
 def best_fused(

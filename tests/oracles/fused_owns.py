@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of
+from fused_tolls import passing
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
@@ -79,7 +80,7 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
     if subject.deep:
         resolve = tuple(resolver(flat, name) for name in (INNER, LOW))
         found_lists = deep_lists(subject.workload, einsum, chip, resolve, subject.repeats)
-    for nodes in found_lists:
+    for nodes in passing(flat, einsum, chip, found_lists):
         if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
             continue
         found = scored_alone(subject, view, (*outer, *nodes))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from copied_cases import BETWEEN
-from fused_cases import two_memories
+from fused_cases import two_memories, workload_of
+from fused_mappings import best_fused
+from fused_owns import Subject
 
 from tilewright.arch.load import load_arch
 from tilewright.arch.printing import dump_arch
@@ -64,3 +66,41 @@ def test_the_toll_of_what_a_copy_reads_is_its_own(direction: str, conventions: s
     assert evaluate(arch, BETWEEN, result.best.mapping, conventions) == result.best.score
     written = [name for name in result.best.score.actions if name.startswith("Y/TOLL/Y/")]
     assert not any(result.best.score.actions[name] for name in written)
+
+
+@pytest.mark.parametrize("kept", ["weight", "input"])
+def test_a_toll_that_one_einsum_passes_is_not_paid_by_another(kept: str) -> None:
+    """B is the weight of Y and the input of Z: held above loops of both, it would pass for both."""
+    work = workload_of(("Y[m, n] = A[m] * B[n]", "Z[m] = B[n] * Y[m, n]"), {"m": 2, "n": 2})
+    arch = with_toll(2, kept, "down")
+    result = search(arch, work)
+    assert result.certificate.kind == "optimal"
+    listed = best_fused(Subject(arch, work, "default"), "energy")
+    assert listed is not None
+    assert result.certificate.value == pytest.approx(listed[0], rel=1e-9)
+
+
+DEEP = """
+arch:
+  nodes:
+  - !Memory {name: DRAM, size: inf, tensors: {keep: ~Intermediates, may_keep: All}, COST 50, WRITE}
+  - !Memory {name: BUF, size: 3, tensors: {keep: Nothing, may_keep: weight | output}, COST 6, WRITE}
+  - !Toll {name: TOLL, direction: up_and_down, tensors: {keep: weight}, COST 2, RATE}]}
+  - !Memory {name: REG, size: 2, tensors: {keep: Nothing, may_keep: Intermediates}, COST 1, WRITE}
+  - !Compute {name: MAC, leak_power: 0, area: 0, actions: [{name: compute, energy: 1, RATE}]}
+"""
+
+
+def test_a_toll_stands_below_a_memory_above_it() -> None:
+    """B and C, held in BUF, pass the Toll on their way to the MAC, beside Y, exchanged in REG."""
+    text = DEEP.replace("WRITE", "RATE}, {name: write, energy: 9, RATE}]").replace(
+        "COST", "leak_power: 0, area: 0, actions: [{name: read, energy:"
+    )
+    texts = ("Y[m, n] = A[m] * B[n]", "X[m] = Y[m, n] * C[n]", "Z[n] = Y[m, n] * D[m]")
+    arch = load_arch(text.replace("RATE", "throughput: 8"))
+    work = workload_of(texts, {"m": 2, "n": 3})
+    result = search(arch, work, conventions="accelforge")
+    assert result.certificate.kind == "optimal"
+    listed = best_fused(Subject(arch, work, "accelforge", deep=True), "energy")
+    assert listed is not None
+    assert result.certificate.value == pytest.approx(listed[0], rel=1e-9)
