@@ -124,6 +124,11 @@ class PlacementRules:
 class TensorRules(Protocol):
     """The `tensors:` block of a holder; its expressions may name the memories above."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names in its expressions, those of holders above among them, or `Above`."""
+        ...
+
     def resolve(self, kept_above: Kept) -> PlacementRules:
         """Evaluate the block when the holders above keep `kept_above`."""
         ...

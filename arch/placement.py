@@ -74,6 +74,16 @@ class SpecTensorRules:
             ),
         )
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names in its expressions, those of holders above among them, or `Above`."""
+        texts = (
+            str(text)
+            for _, written in self._written()
+            for text in (written if isinstance(written, tuple) else (written,))
+        )
+        return frozenset().union(*(compile_expression(text).free for text in texts))
+
     def check_names(self) -> None:
         """Refuse names that no Einsum set, rank variable, variable or holder above has."""
         if self.resolver.einsum is None:

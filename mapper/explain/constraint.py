@@ -169,6 +169,11 @@ class EditedRules:
     inner: TensorRules
     edit: Callable[[PlacementRules, Kept], PlacementRules]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names in the expressions of the file."""
+        return self.inner.names
+
     def resolve(self, kept_above: Kept) -> PlacementRules:
         """Evaluate the block, then edit it."""
         return self.edit(self.inner.resolve(kept_above), kept_above)

@@ -10,7 +10,6 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import NoFeasibleMapping
 from tilewright.mapper.explain.conflict import Conflict, find_conflict, smallest_correction
 from tilewright.mapper.explain.constraint import Constraint, of_size
-from tilewright.mapper.explain.reach import any_mapping
 from tilewright.mapper.explain.relaxation import (
     Relaxation,
     least_size,
@@ -192,7 +191,7 @@ def _parts(
 ) -> dict[str, float]:
     """Return the bits of each tensor in a mapping that needs no more than `size`."""
     for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):
-        found = any_mapping(space)
+        found = subject.mapping_of(space)
         if found is not None:
             template, tiles = found
             slots = skeleton(space.frame, template)

@@ -37,33 +37,26 @@ def _no_check() -> None:
 
 def first_mapping(
     space: Mapspace,
-    templates: Sequence[Template] | None = None,
-    check: Callable[[], None] = _no_check,
 ) -> tuple[Template, Tiles] | None:
     """Return a template with the tile below each of its slots that fits; None if none does.
 
-    Exact, among `templates` or all of the space. Those with few holders come first: they need the
-    least room. `check`, called now and then, may raise to end it.
+    Exact. Those with few holders come first: they need the least room.
     """
     lattice = Lattice(space.einsum.bounds)
-    among = space.templates if templates is None else templates
-    for template in sorted(among, key=lambda t: len(t.holders)):
-        tiles = reach(space.frame, template, lattice, check)
+    for template in sorted(space.templates, key=lambda t: len(t.holders)):
+        tiles = reach(space.frame, template, lattice)
         if tiles is not None:
             return template, tiles
     return None
 
 
-def any_mapping(space: Mapspace) -> tuple[Template, Tiles] | None:
-    """Return a template, maybe of few lanes, with tiles that fit; None if none does. Exact."""
-    few = first_mapping(space, tuple(space.some_templates()))
-    return few or first_mapping(space, tuple(space.roomy_templates()))
-
-
 def reach(
     frame: Frame, template: Template, lattice: Lattice, check: Callable[[], None] = _no_check
 ) -> Tiles | None:
-    """Return tiles for the slots of `template` that keep every rule; None if there are none."""
+    """Return tiles for the slots of `template` that keep every rule; None if there are none.
+
+    `check`, called now and then, may raise to end it.
+    """
     check()
     slots = skeleton(frame, template)
     if any(isinstance(slot, Fan) and not slot.choices for slot in slots):
@@ -122,12 +115,26 @@ def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Re
 
 
 def _smallest_fit(frame: Frame, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
-    """Rule out at once what even tiles of one value overfill."""
-    ones = (1,) * len(frame.einsum.bounds)
+    """Rule out at once what even the smallest tiles that the slots can leave overfill."""
+    tiles = _smallest_tiles(frame, slots)
     least = dict.fromkeys(sizes, 0.0)
-    for _, slot in _loose(slots, sizes):
-        least[slot.component] += _bits(frame, slot, ones)
+    for index, slot in _loose(slots, sizes):
+        least[slot.component] += _bits(frame, slot, tiles[index])
     return all(least[name] <= room for name, room in sizes.items())
+
+
+def _smallest_tiles(frame: Frame, slots: Sequence[Slot]) -> list[Tile]:
+    """Return a tile above each slot that none is smaller than: loops leave one value of each of
+    their variables, and dimensions have the most lanes."""
+    tile, found = dict(frame.einsum.bounds), []
+    for slot in slots:
+        found.append(tuple(tile.values()))
+        if isinstance(slot, Loops):
+            tile |= dict.fromkeys(slot.variables, 1)
+        elif isinstance(slot, Fan):
+            for number, name in enumerate(slot.variables):
+                tile[name] = -(-tile[name] // max(choice[number] for choice in slot.choices))
+    return found
 
 
 def _stand_together(slots: Sequence[Slot], sizes: dict[str, float]) -> bool:

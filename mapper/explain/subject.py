@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilewright.arch.components import Component, Compute, Memory
@@ -12,8 +12,7 @@ from tilewright.arch.flattening import flatten
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
-from tilewright.mapper.explain.reach import first_mapping
-from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.explain.existence import Existence, Witness
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import ENDLESS, Budget
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -50,6 +49,10 @@ class Subject:
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
     _all: tuple[Constraint, ...] | None = field(default=None, repr=False)
     _more: tuple[Constraint, ...] | None = field(default=None, repr=False)
+    _existence: Existence = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._existence = Existence(self.check)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -158,39 +161,35 @@ class Subject:
     def feasible(self, active: Active) -> bool:
         """Tell whether some mapping keeps all constraints of `active`."""
         if active not in self._known:
-            self._known[active] = self.fits(self.spaces(active))
+            self._known[active] = self._concluded(active)
         return self._known[active]
+
+    def _concluded(self, active: Active) -> bool:
+        """Conclude from what is known of sets with fewer or more constraints, or look."""
+        for other, answer in self._known.items():
+            if active <= other if answer else other <= active:
+                return answer
+        return self.fits(self.spaces(active))
 
     def fits(self, spaces: list[Mapspace]) -> bool:
         """Tell whether one of the spaces has a mapping; TooLarge when the work is used up."""
-        return any(self._has_mapping(space) for space in spaces)
+        return any(self.mapping_of(space) is not None for space in spaces)
 
-    def check(self) -> None:
-        """Raise TooLarge if the time is over."""
+    def check(self, work: float = 0.0) -> None:
+        """Raise TooLarge if the time is over, or `work` (states to look at) is too much."""
+        self.spent += work
+        if self.spent > WORK:
+            raise TooLarge
         if self.ended or self.budget.is_used_up:
             self.ended = True
             raise TooLarge
 
-    def _has_mapping(self, space: Mapspace) -> bool:
-        if self._has_one_of(space, space.some_templates()):
-            return True
+    def mapping_of(self, space: Mapspace) -> Witness | None:
+        """Return a mapping of a space, as a template and tiles; TooLarge as above."""
         try:
-            return self._has_one_of(space, space.roomy_templates())
+            return self._existence.find(space)
         except UnsupportedFeature:  # more choices of lanes than can be looked through
             raise TooLarge from None
-
-    def _has_one_of(self, space: Mapspace, templates: Iterable[Template]) -> bool:
-        states = 1.0
-        for bound in space.einsum.bounds.values():
-            states *= sum(1 for d in range(1, min(bound, 4096) + 1) if bound % d == 0)
-        found = []
-        for template in templates:
-            self.check()
-            found.append(template)
-        self.spent += states * max(len(found), 1)
-        if self.spent > WORK:
-            raise TooLarge
-        return first_mapping(space, found, self.check) is not None
 
     def enabled_alone(self, constraint: Constraint) -> bool:
         """Tell whether enabling one component, with the rules it has, makes mappings possible."""

@@ -30,6 +30,7 @@ from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.repeats import Repeats
 from tilewright.mapper.mapspace.runs import with_runs
 from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.sparse import placement_like, sparse_placements
 from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
 
@@ -133,6 +134,12 @@ class Mapspace:
             self._searched = tuple(found)
         return self._searched
 
+    @property
+    def with_even_tiles(self) -> Mapspace:
+        """The part of the mapspace without uneven tiles."""
+        others = Others(crowded=self.crowded, exchanged=self.exchanged, listed=self.frame.listed)
+        return Mapspace(self.einsum, self.flat, self.conventions, self.backed, **others)
+
     def narrowed(self, templates: Iterable[Template]) -> Mapspace:
         """Return the mapspace of some of the templates."""
         others = Others(crowded=self.crowded, exchanged=self.exchanged, listed=self.frame.listed)
@@ -150,13 +157,25 @@ class Mapspace:
         """Return some template of a placement, whatever its lanes; None if it has no order."""
         return next(iter(self._placed([placement])), None)
 
-    def roomy_templates(self) -> Iterator[Template]:
-        """Make all templates but those whose memories one value of each tensor overfills."""
-        return self._with_all_lanes(filter(self.frame.has_least_room, self._placed()))
+    def sparse_placements(self) -> Iterator[Placement]:
+        """Make placements that hold no more than they must (sparse.py)."""
+        return sparse_placements(self._holders, self.einsum, self.backed)
 
-    def some_templates(self) -> Iterator[Template]:
-        """Make a few templates of every placement: a mapping found there says that there is one."""
-        roomy = filter(self.frame.has_least_room, self._placed())
+    def placement_like(self, other: Placement) -> Placement | None:
+        """Return the placement of this mapspace that keeps what `other` keeps, if there is one."""
+        return placement_like(self._holders, self.einsum, self.backed, other)
+
+    def all_placements(self) -> Iterator[Placement]:
+        """Make the placements one by one."""
+        return placements(self._holders, self.einsum, self.backed)
+
+    def roomy_templates(self, few: Iterable[Placement]) -> Iterator[Template]:
+        """Make the templates of placements, but those that one value of each tensor overfills."""
+        return self._with_all_lanes(filter(self.frame.has_least_room, self._placed(few)))
+
+    def some_templates(self, few: Iterable[Placement]) -> Iterator[Template]:
+        """Make a few templates of placements: a mapping found there says that there is one."""
+        roomy = filter(self.frame.has_least_room, self._placed(few))
         return (one for template in roomy for one in some_lanes(self.frame, template))
 
     def _with_all_lanes(self, placed: Iterable[Template]) -> Iterator[Template]:

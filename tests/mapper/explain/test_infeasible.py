@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 
 import pytest
 from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
@@ -12,8 +12,9 @@ from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workl
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.existence import Existence
 from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
-from tilewright.mapper.explain.reach import any_mapping, first_mapping
+from tilewright.mapper.explain.reach import first_mapping
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.skeleton import skeleton
@@ -256,7 +257,7 @@ def test_explanations_are_minimal_on_many() -> None:
 def test_witness_is_a_mapping(seed: int) -> None:
     subject = random_subject(seed)
     for space in subject.spaces(frozenset(subject.constraints)):
-        for found in (first_mapping(space), any_mapping(space)):
+        for found in (first_mapping(space), Existence().find(space)):
             if found is not None:
                 template, tiles = found
                 mapping = assemble(space.frame, skeleton(space.frame, template), tiles)
@@ -373,3 +374,30 @@ def test_what_an_explanation_says_holds_wherever_the_budget_cuts_it(looks: int) 
         assert not subject.feasible(frozenset(conflict.constraints))
     for relaxation in found.relaxations:
         assert relaxation.text in [one.text for one in whole.relaxations]
+
+
+def check_existence(seed: int, limit: int) -> list[bool]:
+    """Compare the likely placements with all templates, with some of the constraints lifted."""
+    subject, rng = random_subject(seed), random.Random(seed)
+    found = []
+    for share in (0.0, 0.2, 0.5, 0.9):
+        active = frozenset(c for c in subject.constraints if rng.random() >= share)
+        for space in subject.spaces(active):
+            few = subject.mapping_of(space)
+            if len(list(islice(space.each_template(), limit + 1))) > limit:
+                continue
+            assert (few is None) is (first_mapping(space) is None), (seed, share)
+            found.append(few is None)
+    return found
+
+
+def test_likely_placements_decide() -> None:
+    found = [one for seed in (5, 11, 300, 301, 302) for one in check_existence(seed, 200)]
+    assert {True, False} <= set(found)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_likely_placements_decide_on_many(block: int) -> None:
+    for seed in range(2000 + 60 * block, 2060 + 60 * block):
+        check_existence(seed, 2000)
