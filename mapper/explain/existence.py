@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from tilewright.mapper.explain.reach import Tiles, reach
+from tilewright.mapper.mapspace.fanout import divisors
+from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Placement, Template
+from tilewright.mapper.mapspace.points import occupied
+from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.errors import UnsupportedFeature
 
-Witness = tuple[Template, Tiles]
 Check = Callable[[float], None]  # is told the work of the next step; may raise to end it
 _HINTS = 8  # placements remembered
+_LANES = 300_000  # choices of a dimension that are looked through
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A mapping that fits: a template, and the tile below each of its slots."""
+
+    frame: Frame
+    template: Template
+    tiles: Tiles
+
+    def bits(self, memory: str) -> dict[str, float]:
+        """Return the bits of each tensor in a memory."""
+        slots = skeleton(self.frame, self.template)
+        return occupied(self.frame, slots, self.tiles).get(memory, {})
 
 
 def _no_check(_: float) -> None:
@@ -29,9 +49,10 @@ class Existence:
 
     check: Check = _no_check
     _hints: dict[object, Placement] = field(default_factory=dict, repr=False)
+    _frames: dict[object, Frame] = field(default_factory=dict, repr=False)
 
     def find(self, space: Mapspace) -> Witness | None:
-        """Return a template with tiles that fit; None if there is none. Exact.
+        """Return a mapping that fits; None if there is none. Exact.
 
         UnsupportedFeature if nothing was found in a part, and the rest has more choices of lanes
         than can be looked through.
@@ -43,6 +64,7 @@ class Existence:
         return self._found(space)
 
     def _found(self, space: Mapspace) -> Witness | None:
+        self._share_lanes(space.frame)
         tried: set[Template] = set()
         known = (space.placement_like(hint) for hint in reversed(self._hints.values()))
         found = self._first(space, space.some_templates(self._each(p for p in known if p)), tried)
@@ -50,10 +72,10 @@ class Existence:
             few = tuple(self._each(space.sparse_placements()))
             found = self._first(space, space.some_templates(few), tried)
         if found is None:
-            likely = few if _is_enough(space, few) else self._each(space.all_placements())
+            likely = self._each(space.all_placements()) if space.uneven else few
             found = self._first(space, space.roomy_templates(likely), tried)
         if found is not None:
-            self._remember(found[0].placement)
+            self._remember(found.template.placement)
         return found
 
     def _each(self, placements: Iterable[Placement]) -> Iterator[Placement]:
@@ -73,17 +95,23 @@ class Existence:
             self.check(lattice.size)
             tiles = reach(space.frame, template, lattice, lambda: self.check(0.0))
             if tiles is not None:
-                return template, tiles
+                return Witness(space.frame, template, tiles)
         return None
+
+    def _share_lanes(self, frame: Frame) -> None:
+        """Take over the lanes of an earlier frame with the same dimensions."""
+        dims = tuple((component.name, component.spatial) for component in frame.components)
+        for dim in (dim for component in frame.components for dim in component.spatial):
+            counts = (
+                min(bound, dim.fanout) if v in frame.uneven else len(divisors(bound))
+                for v, bound in frame.einsum.bounds.items()
+            )
+            if prod(counts) > _LANES:
+                raise UnsupportedFeature(f"too many choices of lanes of {dim.name}")
+        frame.share_lanes(self._frames.setdefault((dims, frame.uneven), frame))
 
     def _remember(self, placement: Placement) -> None:
         self._hints.pop(placement.kept, None)
         self._hints[placement.kept] = placement
         if len(self._hints) > _HINTS:
             del self._hints[next(iter(self._hints))]
-
-
-def _is_enough(space: Mapspace, few: Iterable[Placement]) -> bool:
-    """Tell whether sparse placements prove that there is no mapping, if they have none."""
-    free = any(rules.force_memory_hierarchy_order is False for p in few for rules in p.rules)
-    return not (free or space.uneven)

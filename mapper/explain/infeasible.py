@@ -17,8 +17,6 @@ from tilewright.mapper.explain.relaxation import (
     relaxation_of,
 )
 from tilewright.mapper.explain.subject import Subject, TooLarge
-from tilewright.mapper.mapspace.points import occupied
-from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.workload import Workload
 
 _CUT = "The budget ended this explanation; there may be more to say."
@@ -193,7 +191,5 @@ def _parts(
     for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):
         found = subject.mapping_of(space)
         if found is not None:
-            template, tiles = found
-            slots = skeleton(space.frame, template)
-            return occupied(space.frame, slots, tiles).get(constraint.component, {})
+            return found.bits(constraint.component)
     return {}

@@ -8,8 +8,8 @@ hierarchies left open) take a set of vectors instead, see `apart.py` and `open_l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import inf
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.points import Points, reserved_bits, states_below
+from tilewright.mapper.mapspace.points import Points, overflow, reserved_bits, states_below
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.mapspace.space import Mapspace
@@ -70,9 +70,12 @@ def reach(
         from tilewright.mapper.explain.open_lanes import reach_open
 
         return reach_open(frame, template)
-    points = Points(frame, template, slots)
-    if _stand_together(slots, sizes):
-        return _together(points, lattice, sizes)
+    points = Points(frame, template, slots, lattice)
+    loose = dict(_loose(slots, sizes))
+    some = _last_together(loose)
+    tiles = _together(points, some, sizes)
+    if tiles is None or some == loose or overflow(frame, slots, tiles) is None:
+        return tiles
     return reach_apart(points, check)
 
 
@@ -132,21 +135,33 @@ def _smallest_tiles(frame: Frame, slots: Sequence[Slot]) -> list[Tile]:
         if isinstance(slot, Loops):
             tile |= dict.fromkeys(slot.variables, 1)
         elif isinstance(slot, Fan):
-            for number, name in enumerate(slot.variables):
-                tile[name] = -(-tile[name] // max(choice[number] for choice in slot.choices))
+            for name, lanes in zip(slot.variables, zip(*slot.choices, strict=True), strict=True):
+                tile[name] = -(-tile[name] // max(lanes))
     return found
 
 
-def _stand_together(slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
-    order = [slot.component for _, slot in _loose(slots, sizes)]
-    runs = [name for i, name in enumerate(order) if i == 0 or order[i - 1] != name]
-    return len(runs) == len(set(runs))
+def _last_together(loose: Mapping[int, Reserve]) -> dict[int, Reserve]:
+    """Return the reservations without those that stand above one of another memory and have one of
+    their own memory below it."""
+    kept: dict[int, Reserve] = {}
+    closed: set[str] = set()
+    below = ""
+    for index, slot in sorted(loose.items(), reverse=True):
+        if slot.component != below:
+            closed.add(below)
+        below = slot.component
+        if slot.component not in closed:
+            kept[index] = slot
+    return dict(sorted(kept.items()))
 
 
-def _together(points: Points, lattice: Lattice, sizes: dict[str, float]) -> Tiles | None:
-    slots = points.slots
-    loose = dict(_loose(slots, sizes))
-    tops = {slot.component: i for i, slot in reversed(loose.items())}
+def _together(
+    points: Points, loose: Mapping[int, Reserve], sizes: Mapping[str, float]
+) -> Tiles | None:
+    """Return tiles that fit, as far as the reservations `loose` tell; those of a memory stand
+    together."""
+    slots, lattice = points.slots, points.lattice
+    tops = {slot.component: i for i, slot in sorted(loose.items(), reverse=True)}
     need = np.full(lattice.size, inf)
     need[0] = 0.0
     below = [need]  # below[-1 - i]: what is needed below slot i
@@ -181,18 +196,21 @@ def _over_loops(lattice: Lattice, slot: Loops, need: Need) -> Need:
 
 
 def _least_below(lattice: Lattice, axes: Sequence[Axis], need: Need) -> Need:
-    shaped = need.reshape([axis.radix for axis in lattice.axes] or [1])
+    shaped = need.reshape(lattice.shape)
     for axis in axes:
         shaped = np.minimum.accumulate(shaped, axis=lattice.axes.index(axis))
     return shaped.reshape(-1)
 
 
 def _over_lanes(lattice: Lattice, fan: Fan, need: Need) -> Need:
-    best = np.full(lattice.size, inf)
-    for choice in fan.choices:
-        reached = lattice.reach(fan.variables, choice)
-        best = np.minimum(best, np.where(reached >= 0, need[reached], inf))
-    return best
+    axes = lattice.axes_of(fan.variables)
+    if len(fan.choices) == prod(axis.radix for axis in axes):  # any lanes, as loops
+        return _least_below(lattice, axes, need)
+    best = np.full(lattice.shape, inf)
+    for shift in lattice.shifts(fan.variables, fan.choices):
+        above, below = lattice.meeting(shift)
+        best[above] = np.minimum(best[above], need.reshape(lattice.shape)[below])
+    return best.reshape(-1)
 
 
 def _pinned(points: Points, index: int, lattice: Lattice) -> NDArray[np.bool_]:

@@ -79,11 +79,11 @@ def _reserved(points: Points, slot: Reserve, tables: _Tables, last: bool) -> _Ta
 def _ways_below(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the ways to get to each state below a slot from those to the states above it."""
     if isinstance(slot, Fan):
-        total = np.zeros(lattice.size, ways.dtype)
-        for choice in slot.choices:
-            reach = lattice.reach(slot.variables, choice)
-            total[reach[reach >= 0]] += ways[reach >= 0]  # no two states reach the same one
-        return total
+        total = np.zeros(lattice.shape, ways.dtype)
+        for shift in lattice.shifts(slot.variables, slot.choices):
+            above, below = lattice.meeting(shift)
+            total[below] += ways.reshape(lattice.shape)[above]
+        return total.reshape(-1)
     if not isinstance(slot, Loops):
         return ways
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.einsum import TensorAccess
 
+Part = tuple[slice, ...]
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -44,6 +46,8 @@ class Lattice:
             stride *= radix
         self.axes = tuple(reversed(axes))
         self.size = stride
+        self.shape = tuple(axis.radix for axis in self.axes)
+        self._shifts: dict[object, NDArray[np.int64]] = {}
 
     @cached_property
     def digits(self) -> NDArray[np.int64]:
@@ -73,6 +77,30 @@ class Lattice:
     def offset(self, exponents: NDArray[np.int64]) -> int:
         """Return the index of a vector of exponents."""
         return sum(int(e) * a.stride for e, a in zip(exponents, self.axes, strict=True))
+
+    def shifts(
+        self, variables: tuple[str, ...], choices: tuple[tuple[int, ...], ...]
+    ) -> NDArray[np.int64]:
+        """Return the exponents of choices of lanes, shape (choices, axes)."""
+        key = (variables, choices)
+        if key not in self._shifts:
+            shift = np.zeros((len(choices), len(self.axes)), np.int64)
+            for column, axis in enumerate(self.axes):
+                name = self.variables[axis.variable]
+                if name in variables:
+                    lanes = [choice[variables.index(name)] for choice in choices]
+                    known = {n: valuation(n, axis.prime) for n in set(lanes)}
+                    shift[:, column] = [known[n] for n in lanes]
+            self._shifts[key] = shift
+        return self._shifts[key]
+
+    def meeting(self, shift: NDArray[np.int64]) -> tuple[Part, Part]:
+        """Return the tiles that a choice of lanes divides, and those that it leaves of them.
+
+        Parts of arrays of the lattice's `shape`, in the same order.
+        """
+        above = tuple(slice(int(e), None) for e in shift)
+        return above, tuple(slice(0, r - int(e)) for e, r in zip(shift, self.shape, strict=True))
 
     def reach(self, variables: Sequence[str], lanes: Sequence[int]) -> NDArray[np.int64]:
         """Return, per state, the state whose tile is `lanes` times smaller; -1 if there is none."""

@@ -260,11 +260,11 @@ def _known(
 def ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the number of ways to finish from each state above a slot."""
     if isinstance(slot, Fan):
-        total = np.zeros(lattice.size, ways.dtype)
-        for choice in slot.choices:
-            reach = lattice.reach(slot.variables, choice)
-            total = total + np.where(reach >= 0, ways[reach], 0)
-        return total
+        total = np.zeros(lattice.shape, ways.dtype)
+        for shift in lattice.shifts(slot.variables, slot.choices):
+            above, below = lattice.meeting(shift)
+            total[above] += ways.reshape(lattice.shape)[below]
+        return total.reshape(-1)
     if not isinstance(slot, Loops):
         return ways.copy()
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
@@ -283,8 +283,9 @@ def _summed_below(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
 def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     """Return the states that a slot can lead to, from the one above it."""
     if isinstance(slot, Fan):
-        found = [int(lattice.reach(slot.variables, choice)[state]) for choice in slot.choices]
-        return [s for s in found if s >= 0]
+        shifts = lattice.shifts(slot.variables, slot.choices)
+        possible = shifts[(shifts <= lattice.digits[state]).all(axis=1)]
+        return [state - lattice.offset(shift) for shift in possible]
     if not isinstance(slot, Loops):
         return [state]
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]

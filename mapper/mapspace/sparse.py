@@ -4,6 +4,7 @@ To take a holder out of a mapping frees room, and the loops around it stand in o
 all that both allowed. It can break a rule in few ways: a set of a deeper memory may name this one;
 tile_shape is about the first holder of its memory; no_resend_to_below of a holder above would reach
 down to the next holder of the tensor. There, and for the outermost holder, nothing is left out.
+(Uneven loops and lanes do not change places, so that for uneven tiles this is no proof.)
 """
 
 from __future__ import annotations
@@ -55,10 +56,7 @@ class _Level:
 def sparse_placements(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
 ) -> Iterator[Placement]:
-    """Enumerate them, those that hold little first; arguments as of `placements`.
-
-    Not complete where hierarchies may be left (force_memory_hierarchy_order: false).
-    """
+    """Enumerate them, those that hold little first; arguments as of `placements`."""
 
     def ways(level: _Level, tensor: str, open_: _Holds) -> _Holds:
         return open_[:1] if len(open_) > 1 and not level.helps(tensor) else open_
