@@ -40,15 +40,18 @@ def find_conflict(constraints: Sequence[Constraint], feasible: Feasible) -> Conf
     try:
         if not feasible(frozenset()):
             return None
-        return _smallest(constraints, feasible)
     except TooLarge:
         return None
+    return _smallest(constraints, feasible)
 
 
 def _smallest(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
     everything = frozenset(constraints)
     corrections: list[Active] = []
+    irreducible = None
     try:
+        few = _irreducible(tuple(constraints), frozenset(), feasible)
+        irreducible = Conflict(_in_order(constraints, few), "irreducible")
         corrections += [frozenset({c}) for c in constraints if feasible(everything - {c})]
         for _ in range(ROUNDS):
             hitting = _hitting_set(constraints, corrections)
@@ -59,7 +62,22 @@ def _smallest(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict
             corrections.append(everything - _grown(constraints, hitting, feasible))
     except TooLarge:
         pass
-    return _shrunk(constraints, feasible)
+    return irreducible or _shrunk(constraints, feasible)
+
+
+def _irreducible(constraints: Sequence[Constraint], needed: Active, feasible: Feasible) -> Active:
+    """Return an irreducible set of `constraints` that conflicts with `needed`, half by half.
+
+    All of them together do (Junker, "QuickXplain", AAAI 2004).
+    """
+    if not constraints or not feasible(needed):
+        return frozenset()
+    if len(constraints) == 1:
+        return frozenset(constraints)
+    half = len(constraints) // 2
+    first, second = constraints[:half], constraints[half:]
+    below = _irreducible(second, needed | frozenset(first), feasible)
+    return below | _irreducible(first, needed | below, feasible)
 
 
 def _grown(constraints: Sequence[Constraint], start: Active, feasible: Feasible) -> Active:

@@ -161,15 +161,9 @@ class Subject:
     def feasible(self, active: Active) -> bool:
         """Tell whether some mapping keeps all constraints of `active`."""
         if active not in self._known:
-            self._known[active] = self._concluded(active)
+            known = concluded(self._known, active)
+            self._known[active] = self.fits(self.spaces(active)) if known is None else known
         return self._known[active]
-
-    def _concluded(self, active: Active) -> bool:
-        """Conclude from what is known of sets with fewer or more constraints, or look."""
-        for other, answer in self._known.items():
-            if active <= other if answer else other <= active:
-                return answer
-        return self.fits(self.spaces(active))
 
     def fits(self, spaces: list[Mapspace]) -> bool:
         """Tell whether one of the spaces has a mapping; TooLarge when the work is used up."""
@@ -213,6 +207,14 @@ class Subject:
             for c in flat.components
             if isinstance(c, Memory)
         }
+
+
+def concluded(known: Mapping[Active, bool], active: Active) -> bool | None:
+    """Conclude whether a set is feasible from what is known of smaller and larger ones."""
+    for other, answer in known.items():
+        if active <= other if answer else other <= active:
+            return answer
+    return None
 
 
 def _no_min_usage(flat: FlatArch) -> FlatArch:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec import HolderSpec
 from tilewright.arch.tree import Arch
 from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
-from tilewright.mapper.explain.conflict import find_conflict
+from tilewright.mapper.explain.conflict import Conflict, find_conflict
 from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.infeasible import no_mapping
-from tilewright.mapper.explain.subject import Active, Subject, TooLarge
+from tilewright.mapper.explain.subject import Active, Subject, TooLarge, concluded
 from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.searches.options import Request
 
@@ -26,18 +27,29 @@ def no_mapping_together(request: Request) -> InfeasibleMapping:
     It names the Einsum that has none on its own, if there is one; else the conflict between the
     Einsums, among the sizes of memories and the rules about tensors.
     """
-    alone = no_mapping_alone(request)
-    return _Together(request, _subjects(request)).explained() if alone is None else alone
+    subjects = _exchanging(request)
+    alone = _first_alone(subjects)
+    return _Together(request, subjects).explained() if alone is None else alone
 
 
 def no_mapping_alone(request: Request) -> InfeasibleMapping | None:
     """Return the error for the first Einsum that has no mapping wherever shared tensors stay."""
-    shared = shared_tensors(request.workload)
-    for subject in _subjects(request):
-        subject.exchanged = shared & frozenset(subject.einsum.tensors)
+    return _first_alone(_exchanging(request))
+
+
+def _first_alone(subjects: Sequence[Subject]) -> InfeasibleMapping | None:
+    for subject in subjects:
         if not subject.feasible(frozenset(subject.constraints)):
             return no_mapping(subject)
     return None
+
+
+def _exchanging(request: Request) -> list[Subject]:
+    """Return what can be asked about each Einsum, wherever shared tensors stay."""
+    subjects, shared = _subjects(request), shared_tensors(request.workload)
+    for subject in subjects:
+        subject.exchanged = shared & frozenset(subject.einsum.tensors)
+    return subjects
 
 
 def _subjects(request: Request) -> list[Subject]:
@@ -50,27 +62,56 @@ def _subjects(request: Request) -> list[Subject]:
     ]  # fmt: skip
 
 
+def _constraints(subjects: Sequence[Subject], shared: frozenset[str]) -> dict[Constraint, None]:
+    """Return the constraints that Einsums can conflict about, each once.
+
+    That a memory without end keeps what no Einsum exchanges is no cause.
+    """
+    found: dict[Constraint, None] = {}
+    for subject in subjects:
+        endless = {name for name, size in subject.sizes().items() if size == inf}
+        for c in subject.constraints:
+            harmless = c.kind == "keep" and c.component in endless and c.tensor not in shared
+            if c.kind == "size" or (c.kind in _TENSOR_KINDS and not harmless):
+                found.setdefault(c)
+    return found
+
+
 class _Together:
     """The whole workload with constraints that can be lifted, tried by searching it."""
 
     def __init__(self, request: Request, subjects: list[Subject]) -> None:
         self._request = request
-        found: dict[Constraint, Constraint] = {}
-        self._sizes: dict[str, float] = {}
-        for subject in subjects:
-            self._sizes |= subject.sizes()
-            for c in subject.constraints:
-                if c.kind == "size" or c.kind in _TENSOR_KINDS:
-                    found.setdefault(c, c)
-        self._constraints = tuple(found)
+        self._subjects = subjects  # that leave open where what is exchanged is held
+        self._unfused = _subjects(request)
+        shared = shared_tensors(request.workload)
+        for subject in self._unfused:
+            subject.backed = shared & frozenset(subject.einsum.tensors)
+        self._sizes = {k: v for subject in self._unfused for k, v in subject.sizes().items()}
+        self._constraints = tuple(_constraints(self._unfused, shared))
         self._searches = 0
         self._known: dict[Active, bool] = {}
+        self._unknown: set[Active] = set()
+
+    def _conflict(self) -> Conflict | None:
+        """Find the smallest conflict, first with what memories may not keep left as it is.
+
+        Without these rules searches take long; what conflicts without them is a conflict anyway,
+        and none is smaller.
+        """
+        ends = {name for name, size in self._sizes.items() if size < inf}
+        fixed = {c for c in self._constraints if c.kind == "may_keep" and c.component in ends}
+        rest = [c for c in self._constraints if c not in fixed]
+        found = find_conflict(rest, lambda active: self.feasible(active | fixed))
+        if found is not None and not self.feasible(frozenset(found.constraints)):
+            return found
+        return find_conflict(self._constraints, self.feasible)
 
     def explained(self) -> NoFeasibleMapping:
         """Return the error with the conflict and what helps, each tried by a search."""
         names = [einsum.name for einsum in self._request.workload.einsums]
         head = f"{', '.join(names)} have mappings one by one, but none together"
-        conflict = find_conflict(self._constraints, self.feasible)
+        conflict = self._conflict()
         if conflict is None:
             return NoFeasibleMapping(head, instead="larger memories; what helps was not found")
         try:
@@ -88,7 +129,7 @@ class _Together:
     def _helps(self, blamed: tuple[Constraint, ...]) -> Iterator[str]:
         everything = frozenset(self._constraints)
         for c in blamed:
-            if not self.feasible(everything - {c}):
+            if not self._verdict(everything - {c}):
                 continue
             if c.kind == "size":
                 yield f"{c.path}: {self._least(c):g} (now {self._sizes[c.component]:g})"
@@ -118,23 +159,46 @@ class _Together:
         return 4 * int(total) + 4 * int(max(s for s in self._sizes.values() if s < 1e300))
 
     def feasible(self, active: Active) -> bool:
-        """Tell whether the workload has a mapping under these constraints."""
+        """Tell whether the workload has a mapping under these constraints, or no one can tell."""
+        return self._verdict(active) is not False
+
+    def _verdict(self, active: Active) -> bool | None:
+        if active in self._unknown:
+            return None
         if active not in self._known:
-            lifted = [c for c in self._constraints if c not in active]
-            self._known[active] = self._fits(self._lifted(lifted))
+            known = concluded(self._known, active)
+            known = self._looked_up(active) if known is None else known
+            if known is None:
+                self._unknown.add(active)
+                return None
+            self._known[active] = known
         return self._known[active]
 
-    def _fits(self, arch: Arch) -> bool:
-        from tilewright.mapper.searches.api import answer
+    def _looked_up(self, active: Active) -> bool | None:
+        """Ask the Einsums one by one, which is fast, before the whole workload is searched."""
+        lifted = frozenset(self._constraints) - active
+        if any(not self._alone(subject, lifted) for subject in self._subjects):
+            return False
+        if all(self._alone(subject, lifted) for subject in self._unfused):
+            return True
+        return self._fits(self._lifted([c for c in self._constraints if c in lifted]))
+
+    def _alone(self, subject: Subject, lifted: Active) -> bool:
+        return subject.feasible(frozenset(subject.constraints) - lifted)
+
+    def _fits(self, arch: Arch) -> bool | None:
+        from tilewright.mapper.cascade.api import solve_fused
 
         self._searches += 1
         if self._searches > SEARCHES:
             raise TooLarge
         options = replace(self._request.options, objective="energy", front=(), progress=None)
         try:
-            answer(replace(self._request, arch=arch, options=options), explain=False)
-        except TilewrightError:
+            solve_fused(replace(self._request, arch=arch, options=options))
+        except InfeasibleMapping:
             return False
+        except TilewrightError:  # no search can tell
+            return None
         return True
 
     def _lifted(self, constraints: list[Constraint]) -> Arch:

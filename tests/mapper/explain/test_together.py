@@ -71,3 +71,13 @@ def test_the_einsum_that_fails_alone_is_named() -> None:
         search(arch(512, "may_keep: All, tile_shape: [{expression: C, operator: ==, value: 3}]")
                .with_values({"BUF.tensors.keep": "~DRAM | C"}), WORK)  # fmt: skip
     assert "the tile at BUF over n (of 2): == 3" in str(caught.value)
+
+
+def test_the_memory_that_is_too_small_is_part_of_the_conflict() -> None:
+    """Where other rules are lifted no fused search can tell: that proves no conflict."""
+    with pytest.raises(NoFeasibleMapping) as caught:
+        search(arch(7, "may_keep: All").with_values({"DRAM.tensors.may_keep": "Nothing"}), WORK)
+    text = str(caught.value)
+    assert "These 2 constraints conflict (smallest set)" in text
+    assert "DRAM may not keep Y" in text
+    assert "BUF has 7 bit" in text
