@@ -20,24 +20,22 @@ def source_to_destination(path: Path, view: View) -> Plan:
     """Read the source where it lies and write the destination (design.md §5).
 
     What the source holds in, or below, the innermost memory of the destination is the
-    destination's own place: nothing moves between them. If the source lies nowhere else, the copy
-    is no work at all there, and only the write-backs of the destination are left.
+    destination's own place: nothing moves between them. A source that lies only below that memory
+    is read at its outermost holder. If it lies in that memory and nowhere above, only the
+    write-backs of the destination are left.
     """
     outputs = {name for name, tensor in view.tensors.items() if tensor.output}
-    inner = {
-        step.component: view.index[step.component]
-        for step in path.steps
-        if isinstance(step, Hold) and step.tensor in outputs
-    }
-    place = max(inner.values(), default=len(view.index))
-    kept = [
-        number
+    levels = {
+        number: (step.tensor in outputs, view.index[step.component])
         for number, step in enumerate(path.steps)
-        if not isinstance(step, Hold)
-        or step.tensor in outputs
-        or view.index[step.component] < place
-    ]
-    shorter = keep(path, kept)
+        if isinstance(step, Hold)
+    }
+    place = max((level for output, level in levels.values() if output), default=len(view.index))
+    source = {number: level for number, (output, level) in levels.items() if not output}
+    above = {number for number, level in source.items() if level < place}
+    if source and min(source.values()) > place:
+        above = {min(source)}
+    shorter = keep(path, [n for n in range(len(path.steps)) if n not in source or n in above])
     held = {step.tensor for step in shorter.steps if isinstance(step, Hold)}
     tensors = {name: tensor for name, tensor in view.tensors.items() if name in held}
     if set(tensors) <= outputs:

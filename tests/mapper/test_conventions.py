@@ -155,6 +155,20 @@ def test_copy_in_place_moves_nothing() -> None:
     assert not any(default.actions.values())
 
 
+def test_copy_of_what_lies_below_only_is_read_there() -> None:
+    mapping = """
+        !Storage {tensors: [Y], component: DRAM}
+        !Storage {tensors: [A], component: BUF}
+        !Temporal {rank_variable: m, tile_shape: 1}
+        !Compute {einsum: Y, component: MAC}
+    """
+    default = score("Y[m] = A[m]", "M: 4", mapping, "default", copy=True)
+    moved = {key: count for key, count in default.actions.items() if count}
+    assert moved == {"Y/BUF/A/read": 4, "Y/DRAM/Y/write": 4}
+    theirs = score("Y[m] = A[m]", "M: 4", mapping, "accelforge", copy=True)
+    assert theirs.energy == default.energy
+
+
 def test_copy_through_a_buffer_writes_the_destination_back() -> None:
     mapping = """
         !Storage {tensors: [A, Y], component: DRAM}
