@@ -190,6 +190,20 @@ def network(rng: random.Random, design: Design) -> None:
     design.nodes.insert(place, Node("Network", fields))
 
 
+def array(rng: random.Random, design: Design) -> None:
+    """Put the lanes into an Array, with a memory that is spread over them."""
+    place = next(i for i, n in enumerate(design.nodes) if n.fields.get("name") == "PE")
+    lanes: list[Fields] = design.nodes[place].fields["spatial"]
+    places = [{"name": n["name"], "fanout": rng.choice((1, n["fanout"]))} for n in lanes]
+    pair = (("read", 3, 128), ("write", 4, 64))
+    kept = rng.choice(({"keep": "All"}, {"keep": "Nothing", "may_keep": "All"}, {"keep": "input"}))
+    fields: Fields = {"name": "LOCAL", "size": rng.choice((32, 64, 128)), "area": 0}
+    fields |= {"leak_power": rng.choice((0, 1)), "tensors": kept, "spatial": places}
+    fields["actions"] = [{"name": n, "energy": e, "throughput": t} for n, e, t in pair]
+    grid = {"name": "GRID", "spatial": lanes, "nodes": [Node("Memory", fields)]}
+    design.nodes[place] = Node("Array", grid)
+
+
 def gates(rng: random.Random, design: Design) -> None:
     """Let much leak, and gate what is not used."""
     for node in (*design.nodes, *design.named("ALU0", "ALU1", "SIDE0")):
@@ -252,7 +266,7 @@ def repeats(rng: random.Random, design: Design) -> None:
 FEATURES: dict[str, Feature] = {
     one.__name__: one
     for one in (
-        sizes, energies, latencies, enabled, sets, tiles, levels, resent, ordered, network, gates,
-        bounds, spaces, initial, uneven, repeats,
+        sizes, energies, latencies, enabled, sets, tiles, levels, resent, ordered, network, array,
+        gates, bounds, spaces, initial, uneven, repeats,
     )
 }  # fmt: skip

@@ -119,6 +119,7 @@ KINDS = {
     "resent": Kind((*SINGLE, *SINGLE, *CHAINS), features=("levels", "resent")),
     "ordered": Kind((*SINGLE, *SINGLE, *CHAINS), features=("levels", "ordered")),
     "networks": Kind((*SINGLE[:5], *CHAINS[:2]), fanouts=(1,), features=("network",)),
+    "arrays": Kind(SINGLE, (), ("reuse", "may_reuse"), (1,), features=("array",)),
     "gates": Kind((*SINGLE, *CHAINS[:2]), (), ANY_LANES, (1, 2), (1, 2), features=("gates",)),
     "uneven": Kind((*SINGLE, *CHAINS[:1]), ANY_RULE, ANY_LANES, features=("uneven",)),
     "repeats": Kind((*CHAINS, *DAGS), features=("repeats",)),

@@ -153,8 +153,8 @@ def _feeds_places(frame: Frame, template: Template, fan: Fan) -> bool:
     for level, component in enumerate(frame.components):
         grid = grid_of(frame.components, level)
         if component.name in held and grid is not None and grid.name == fan.component:
-            spread = {dim.name for dim in component.physical_spatial if dim.fanout > 1}
-            if fan.name in spread:
+            least = 2 if frame.rules.whole_places or component.physical_fanout == 1 else 1
+            if fan.name in {d.name for d in component.physical_spatial if d.fanout >= least}:
                 return True
     return False
 
