@@ -83,6 +83,11 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
+    if boundaries.unsettled:
+        several = ", ".join(t for t in workload.tensors if t in boundaries.unsettled)
+        text += (
+            f"; of {several}, whose width changes, a tile has room for the widest until it comes"
+        )
     return text
 
 

@@ -25,7 +25,7 @@ from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
 from tilewright.mapper.cascade.room import room_of
 from tilewright.mapper.cascade.tops import deals_of, dealt, has_tops
 from tilewright.mapper.cascade.usage import usage_of
-from tilewright.mapper.cascade.views import refuse_own_tiles
+from tilewright.mapper.cascade.views import unsettled_in, varied_in
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -177,10 +177,10 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
     room, own = room_of(ways, deeper=not memories), conventions != "accelforge"
     boundaries = boundaries_of(workload, own, own, room.memories)
-    boundaries = replace(boundaries, tolls=tolls_in(flat for _, flat in ways))
-    for name in filter(None, room.memories):
-        if name in room.crowded or name in memories:
-            refuse_own_tiles(ways, name, boundaries)
+    counted = [name for name in room.memories if name in room.crowded or name in memories]
+    varied, unsettled = (one(ways, counted, boundaries) for one in (varied_in, unsettled_in))
+    tolls = tolls_in(flat for _, flat in ways)
+    boundaries = replace(boundaries, varied=varied, unsettled=unsettled, tolls=tolls)
     usage = usage_of(ways, memories, room, boundaries)
     crowded = room.crowded | frozenset(usage.names)
     lone = LoneSolver(request, room, boundaries, usage)

@@ -36,7 +36,8 @@ class Boundaries:
     `users[T]`: numbers of the Einsums that touch T; `contested`: tensors that two Einsums may want
     to hold in different places above the same shared loop; `apart`: those of them that Einsums see
     through different windows; `shares_room`: where both hold one at the same place, it takes room
-    once; `tolls`: those that tensors may pass on the way to any Einsum.
+    once; `tolls`: those that tensors may pass on the way to any Einsum; `varied`, `unsettled`: see
+    tiled and views.py.
     """
 
     workload: Workload
@@ -51,6 +52,14 @@ class Boundaries:
     memories: tuple[str, ...] = ("",)
     copied: frozenset[str] = frozenset()
     tolls: tuple[str, ...] = ()
+    varied: frozenset[str] = frozenset()
+    unsettled: frozenset[str] = frozenset()
+
+    @property
+    def tiled(self) -> frozenset[str]:
+        """The contested tensors of which the tile of an earlier Einsum matters to a later one: all
+        where it is one tile, else those that Einsums see in different widths (tiles.py)."""
+        return self.contested if self.shares_room else self.varied
 
     def of(self, einsum: Einsum) -> tuple[Place, ...]:
         """Return where tensors of `einsum` may stay on chip."""
@@ -60,6 +69,11 @@ class Boundaries:
         """Return where a tensor may stay on chip, if it may."""
         memories = self.memories[:1] if tensor in self.copied else self.memories
         return tuple(Place(tensor, memory) for memory in memories)
+
+    def chains(self, tensor: str) -> tuple[tuple[int, ...], ...]:
+        """Return the numbers of the Einsums that touch `tensor`, in runs that may share loops above
+        which each holds it: through other tensors."""
+        return _chains(tensor, self.users, self.chip)
 
     def names_of(self, einsum: Einsum) -> Mapping[str, str]:
         """Return the name of the loops over each of its rank variables."""
@@ -101,7 +115,7 @@ def boundaries_of(
         and not (counts and _counts_differ(workload, users[tensor]))
     )
     shared = shared_tensors(workload)
-    contested = {t for t in shared if _is_contested(t, users, chip)}
+    contested = {t for t in shared if any(len(c) > 1 for c in _chains(t, users, chip))}
     names = loop_names(workload, {t: users[t] for t in chip})
     return Boundaries(
         workload,
@@ -145,14 +159,19 @@ def _carried(
     return frozenset(name for _, name in set.intersection(*ranks))
 
 
-def _is_contested(tensor: str, users: Mapping[str, tuple[int, ...]], chip: frozenset[str]) -> bool:
-    """Tell whether two users of `tensor` may share loops through other tensors."""
+def _chains(
+    tensor: str, users: Mapping[str, tuple[int, ...]], chip: frozenset[str]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the users of `tensor` in runs in which each may share loops with the next one through
+    other tensors."""
     spans = [users[other] for other in sorted(chip) if other != tensor]
-    mine = users[tensor]
-    return any(
-        all(any(span[0] <= b < span[-1] for span in spans) for b in range(one, two))
-        for one, two in pairwise(mine)
-    )
+    found = [[user] for user in users[tensor][:1]]
+    for one, two in pairwise(users[tensor]):
+        if all(any(span[0] <= b < span[-1] for span in spans) for b in range(one, two)):
+            found[-1].append(two)
+        else:
+            found.append([two])
+    return tuple(map(tuple, found))
 
 
 def _is_apart(named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]) -> bool:

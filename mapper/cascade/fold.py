@@ -8,22 +8,19 @@ done for all of them at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from tilewright.mapper.cascade.boundary import Place
-from tilewright.mapper.cascade.extent import Extent
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.problem import Pair
 from tilewright.mapper.cascade.steps import START, Form, Pending, Step, Tiling
 from tilewright.mapper.cascade.table import Rows
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
-
-NOT_HELD = -1, -1, Extent(())
 
 # of the Einsums behind number i, with these tensors on chip: the least they cost
 ToGo = Callable[[int, frozenset[Place]], Pair]
@@ -236,39 +233,16 @@ def _depth(before: int | None, place: int | None, form: Form, rows: Rows) -> int
 def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, ...] | None:
     """Follow the contested tensors; None if users above one loop disagree about a place."""
     rows, shared = after
-    outside = dict(_outside(step, rows))
-    sizes = {tensor: step.contested[tensor] for tensor in outside}
+    own = step.tiles(rows)
     found: dict[Place, Pending] = {}
-    for tensor, reach, place, low, size in form.pending:
-        if tensor in outside:
-            if _within(reach, outside[tensor]) != _within(reach, (place, low)):
+    for tensor, reach, tile in form.pending:
+        if tensor in own:
+            if own[tensor].stands(reach) != tile.stands(reach):
                 return None
-            if place >= 0 and low < reach:
-                sizes[tensor] = size.of_width(sizes[tensor].width).joined(sizes[tensor])
+            own[tensor] = tile.joined(own[tensor], reach)
         elif (left := min(reach, shared)) > 0:
-            held = place < left
-            found[tensor] = (tensor, left, *((place, low, size) if held else NOT_HELD))
+            found[tensor] = (tensor, left, tile.within(left))
     if shared > 0:
-        for tensor, (place, low) in outside.items():
-            held = place < shared
-            where = (place, low, sizes[tensor]) if held else NOT_HELD
-            found[tensor] = (tensor, shared, *where)
+        for tensor, tile in own.items():
+            found[tensor] = (tensor, shared, tile.within(shared))
     return tuple(found[p] for p in sorted(found) if p.tensor in step.later)
-
-
-def _within(reach: int, where: tuple[int, int]) -> tuple[int, int]:
-    """Return the places of a holder and of its tile as Einsums see them that share `reach` loops:
-    beyond these each has a tile of its own."""
-    place, low = where
-    return (place, min(low, reach)) if 0 <= place < reach else (-1, -1)
-
-
-def _outside(step: Step, rows: Rows) -> Iterator[tuple[Place, tuple[int, int]]]:
-    """Yield the contested tensors that the rows do not keep on chip, with the loops above their
-    holder and above its tile (NOT_HELD: not held above the innermost)."""
-    boundary = step.tables[0].boundary
-    on_chip = {t for t, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
-    held = {tensor: (place, low) for tensor, place, low in rows.held}
-    for tensor in step.contested:
-        if tensor not in on_chip:
-            yield tensor, held.get(tensor, NOT_HELD[:2])

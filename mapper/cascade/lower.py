@@ -211,6 +211,7 @@ class Rules:
 
     carried: Mapping[str, frozenset[str]]
     contested: frozenset[str]
+    tiled: frozenset[str]
     apart: frozenset[str]
     shares_room: bool
     memories: tuple[str, ...]

@@ -103,6 +103,7 @@ def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
     return tuple(
         (
             tensor in contested,
+            tensor in boundaries.tiled,
             tensor in boundaries.apart,
             tuple(v in carried[tensor] for v in einsum.bounds) if tensor in carried else None,
         )
@@ -273,6 +274,7 @@ class TableMaker:
         rules = Rules(
             self._boundaries.carried_by(run.einsum),
             self._boundaries.contested,
+            self._boundaries.tiled,
             self._boundaries.apart,
             self._boundaries.shares_room,
             tuple(sizes),

@@ -178,7 +178,7 @@ class RowMaker:
         places = [Place(holder.tensor, holder.component) for holder in region]
         on_chip = [(p, d) for p, h, d in zip(places, region, depths, strict=True) if h.backing]
         held = [
-            (p, depth, low if self._rules.shares_room else depth)
+            (p, depth, low if h.tensor in self._rules.tiled else depth)
             for p, h, depth, (low, _) in zip(places, region, depths, rooms, strict=True)
             if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
         ]

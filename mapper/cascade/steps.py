@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +13,12 @@ from tilewright.mapper.cascade.lone import LoneTable
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.room import Outermost
 from tilewright.mapper.cascade.table import Rows, Table
+from tilewright.mapper.cascade.tiles import Less, OwnTiles, SharedTile, Tile
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.kernels import Floats, Ints
 
-# contested tensor in a memory, loops that an earlier user shares, loops above its holder (-1: not
-# held there), loops above the tile that has room there, its size
-Pending = tuple[Place, int, int, int, Extent]
+# contested tensor in a memory, loops that an earlier user shares, what is held of it above these
+Pending = tuple[Place, int, Tile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Step:
     `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
     None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
     afterwards; `earlier`: those live before, with their sizes `before` while it runs and `until`
-    then; `contested`: sizes of contested tensors that it touches, as far as an earlier Einsum may
-    hold them for it; `widest`: bits per value of these for the Einsum that has most; `later`:
+    then; `contested`: sizes of contested tensors that it touches (Boundaries.tiled; else in no
+    bits); `widest`: bits per value of these for the Einsum that has most; `later`:
     contested tensors that a later Einsum touches; `limit`: the room of the outermost memory, if
     that may be too little; `passing`: tensors that are there for Einsums before and after this one;
     `exchanged`: only loops above tensors that take room on both sides count as shared
@@ -122,28 +122,36 @@ class Step:
                 found.append((depth, now.below(above, tiles) - until.below(above, tiles)))
         return found
 
-    def held_twice(
-        self, form: Form, rows: Rows, tiles: Ints, memory: str
-    ) -> list[tuple[int, tuple[Floats, Floats]]]:
-        """Return (loops above, bits) of contested tensors that an earlier Einsum holds in a memory
-        too, per row: what earlier Einsums, and this one and later ones, have less in all than the
-        sum of both; `tiles`: those of its loops."""
-        found: list[tuple[int, tuple[Floats, Floats]]] = []
-        for tensor, reach, place, low, size in form.pending:
-            here = tensor.memory == memory and tensor in self.contested
-            if place < 0 or low >= reach or not here:
-                continue
-            own = self.contested[tensor]
-            there, mine = (one.below(rows.loops[:low], tiles) for one in (size, own))
-            both = size.of_width(own.width).joined(own).below(rows.loops[:low], tiles)
-            grown = np.zeros(len(tiles))
-            if len(size.of_width(1.0).joined(own.of_width(1.0)).views) > 1:
-                width = self.widest[tensor]
-                alone = size.of_width(width)
-                grown = alone.joined(own.of_width(width)).below(rows.loops[:low], tiles)
-                grown -= alone.below(rows.loops[:low], tiles)
-            found.append((low, (mine - grown, there + mine - both)))
-        return found
+    def tiles(self, rows: Rows) -> dict[Place, Tile]:
+        """Return the contested tensors that the rows do not keep on chip, as they hold them above
+        their innermost loop."""
+        pairs = zip(self.tables[0].boundary, rows.depths, strict=True)
+        on_chip = {tensor for tensor, depth in pairs if depth >= 0}
+        held = {tensor: (place, low) for tensor, place, low in rows.held}
+        return {
+            tensor: self._tile(tensor, held.get(tensor))
+            for tensor in self.contested
+            if tensor not in on_chip
+        }
+
+    def _tile(self, tensor: Place, held: tuple[int, int] | None) -> Tile:
+        size = self.contested[tensor]
+        if held is None:
+            return OwnTiles() if self.exchanged else SharedTile()
+        if not self.exchanged:
+            return SharedTile(*held, size, self.widest[tensor])
+        place, low = held
+        if not size.width:  # the same for all Einsums
+            return OwnTiles(place)
+        return OwnTiles(place, ((low, size.of_width(1.0)),), size.width, size.width)
+
+    def held_twice(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> Iterator[Less]:
+        """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less
+        than the sum of both; `tiles`: those of the loops, per row."""
+        own, depth = self.tiles(rows), self.shared_loops(form, rows)
+        for tensor, reach, tile in form.pending:
+            if tensor.memory == memory and tensor in own:
+                yield from tile.less(own[tensor], min(reach, depth), (rows.loops, tiles))
 
 
 def steps_of(
@@ -167,7 +175,7 @@ def steps_of(
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
         widths = {t: max(one.widths[t] for one in several) for t in table.widths}
-        width = widths if boundaries.shares_room else dict.fromkeys(widths, 0.0)
+        width = {p: bits if p.tensor in boundaries.tiled else 0.0 for p, bits in widths.items()}
         contested = [p for p in table.widths if p.tensor in boundaries.contested]
         touched = {p: extent_of(table.einsum, names, p.tensor, width[p]) for p in contested}
         most = {p: widest[p] if boundaries.shares_room else 0.0 for p in contested}

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from tilewright.mapper.cascade.boundary import Boundaries
 from tilewright.mapper.cascade.layout import memories_of
 from tilewright.mapper.cascade.room import Room
-from tilewright.mapper.cascade.views import Run, refuse_copied, refuse_unclear_tiles, widths_of
+from tilewright.mapper.cascade.views import (
+    Run,
+    refuse_copied,
+    refuse_unclear_tiles,
+    refuse_unsettled,
+    widths_of,
+)
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload
@@ -93,6 +99,7 @@ def usage_of(
     inner = room.inner if room.inner in asked else None
     if inner:
         refuse_unclear_tiles(runs, inner, boundaries)
+        refuse_unsettled(runs, inner, boundaries)
     for name in {room.outer, inner} & asked:
         # by default what a copy writes on chip is there from then on
         sure = _copied(boundaries) if name == inner and boundaries.shares_room else frozenset()

@@ -6,8 +6,8 @@ the size of the largest tile that any of them keeps there (model/capacity.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import permutations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations, product
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
@@ -31,18 +31,46 @@ def widths_of(runs: Sequence[Run], memory: str, tensor: str) -> dict[str, float]
     return found
 
 
-def refuse_own_tiles(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
-    """Refuse tensors of which Einsums hold a tile each, all in the width of whichever runs."""
+def varied_in(
+    runs: Sequence[Run], memories: Iterable[str], boundaries: Boundaries
+) -> frozenset[str]:
+    """Return the tensors of which Einsums hold a tile each in one of some memories, all of these in
+    the width of whichever ran last, and do not see one width."""
+    histories = _histories(runs, memories, boundaries)
+    return frozenset(tensor for tensor, widths in histories if len(set(widths)) > 1)
+
+
+def unsettled_in(
+    runs: Sequence[Run], memories: Iterable[str], boundaries: Boundaries
+) -> frozenset[str]:
+    """Return those of them of which a third Einsum's tile counts in several widths before it runs:
+    of that only the most is known (OwnTiles)."""
+    histories = _histories(runs, memories, boundaries)
+    return frozenset(tensor for tensor, widths in histories if len(set(widths[:-1])) > 1)
+
+
+def _histories(
+    runs: Sequence[Run], memories: Iterable[str], boundaries: Boundaries
+) -> Iterator[tuple[str, list[float]]]:
+    """Yield contested tensors with the widths that Einsums see which may hold them in one place."""
     if boundaries.shares_room:
         return
-    for tensor in sorted(boundaries.contested):
+    names = [einsum.name for einsum in boundaries.workload.einsums]
+    for memory, tensor in product(memories, sorted(boundaries.contested)):
+        widths = widths_of(runs, memory, tensor)
+        for chain in boundaries.chains(tensor):
+            yield tensor, [widths[names[i]] for i in chain if names[i] in widths]
+
+
+def refuse_unsettled(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
+    """Refuse to count the usage of a memory where tiles count in widths that are only bounded."""
+    for tensor in sorted(unsettled_in(runs, [memory], boundaries)):
         widths = set(widths_of(runs, memory, tensor).values())
-        if len(widths) > 1:
-            raise UnsupportedFeature(
-                f"{tensor} has values of {_listed(widths)} bits in {memory}, and Einsums that use"
-                " it may share loops",
-                instead="one width of it for all Einsums, or search without fusion",
-            )
+        raise UnsupportedFeature(
+            f"the usage of {memory} is not counted: three Einsums that may share loops use"
+            f" {tensor}, in values of {_listed(widths)} bits there",
+            instead=f"one width of {tensor} for all Einsums but the last, or leave that usage out",
+        )
 
 
 def refuse_unclear_tiles(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:

@@ -122,15 +122,18 @@ def test_windows_none_of_which_is_the_larger_one_are_not_counted() -> None:
     assert "see A through different windows, none of which" in result.notes[0]
 
 
-def test_tiles_of_their_own_in_several_widths_are_refused() -> None:
-    widths = {"BUF.bits_per_value": {"output": 2, "input": 1, "weight": 1}}
+def test_tiles_of_their_own_in_more_than_two_widths_are_bounded() -> None:
+    widths = {"BUF.bits_per_value": {"output": 2, "input": 1, "weight": 4}}
     text = (
         "workload:\n  rank_sizes: {M: 4}\n  bits_per_value: {All: 1}\n  einsums:\n"
         '  - {einsum: "Y[m] = A[m] * B[m]", renames: {input: A, weight: B, output: Y}}\n'
-        '  - {einsum: "X[m] = Y[m] * C[m]", renames: {input: Y, weight: C, output: X}}\n'
-        '  - {einsum: "Z[m] = X[m] * Y[m]", renames: {input: X, weight: Y, output: Z}}\n'
+        '  - {einsum: "X[m] = Y[m] * A[m]", renames: {input: Y, weight: A, output: X}}\n'
+        '  - {einsum: "Z[m] = X[m] * A[m]", renames: {input: A, weight: X, output: Z}}\n'
     )
     arch, work = two_memories(6).with_values(widths), load_workload(text)
     assert search(arch, work, front=("energy", "usage")).notes == ()
-    apart = search(arch, work, conventions="accelforge")
-    assert "has values of 1 and 2 bits in BUF" in apart.notes[0]
+    found = search(arch, work, conventions="accelforge")
+    assert found.notes == ()
+    assert "of A, whose width changes, a tile has room for the widest" in found.certificate.scope
+    apart = search(arch, work, front=("energy", "usage"), conventions="accelforge")
+    assert "may share loops use A, in values of 1 and 4 bits there" in apart.notes[0]

@@ -1,0 +1,72 @@
+"""Einsums that share loops and see a tensor in different widths, against every fused mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fused_cases import random_wide_case, two_memories, workload_of
+from fused_mappings import best_fused
+from fused_owns import Subject
+
+from tilewright.arch.tree import Arch
+from tilewright.mapper.cascade.api import fused_search
+from tilewright.mapper.cascade.tiles import Below, Less, OwnTiles
+from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.workload import Workload
+
+# an input of the first Einsum that is a weight of the second one, held above what they share
+FALLING = ("Y[m, n] = A[m] * B[n]", "Z[m, n] = Y[m, n] * A[m]")
+RISING = ("Y[m, n] = C[m] * A[m]", "Z[m, n] = A[m] * Y[m, n]")
+OBJECTIVES = ("energy", "latency", "edp")
+
+
+def design(size: int, widths: tuple[int, int, int]) -> Arch:
+    bits = dict(zip(("input", "output", "weight"), widths, strict=True))
+    return two_memories(size).with_values({"BUF.bits_per_value": bits})
+
+
+def check(arch: Arch, workload: Workload, objective: str, limit: int = 200_000) -> bool:
+    listed = best_fused(Subject(arch, workload, "accelforge"), objective, limit)
+    if listed is None or listed[1] is None:
+        return False
+    result = fused_search(arch, workload, objective=objective, conventions="accelforge")
+    assert result.certificate.kind == "optimal"
+    value = result.certificate.value
+    if "whose width changes" in result.certificate.scope:
+        assert value >= listed[0] * (1 - 1e-9)
+    else:
+        assert value == pytest.approx(listed[0], rel=1e-9)
+    return True
+
+
+@pytest.mark.parametrize("size", [8, 10])
+@pytest.mark.parametrize(("texts", "widths"), [(FALLING, (4, 1, 1)), (RISING, (1, 2, 4))])
+def test_tiles_of_their_own_in_two_widths(
+    size: int, texts: tuple[str, ...], widths: tuple[int, int, int]
+) -> None:
+    assert check(design(size, widths), workload_of(texts, {"m": 2, "n": 3}), "energy")
+
+
+def test_the_widths_in_which_earlier_einsums_saw_a_tile_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_earlier(self: OwnTiles, own: OwnTiles, reach: int, rows: Below) -> Iterator[Less]:
+        for low, (earlier, later) in less(self, own, reach, rows):
+            yield low, (0 * earlier, later)
+
+    less = OwnTiles.less
+    monkeypatch.setattr(OwnTiles, "less", without_earlier)
+    arch, workload = design(10, (4, 1, 1)), workload_of(FALLING, {"m": 2, "n": 3})
+    with pytest.raises(InternalError, match="refused by the model"):
+        fused_search(arch, workload, conventions="accelforge")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_tiles_of_their_own_in_several_widths_of_many(block: int) -> None:
+    done = [
+        check(*random_wide_case(seed)[:2], OBJECTIVES[seed % 3], 60_000)
+        for seed in range(5000 + block * 10, 5010 + block * 10)
+    ]
+    assert sum(done) >= 4
