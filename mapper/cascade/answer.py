@@ -57,6 +57,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     outside = [t for t in workload.tensors if t in boundaries.backed]
     spaces = [run.space for solo in cascade.einsums if isinstance(solo, tuple) for run in solo]
     lanes = "".join(dict.fromkeys(map(lanes_of, spaces)))
+    dealt = room.inner is not None and any(_has_upper_lanes(s, room.inner) for s in spaces)
     text = f"mappings with even tiles{lanes}, the Einsums one after the other in the order given"
     if room.inner is None or not chip:
         text += f", in which they exchange tensors through {room.outer}"
@@ -69,7 +70,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
             f" of them, at most {cascade.repeats} per variable, above the lowest tensor that they"
             f" exchange in {' or '.join(memories)} and relevant to all of those"
         )
-        if any(_has_upper_lanes(space, room.inner) for space in spaces):
+        if dealt:
             text += f", and lanes above {room.inner} over such variables"
         first = [t for t in chip if len(boundaries.places(t)) < len(memories)]
         if first:
@@ -79,7 +80,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
     text += _orders_in(spaces)
-    text += _copies_in(cascade)
+    text += _copies_in(cascade, str(room.inner) if dealt else "")
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
@@ -102,8 +103,8 @@ def _orders_in(spaces: Sequence[Mapspace]) -> str:
     return text
 
 
-def _copies_in(cascade: Cascade) -> str:
-    """Say which mappings of copies are left out."""
+def _copies_in(cascade: Cascade, dealt: str) -> str:
+    """Say which mappings of copies are left out; `dealt`: the memory below lanes, if it is one."""
     tables = [solo for solo in cascade.einsums if isinstance(solo, LoneTable)]
     found = ""
     alone = [table.einsum.name for table in tables if not table.shares]
@@ -115,4 +116,7 @@ def _copies_in(cascade: Cascade) -> str:
             f"; copies ({', '.join(joint)}) hold below the loops that they share what they do not"
             " exchange there"
         )
+    if dealt and tables:
+        names = ", ".join(table.einsum.name for table in tables)
+        found += f"; copies ({names}) share no lanes above {dealt}"
     return found + "; what a copy reads on chip has room there until then" * bool(tables)

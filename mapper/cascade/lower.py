@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilewright.arch.components import Memory
 from tilewright.mapper.cascade.layout import Layout
-from tilewright.mapper.cascade.upper import ABOVE, Spread, lanes_of, stride
+from tilewright.mapper.cascade.upper import ABOVE, Spread, lanes_of, sent_above, stride
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.points import reserved_bits
@@ -24,7 +24,6 @@ from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.deferrals import debts, deferred
-from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
@@ -72,7 +71,8 @@ class Part:
 
     `program.operations` are those below; `above[i]` = what reaching holder `layout.first + i` of
     the region costs, as a function of the tile there; `legal`: variables that fused loops may use
-    and their gaps; `spreads`: the lanes above the region, which the labels count as one.
+    and their gaps; `spreads`: the lanes above the region, which the labels count as one; `sent`:
+    what these send over Networks, as a function of the tile right below them.
     """
 
     layout: Layout
@@ -80,6 +80,7 @@ class Part:
     above: tuple[tuple[Add, ...], ...]
     legal: Legal
     spreads: tuple[Spread, ...] = ()
+    sent: tuple[Add, ...] = ()
 
 
 def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Iterator[Part]:
@@ -99,12 +100,6 @@ def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Itera
         return
     for fixed, spreads in lanes_of(frame, slots, _cut(slots, layout), rules.lanes):
         legal = rules.legal
-        if spreads and frame.has_networks:
-            raise UnsupportedFeature(
-                f"the fanout {'.'.join(spreads[0].dim)} deals out a memory in which Einsums could"
-                " exchange tensors, beside a Network",
-                instead="search without fusion",
-            )
         if spreads:
             legal = tuple((v, (*gaps, ABOVE) if 0 in gaps else gaps) for v, gaps in legal)
         yield from _fix_lanes(frame, fields, Cut(layout, legal, spreads), fixed)
@@ -121,22 +116,29 @@ def _fix_lanes(frame: Frame, fields: Fields, cut: Cut, slots: tuple[Slot, ...]) 
     template = cut.layout.template
     router = Router(frame, fields, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
-    if frame.has_networks:
-        routes += network_routes(frame, fields, template, slots)
+    hops = list(network_routes(frame, fields, template, slots)) if frame.has_networks else []
+    upper = [r for r in hops if cut.spreads and r.adds and r.slot <= _cut(slots, cut.layout)]
+    routes += [route for route in hops if route not in upper]
     later = debts(frame, fields, slots, deferred(routes))
     if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
         later = None  # it would be paid above the program
     blocking = [route for route in routes if later is None or route.deferral is None]
     blocked = sorted({i for route in blocking for i in route.blocked})
     if not blocked:
-        yield _compile((frame, fields), cut, slots, Costs(routes, later or []))
+        sent = sent_above(slots, _cut(slots, cut.layout), upper) if upper else ()
+        yield _compile((frame, fields), cut, slots, (Costs(routes, later or []), sent))
         return
     for fixed in with_fixed_lanes(slots, blocked):
         yield from _fix_lanes(frame, fields, cut, fixed)
 
 
-def _compile(problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...], at: Costs) -> Part:
-    (frame, fields), layout = problem, cut.layout
+def _compile(
+    problem: tuple[Frame, Fields],
+    cut: Cut,
+    slots: tuple[Slot, ...],
+    costs: tuple[Costs, tuple[Add, ...]],
+) -> Part:
+    (frame, fields), layout, (at, sent) = problem, cut.layout, costs
     operations: list[Operation] = [at.charge(len(slots))]
     numbers: list[int | None] = [None]
     start = _cut(slots, layout) + 1
@@ -162,7 +164,7 @@ def _compile(problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...], a
     for _, fan in upper:
         shares *= scales(frame, fields, fan)[0]
     above = tuple(_scaled(at.charge(i).adds, shares) for i in region)
-    return Part(layout, program, above, cut.legal, cut.spreads)
+    return Part(layout, program, above, cut.legal, cut.spreads, _scaled(sent, shares))
 
 
 def _scaled(adds: Sequence[Add], shares: Floats) -> tuple[Add, ...]:
@@ -303,6 +305,7 @@ class LowerSearch:
         arrived = whole[:, fixed].all(axis=1) & self._has_room(part)
         priced = zip(part.layout.region, part.above, strict=True)
         adds = [add for holder, some in priced if not holder.backing for add in some]
+        adds += part.sent
         least = sum(self._least(add) for add in adds if add.field == 0)
         gain = np.where(arrived, 1.0, 0.0) if self._rules.timed else self._still
         return Outlook(np.where(arrived, least, inf), gain, self._rules.timed)
@@ -319,7 +322,7 @@ class LowerSearch:
         return fits
 
     def _least(self, add: Add) -> float:
-        counts = self._engine.count(add.tensor, add.kind)
+        counts = self._engine.count(add.tensor, add.kind, add.lanes)
         return add.factor * float(counts.min() if add.factor > 0 else counts.max())
 
     def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:

@@ -31,6 +31,7 @@ from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.routes import Add
 from tilewright.mapper.searches.tables import Engine
 
 # (variable, region holder that its loop stands right above, its tile: 0 for that of the state)
@@ -200,6 +201,7 @@ class RowMaker:
         reserved = np.zeros((len(memories), len(chosen), columns))
         shared = np.zeros((len(memories), len(chosen)))
         streamed = part.layout.streamed
+        self._charge(labels, part.sent, self._above(source, ABOVE, states))
         for place, holder in enumerate(part.layout.region):
             low, tiles = rooms[place]
             memory = memories[holder.component]
@@ -207,9 +209,7 @@ class RowMaker:
             if holder.backing:
                 shared[memory] += kept
                 continue
-            above = self._above(source, place, states)
-            for add in part.above[place]:
-                labels[:, add.field] += add.factor * self._engine.count(add.tensor, add.kind)[above]
+            self._charge(labels, part.above[place], self._above(source, place, states))
             if place not in streamed:
                 reserved[memory, :, low] += kept
         reserved = np.cumsum(reserved, axis=2)
@@ -231,8 +231,14 @@ class RowMaker:
         self.sources.append(replace(source, solved=source.solved.origins))
         return Block(states[fits], values[fits], origin[fits])
 
+    def _charge(self, labels: Floats, adds: Sequence[Add], above: Ints) -> None:
+        """Add what tiles given as states cost."""
+        for add in adds:
+            counts = self._engine.count(add.tensor, add.kind, add.lanes)
+            labels[:, add.field] += add.factor * counts[above]
+
     def _above(self, source: Source, place: int, states: Ints) -> Ints:
-        """Return the tiles above a region holder, as states."""
+        """Return the tiles above a region holder, or (ABOVE) those of one lane, as states."""
         lattice = self._engine.lattice
         upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
         deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]

@@ -141,7 +141,7 @@ def _columns(shape: Shape, variables: Sequence[str]) -> list[int]:
     which nothing stands, by the names of their variables."""
     lanes = [i for i, (number, _) in enumerate(shape.order) if number < 0]
 
-    def place(column: int) -> tuple[tuple[int, int], str]:
+    def place(column: int) -> tuple[tuple[int, ...], str]:
         one = shape.spreads[-1 - shape.order[column][0]]
         return one.place, variables[one.variable]
 

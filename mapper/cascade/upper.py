@@ -5,26 +5,32 @@ its lanes a memory of its own. What stays there is dealt once, for all Einsums t
 lanes are loops above it, below those that precede the fanout, over variables that any shared loop
 above it may run over (Boundaries.carried), and equal in all Einsums that meet there.
 
+What these lanes send over a Network is charged apart, for the tile right below all of them.
+
 A state of the program counts as if these lanes were one: its tile is that of one lane times the
 lanes, so that a variable is cut by shared loops where it is not whole. `stride` leads back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations, product
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from tilewright.arch.components import Network
 from tilewright.mapper.cascade.rooms import Order
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.lanes import Lanes
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.kernels import Ints
 from tilewright.mapper.searches.program import with_fixed_lanes
+from tilewright.mapper.searches.routes import Add, Route
 
 ABOVE = -1  # the gap above these lanes; those below have the numbers of the region's holders
 
@@ -32,10 +38,11 @@ ABOVE = -1  # the gap above these lanes; those below have the numbers of the reg
 class Spread(NamedTuple):
     """Tiles of variable number `variable` dealt over `lanes` lanes of a dimension.
 
-    `place`: (level of its component on the path, its number there).
+    `place`: (level of its component on the path, its number there, place among the variables of the
+    dimension if their order matters: else 0).
     """
 
-    place: tuple[int, int]
+    place: tuple[int, int, int]
     variable: int
     lanes: int
     dim: tuple[str, str]  # component, dimension
@@ -46,22 +53,74 @@ def lanes_of(
 ) -> Iterator[tuple[tuple[Slot, ...], tuple[Spread, ...]]]:
     """Yield the slots with each choice of the lanes above slot `limit`, dealt over `variables`.
 
-    UnsupportedFeature if these are too many.
+    Behind a Network the variables of a dimension come in each order: what is sent depends on it.
+    UnsupportedFeature if the choices are too many.
     """
     upper = [i for i, slot in enumerate(slots[:limit]) if isinstance(slot, Fan)]
     left = tuple(
         _over(slot, variables) if isinstance(slot, Fan) and i in upper else slot
         for i, slot in enumerate(slots)
     )
-    for fixed in with_fixed_lanes(left, upper):
-        spreads = tuple(s for i in upper for s in _spreads(frame, fixed[i]))
-        shares = (
-            prod(one.lanes for one in spreads if one.variable == number)
-            for number in range(len(frame.einsum.bounds))
+    for one in with_fixed_lanes(left, upper):
+        for fixed in _ordered(frame, one, upper):
+            spreads = tuple(s for i in upper for s in _spreads(frame, fixed[i]))
+            shares = (
+                prod(one.lanes for one in spreads if one.variable == number)
+                for number in range(len(frame.einsum.bounds))
+            )
+            bounds = frame.einsum.bounds.values()
+            if all(bound % share == 0 for bound, share in zip(bounds, shares, strict=True)):
+                yield fixed, spreads
+
+
+def _behind_network(frame: Frame, level: int) -> bool:
+    return any(isinstance(component, Network) for component in frame.components[: level + 1])
+
+
+def _ordered(
+    frame: Frame, slots: tuple[Slot, ...], upper: Sequence[int]
+) -> Iterator[tuple[Slot, ...]]:
+    """Yield the slots with the variables of each dimension behind a Network in every order."""
+    ways: list[list[Slot]] = []
+    for index, slot in enumerate(slots):
+        ways.append([slot])
+        if index not in upper or not isinstance(slot, Fan):
+            continue
+        if _behind_network(frame, frame.level(slot.component)):
+            ways[-1] = list(_orders(slot))
+    yield from product(*ways)
+
+
+def _orders(fan: Fan) -> Iterator[Fan]:
+    (lanes,) = fan.choices
+    pairs = [(v, n) for v, n in zip(fan.variables, lanes, strict=True) if n > 1]
+    for order in permutations(pairs):
+        yield replace(
+            fan, variables=tuple(v for v, _ in order), choices=(tuple(n for _, n in order),)
         )
-        bounds = frame.einsum.bounds.values()
-        if all(bound % share == 0 for bound, share in zip(bounds, shares, strict=True)):
-            yield fixed, spreads
+
+
+def sent_above(slots: Sequence[Slot], limit: int, routes: Iterable[Route]) -> tuple[Add, ...]:
+    """Return what the lanes above slot `limit` send over Networks, for the tile below all these.
+
+    It is known per tile right below each dimension (hops.py); those below make it smaller.
+    """
+    found: list[Add] = []
+    for route in routes:
+        below = [slot for slot in slots[route.slot : limit] if isinstance(slot, Fan)]
+        lanes = [pair for fan in below for pair in zip(fan.variables, fan.choices[0], strict=True)]
+        more = prod(number for _, number in lanes)
+        for add in route.adds:
+            factor = add.factor / more if add.kind == "moved" else add.factor
+            found.append(replace(add, factor=factor, lanes=_together([*add.lanes, *lanes])))
+    return tuple(sorted(add for add in found if add.factor != 0.0))
+
+
+def _together(pairs: Iterable[tuple[str, int]]) -> Lanes:
+    lanes: dict[str, int] = {}
+    for variable, number in pairs:
+        lanes[variable] = lanes.get(variable, 1) * number
+    return tuple(lanes.items())
 
 
 def _over(fan: Fan, variables: Collection[str]) -> Fan:
@@ -74,11 +133,11 @@ def _spreads(frame: Frame, slot: Slot) -> Iterator[Spread]:
     assert isinstance(slot, Fan)
     level = frame.level(slot.component)
     dims = [dim.name for dim in frame.components[level].spatial]
-    names = tuple(frame.einsum.bounds)
-    for variable, lanes in zip(slot.variables, slot.choices[0], strict=True):
+    names, ordered = tuple(frame.einsum.bounds), _behind_network(frame, level)
+    for number, (variable, lanes) in enumerate(zip(slot.variables, slot.choices[0], strict=True)):
         if lanes > 1:
-            place, dim = (level, dims.index(slot.name)), (slot.component, slot.name)
-            yield Spread(place, names.index(variable), lanes, dim)
+            place = level, dims.index(slot.name), number if ordered else 0
+            yield Spread(place, names.index(variable), lanes, (slot.component, slot.name))
 
 
 def stride(lattice: Lattice, spreads: Sequence[Spread]) -> int:

@@ -118,7 +118,7 @@ def _loops(frame: Frame, leg: Leg, slots: Sequence[Slot]) -> list[_Loop]:
         dim = next(dim for dim in component.spatial if dim.name == fan.name)
         served = _served(frame.components[leg.source], dim)
         after: Lanes = ()
-        for variable in reversed([v for v in frame.einsum.bounds if lanes.get(v, 1) > 1]):
+        for variable in reversed([v for v in fan.variables if lanes[v] > 1]):
             shared = access.relevance(variable) == "irrelevant"
             if frame.rules.messages:
                 shared = shared and leg.tensor in dim.may_reuse

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from fused_cases import random_network_case
+from fused_cases import Case, random_network_case, random_relayed_case
 from fused_mappings import best_fused
 from fused_owns import Subject
 
+from tilewright.mapper.cascade import lower
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.errors import InternalError
 
 OBJECTIVES = ("energy", "latency", "edp")
 
 
-def check(seed: int, limit: int) -> bool:
+def check(seed: int, limit: int, case: Case = random_network_case) -> bool:
     """Compare the two optima; False if there are too many mappings to enumerate."""
-    arch, workload, conventions = random_network_case(seed)
+    arch, workload, conventions = case(seed)
     objective = OBJECTIVES[seed % 3]
     listed = best_fused(Subject(arch, workload, conventions), objective, limit)
     if listed is None:
@@ -42,3 +44,21 @@ def test_fused_optimum_with_a_network(seed: int) -> None:
 def test_fused_optimum_with_a_network_of_many(block: int) -> None:
     seeds = range(100 + block * 10, 110 + block * 10)
     assert sum(check(seed, 60_000) for seed in seeds) >= 4
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 6, 9])
+def test_fused_optimum_with_a_network_and_lanes_above(seed: int) -> None:
+    assert check(seed, 8_000, random_relayed_case)
+
+
+def test_what_lanes_above_send_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lower, "sent_above", lambda *_: ())
+    with pytest.raises(InternalError, match="the fused search computed energy"):
+        check(0, 8_000, random_relayed_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(12))
+def test_fused_optimum_with_networks_and_lanes_above_of_many(block: int) -> None:
+    seeds = range(100 + block * 10, 110 + block * 10)
+    assert sum(check(seed, 30_000, random_relayed_case) for seed in seeds) >= 4

@@ -205,6 +205,38 @@ def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
+def _network(name: str, topology: str, hop: str) -> str:
+    return (
+        f"  - !Network\n    name: {name}\n    leak_power: 0\n    area: 0\n"
+        f"    topology: {topology}\n    actions: [{{name: hop, {hop}}}]\n"
+    )
+
+
+def random_relayed_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with lanes above the buffer, and networks above these or below."""
+    rng = random.Random(f"relayed {seed}")
+    texts = rng.choice((CHAINS[0], CHAINS[2], *DAGS[:4]))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((2, 2, 3)) for name in names}
+    nets = []
+    for name in ("NOP", "NOC"):
+        hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
+        topology = rng.choice(("mesh", "all_to_all"))
+        nets.append(_network(name, topology, f"{hop}, latency: {rng.choice((0, 1, 20))}"))
+    above, below = rng.choice(((0, 1), (1, 0), (1, 0), (1, 1)))
+    reuse = rng.choice(("", "", ", may_reuse: Nothing", ", may_reuse: weight"))
+    lanes = f"{{name: x, fanout: {rng.choice((2, 4)) if len(names) < 4 else 2}{reuse}}}"
+    second = len(names) < 3 and above
+    dims = f"    spatial: [{lanes}{', {name: y, fanout: 2}' if second else ''}]\n"
+    text = _text(rng.choice((2, 3, 4, 6, 8)), (rng.choice((5, 50)), 1), "", rng.choice((0, 2)))
+    memory = "  - !Memory\n    name: BUF\n"
+    upper = "  - !Container\n    name: TILE\n" + dims
+    text = text.replace(memory, nets[0] * above + upper + memory)
+    lower = "  - !Container\n    name: PE\n    spatial: [{name: z, fanout: 2}]\n" * below
+    text = text.replace("  - !Compute", nets[1] * below + lower + "  - !Compute")
+    return load_arch(text), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
 def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     """Return a design with lanes behind a network, and a workload small enough for it."""
     rng = random.Random(f"network {seed}")
@@ -214,10 +246,7 @@ def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
     topology = rng.choice(("mesh", "all_to_all"))
     reuse = rng.choice(("", ", may_reuse: Nothing", ", may_reuse: input"))
-    network = (
-        f"  - !Network\n    name: NET\n    leak_power: 0\n    area: 0\n    topology: {topology}\n"
-        f"    actions: [{{name: hop, {hop}, latency: {rng.choice((0, 1, 20))}}}]\n"
-    )
+    network = _network("NET", topology, f"{hop}, latency: {rng.choice((0, 1, 20))}")
     lanes = f"  - !Container\n    name: PE\n    spatial: [{{name: x, fanout: 2{reuse}}}]\n"
     low = _memory("REG", "8", "keep: " + rng.choice(("output", "weight")), (0.5, 128))
     lanes += low if rng.random() < 0.4 else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
-from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of
+from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of, scattered
 from fused_tolls import passing
 
 from tilewright.arch.components import Memory
@@ -82,6 +82,8 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
         found_lists = deep_lists(subject.workload, einsum, chip, resolve, subject.repeats)
     for nodes in passing(flat, einsum, chip, found_lists):
         if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
+            continue
+        if scattered(nodes, flat):
             continue
         found = scored_alone(subject, view, (*outer, *nodes))
         if found is None:

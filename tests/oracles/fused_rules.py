@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fused_lists import INNER, LOW, OUTER, Lanes
 
-from tilewright.arch.components import Memory, PlacementRules
+from tilewright.arch.components import Memory, Network, PlacementRules
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
@@ -104,3 +104,17 @@ def misshapen(einsum: Einsum, nodes: list[Node], rules: PlacementRules) -> bool:
         if isinstance(node, Storage) and node.component == INNER:
             return not all(holds(comparison, tile) for comparison in rules.tile_shape)
     return False
+
+
+def scattered(nodes: list[Node], flat: FlatArch) -> bool:
+    """Tell whether lanes above the inner memory stand apart, or not in the order of the file, where
+    it matters what a Network sends: the search has them together (its scope says so)."""
+    if not any(isinstance(component, Network) for component in flat.components):
+        return False
+    dims = [(lanes.component, lanes.dim) for lanes in lanes_of(flat)[1]]
+    turning = [n for n in nodes if isinstance(n, Temporal | Spatial)]
+    found = [i for i, n in enumerate(turning)
+             if isinstance(n, Spatial) and (n.component, n.name) in dims]  # fmt: skip
+    order = [dims.index((n.component, n.name)) for i in found
+             if isinstance(n := turning[i], Spatial)]  # fmt: skip
+    return order != sorted(order) or (bool(found) and found[-1] - found[0] >= len(found))

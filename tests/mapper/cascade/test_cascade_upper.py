@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
-from fused_cases import workload_of
+from fused_cases import two_memories, workload_of
 
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
@@ -155,11 +157,22 @@ def test_what_a_copy_hands_over_is_not_dealt(conventions: str) -> None:
     assert free.best.score.latency < found.best.score.latency  # I in DRAM: four lanes of Y
 
 
-def test_networks_above_such_lanes_are_named() -> None:
-    network = (
-        "  - !Network\n    name: NET\n    leak_power: 0\n    area: 0\n    topology: mesh\n"
-        "    actions: [{name: hop, energy: 1, throughput: 4, latency: 1}]\n"
-    )
-    (note,) = search(spread(above=network), workload_of(CHAIN, SIZES)).notes
-    assert "the fanout TILE.x" in note
-    assert "Network" in note
+def test_networks_above_such_lanes_send_to_each() -> None:
+    """Four lanes over m, three of them a hop away or more: only where that is worth its time."""
+    for throughput, dealt in ((4, 4), (0.001, 1)):
+        network = (
+            "  - !Network\n    name: NET\n    leak_power: 0\n    area: 0\n    topology: mesh\n"
+            f"    actions: [{{name: hop, energy: 1, throughput: {throughput}, latency: 1}}]\n"
+        )
+        found = search(spread(above=network), workload_of(CHAIN, SIZES), objective="latency")
+        assert not found.notes
+        assert found.on_chip == ("Y",)
+        assert found.certificate.kind == "optimal"
+        lanes = [4 // node.tile_shape for node in spatial_of(found.best.mapping.nodes)]
+        assert prod(lanes) == dealt
+
+
+def test_the_scope_says_that_copies_share_no_lanes() -> None:
+    text = search(spread(size=64), COPIED).certificate.scope
+    assert "; copies (I) share no lanes above BUF" in text
+    assert "share no lanes" not in search(two_memories(64), COPIED).certificate.scope
