@@ -31,6 +31,39 @@ class _Step:
     sources: int
     targets: int
 
+    def priced(self, cost: Mapping[int, float]) -> Floats:
+        """Return the costs of the choices, inf where there is none."""
+        return np.array([cost.get(mask, inf) for mask in self.masks])
+
+
+class Sweep:
+    """A walk over the Einsums, first to last: what all others cost, when those already passed cost
+    what `go_on` was told and those to come what was known at the start."""
+
+    def __init__(self, steps: tuple[_Step, ...], rest: Sequence[Floats]) -> None:
+        self._steps = steps
+        self._rest = rest
+        self._number = 0
+        self._paid = np.zeros(1)
+
+    def others(self) -> dict[int, float]:
+        """Return, per choice of the next Einsum, the least that all others cost (inf: no way)."""
+        step = self._steps[self._number]
+        around = np.full(len(step.masks), inf)
+        rest = self._rest[self._number]
+        np.minimum.at(around, step.choice, self._paid[step.source] + rest[step.target])
+        return dict(zip(step.masks, around.tolist(), strict=True))
+
+    def go_on(self, cost: Mapping[int, float]) -> None:
+        """Pass the next Einsum, whose choices cost at least so much."""
+        step = self._steps[self._number]
+        following = np.full(step.targets, inf)
+        np.minimum.at(
+            following, step.target, self._paid[step.source] + step.priced(cost)[step.choice]
+        )
+        self._paid = following
+        self._number += 1
+
 
 class Choices:
     """The choices of all Einsums, as bits of their boundary tensors."""
@@ -51,18 +84,16 @@ class Choices:
 
     def others(self, costs: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
         """Return, per Einsum and choice, the least that all other Einsums cost (inf: no way)."""
-        priced = self._priced(costs)
-        ahead = self._to_go(priced)
-        paid = np.zeros(1)
+        sweep = self.sweep(costs)
         found: list[dict[int, float]] = []
-        for step, cost, rest in zip(self._steps, priced, ahead[1:], strict=True):
-            around = np.full(len(step.masks), inf)
-            np.minimum.at(around, step.choice, paid[step.source] + rest[step.target])
-            found.append(dict(zip(step.masks, around.tolist(), strict=True)))
-            following = np.full(step.targets, inf)
-            np.minimum.at(following, step.target, paid[step.source] + cost[step.choice])
-            paid = following
+        for cost in costs:
+            found.append(sweep.others())
+            sweep.go_on(cost)
         return found
+
+    def sweep(self, costs: Sequence[Mapping[int, float]]) -> Sweep:
+        """Start a walk over the Einsums whose own costs may rise on the way."""
+        return Sweep(tuple(self._steps), self._to_go(self._priced(costs))[1:])
 
     def ahead(self, costs: Sequence[Mapping[int, float]]) -> list[dict[frozenset[Place], float]]:
         """Return, per Einsum and set of tracked tensors on chip behind it, the least that all later
@@ -79,10 +110,7 @@ class Choices:
         return min((others[mask] + cost for mask, cost in costs[0].items()), default=inf)
 
     def _priced(self, costs: Sequence[Mapping[int, float]]) -> list[Floats]:
-        return [
-            np.array([cost.get(mask, inf) for mask in step.masks])
-            for step, cost in zip(self._steps, costs, strict=True)
-        ]
+        return [step.priced(cost) for step, cost in zip(self._steps, costs, strict=True)]
 
     def _to_go(self, priced: Sequence[Floats]) -> list[Floats]:
         rest = [np.zeros(self._steps[-1].targets)]

@@ -23,8 +23,9 @@ from tilewright.mapper.cascade.floors import NEVER, Floors
 from tilewright.mapper.cascade.fold import Graph, Limits, graph_of
 from tilewright.mapper.cascade.labels import LabelPass
 from tilewright.mapper.cascade.lone import LoneTable
-from tilewright.mapper.cascade.maker import Choice, Scope, TableMaker
+from tilewright.mapper.cascade.maker import Choice, Scope, TableMaker, Wanted
 from tilewright.mapper.cascade.problem import Cascade, Pair
+from tilewright.mapper.cascade.shelf import Shelf
 from tilewright.mapper.cascade.steps import steps_of
 from tilewright.mapper.cascade.table import Table
 from tilewright.mapper.cascade.walk import Counted, Label
@@ -52,14 +53,18 @@ class Found:
 
 
 class Deepening:
-    """Searches one cascade. `seed`: a mapping found before."""
+    """Searches one cascade. `seed`: a mapping found before; `shelf`: of searches of the same."""
 
     def __init__(
-        self, cascade: Cascade, budget: Budget, watch: Report, seed: Found | None = None
+        self,
+        cascade: Cascade,
+        how: tuple[Budget, Report],
+        seed: Found | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         self._cascade = cascade
-        self._budget = budget
-        self._watch = watch
+        self._budget, self._watch = how
+        self.shelf = shelf or Shelf()
         self._best: tuple[Label, Graph] | None = None
         if seed is not None and seed.label is not None and seed.graph is not None:
             self._best = seed.label, seed.graph
@@ -72,7 +77,7 @@ class Deepening:
         scope = Scope(
             cascade.counts_room, cascade.capacities, timed, cascade.repeats, cascade.usage
         )
-        self._maker = TableMaker(cascade.boundaries, scope, budget)
+        self._maker = TableMaker(cascade.boundaries, scope, self._budget, self.shelf)
 
     @property
     def statistics(self) -> Statistics:
@@ -96,8 +101,8 @@ class Deepening:
         most = energy, latency
         floors = self._floors()
         floors.settle(lambda _: True, lambda _: most)
-        fused = self._cascade.counts_room
-        return self._graph(floors.allowances(most), floors.limits(most), fused)
+        wanted = Wanted(Allowance(), self._cascade.counts_room)
+        return self._graph(floors.allowances(most), floors.limits(most), wanted)
 
     def slices(self, shares: Sequence[float]) -> Iterator[tuple[float, Graph | None]]:
         """Yield limits of energy, such shares above the least, with the graphs of all mappings
@@ -110,8 +115,8 @@ class Deepening:
         least = floors.least[0]
         for share in shares:
             most = (least * (1 + share) if share < inf else inf), inf
-            fused = self._cascade.counts_room
-            yield most[0], self._graph(floors.allowances(most), floors.limits(most), fused)
+            wanted = Wanted(Allowance(), self._cascade.counts_room)
+            yield most[0], self._graph(floors.allowances(most), floors.limits(most), wanted)
 
     def ceilings(self, limit: float) -> Pair:
         """Return the most energy and the most latency that a value of `limit` leaves room for."""
@@ -151,8 +156,8 @@ class Deepening:
         if self._value < inf:
             floors.open()
             least = float(self._cascade.bound(*floors.least))
-            if self._cascade.tie is not None or least * (1 + TIE) >= self._value:
-                return  # rows that tie are few
+            if least * (1 + TIE) >= self._value:
+                return
         if self._best is None:
             floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
             self._unfused(floors)
@@ -167,17 +172,27 @@ class Deepening:
             {choice: most for choice, most in each.items() if choice.mask == 0}
             for each in floors.alone()
         ]
-        self._solve(self._graph(allowed, floors.limits(NEVER), fused=False), inf)
+        wanted = Wanted(Allowance(), fused=False)
+        self._solve(self._graph(allowed, floors.limits(NEVER), wanted), inf)
 
     def _below(self, limit: float, floors: Floors) -> None:
-        """Look for a mapping of value `limit` or less, better than the incumbent."""
-        for fused in (False, True)[: 1 + self._cascade.counts_room]:
+        """Look for a mapping of value `limit` or less, better than the incumbent: at few of those
+        without shared loops first, at all in the end."""
+        for fused, few in self._ways():
             most = min(limit, self._value)
             room = self.ceilings(most)
-            graph = self._graph(floors.allowances(room), floors.limits(room), fused)
+            wanted = Wanted(Allowance(), fused, few)
+            graph = self._graph(floors.allowances(room), floors.limits(room), wanted)
             self._solve(graph, most)
             if self._value <= self._lower * (1 + TIE):
                 return
+
+    def _ways(self) -> Iterator[tuple[bool, bool]]:
+        """Yield which mappings are looked at: whether with shared loops, whether at few only."""
+        timed = self._cascade.objective == "latency" and self._cascade.tie is None
+        for few in (True, False) if timed else (False,):
+            for fused in (False, True) if self._cascade.counts_room else (False,):
+                yield fused, few
 
     @property
     def _value(self) -> float:
@@ -187,15 +202,16 @@ class Deepening:
         return float(self._cascade.value(*self._best[0].row))
 
     def _graph(
-        self, allowed: Sequence[Mapping[Choice, Allowance]], limits: Limits, fused: bool
+        self, allowed: Sequence[Mapping[Choice, Allowance]], limits: Limits, wanted: Wanted
     ) -> Graph | None:
         """Return the graph of rows within the allowances; None if an Einsum has none."""
         tables: list[tuple[Table | LoneTable, ...]] = []
         for solo, choices in zip(self._cascade.einsums, allowed, strict=True):
             if isinstance(solo, LoneTable):
-                tables.append((solo.with_loops if fused and solo.shares else solo,))
+                tables.append((solo.with_loops if wanted.fused and solo.shares else solo,))
                 continue
-            made = [self._maker.table(choice, most, fused) for choice, most in choices.items()]
+            pairs = [(choice, replace(wanted, most=most)) for choice, most in choices.items()]
+            made = [self._maker.table(choice, few) for choice, few in pairs]
             if not any(table.rows for table in made):
                 return None
             tables.append(tuple(table.numbered(i) for i, table in enumerate(made)))

@@ -7,16 +7,16 @@ it exceeds what the incumbent leaves when all other Einsums cost their least.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Place
-from tilewright.mapper.cascade.choices import Choices
+from tilewright.mapper.cascade.choices import Choices, Sweep
 from tilewright.mapper.cascade.fold import Limits
 from tilewright.mapper.cascade.lone import LoneTable
-from tilewright.mapper.cascade.maker import NOISE, Choice, TableMaker
+from tilewright.mapper.cascade.maker import NOISE, Choice, TableMaker, Wanted
 from tilewright.mapper.cascade.problem import Cascade, Pair
 
 DEEPENING = (1e-9, 0.003, 0.02, 0.1, 0.5, 2.0, 8.0, inf)
@@ -86,7 +86,7 @@ class Floors:
         for ways, others in zip(self._ways, around, strict=True):
             found.append({})
             for way in ways:
-                energy, latency = self._left(way, others, most)
+                energy, latency = _left(others[way.choice.mask], most)
                 if way.bound[0] <= energy and way.bound[1] <= latency:
                     found[-1][way.choice] = Allowance(energy, latency)
         return found
@@ -130,13 +130,26 @@ class Floors:
         """Raise the bounds of some choices as far as they matter when the workload costs no more
         than `most`, which depends on the least that it costs."""
         for slack in DEEPENING:
+            sweeps = [self._choices.sweep(self._costs(metric)) for metric in (0, 1)]
             for number, ways in enumerate(self._ways):
                 chosen = [way for way in ways if not way.settled and wanted(way.choice)]
                 if chosen:
-                    limit = most(self.least)
-                    others = self._around()[number]
-                    for way in chosen:
-                        self._raise(way, slack, self._left(way, others, limit))
+                    self._raise_all(number, chosen, (slack, sweeps, most))
+                for metric, sweep in enumerate(sweeps):
+                    sweep.go_on(self._cost(number, metric))
+
+    def _raise_all(
+        self, number: int, chosen: Sequence[_Way],
+        how: tuple[float, Sequence[Sweep], Callable[[Pair], Pair]],
+    ) -> None:  # fmt: skip
+        """Raise the bounds of some choices of one Einsum; `how`: see settle."""
+        slack, sweeps, most = how
+        energy, latency = (sweep.others() for sweep in sweeps)
+        least = _least(energy, self._cost(number, 0)), _least(latency, self._cost(number, 1))
+        limit = most(least)
+        for way in chosen:
+            mask = way.choice.mask
+            self._raise(way, slack, _left((energy[mask], latency[mask]), limit))
 
     def _raise(self, way: _Way, slack: float, most: Pair) -> None:
         """Look for rows a little above the start; without any the bound is there."""
@@ -149,7 +162,12 @@ class Floors:
         start = way.start[first]
         limit = start * (1 + slack) if start > 0 and slack < inf else inf
         limit = min(limit, most[first])
-        least = self._maker.least(way.choice, Allowance(*_with(NEVER, first, limit)))
+        others = NEVER if self._tie is None else most
+        within = Allowance(*_with(others, first, limit))
+        if first and self._meets_start(way, within):
+            way.bound, way.settled = _with(way.bound, first, start), True
+            return
+        least = self._maker.least(way.choice, Wanted(within))
         if least is not None:
             way.bound = _with(way.bound, first, least[first])
         elif limit >= most[first]:
@@ -159,15 +177,18 @@ class Floors:
             return
         way.settled = True
 
+    def _meets_start(self, way: _Way, within: Allowance) -> bool:
+        """Tell whether few rows show already that the latency of the start can be had."""
+        assert way.start is not None
+        for fused in (False, True):
+            few = self._maker.least(way.choice, Wanted(within, fused, few=True))
+            if few is not None and few[1] <= way.start[1] * (1 + NOISE):
+                return True
+        return False
+
     def _start(self, way: _Way) -> Pair:
         energy, latency = self._maker.start(way.choice)
         return max(energy, way.bound[0]), max(latency, way.bound[1])
-
-    def _left(self, way: _Way, others: dict[int, Pair], most: Pair) -> Pair:
-        energy, latency = others[way.choice.mask]
-        if inf in {energy, latency}:
-            return -inf, -inf
-        return most[0] - energy, most[1] - latency
 
     def _around(self) -> list[dict[int, Pair]]:
         """Return what all other Einsums cost at least, per Einsum and choice."""
@@ -179,16 +200,30 @@ class Floors:
 
     def _costs(self, metric: int) -> list[dict[int, float]]:
         """Return the bounds of one metric per Einsum and choice."""
-        found: list[dict[int, float]] = []
-        for lone, ways in zip(self._fixed, self._ways, strict=True):
-            costs: dict[int, float] = {}
-            pairs = [(way.choice.mask, way.bound[metric]) for way in ways]
-            if lone is not None:
-                pairs = [(rows.mask, float(rows.least[:, metric].min())) for rows in lone.rows]
-            for mask, cost in pairs:
-                costs[mask] = min(costs.get(mask, inf), cost)
-            found.append(costs)
-        return found
+        return [self._cost(number, metric) for number in range(len(self._ways))]
+
+    def _cost(self, number: int, metric: int) -> dict[int, float]:
+        """Return the bounds of one metric per choice of an Einsum."""
+        lone, costs = self._fixed[number], dict[int, float]()
+        pairs = [(way.choice.mask, way.bound[metric]) for way in self._ways[number]]
+        if lone is not None:
+            pairs = [(rows.mask, float(rows.least[:, metric].min())) for rows in lone.rows]
+        for mask, cost in pairs:
+            costs[mask] = min(costs.get(mask, inf), cost)
+        return costs
+
+
+def _least(others: Mapping[int, float], costs: Mapping[int, float]) -> float:
+    """Return what the workload costs at least, seen from one Einsum."""
+    return min((others[mask] + cost for mask, cost in costs.items()), default=inf)
+
+
+def _left(others: Pair, most: Pair) -> Pair:
+    """Return what an Einsum may cost when all others cost `others`."""
+    energy, latency = others
+    if inf in others:
+        return -inf, -inf
+    return most[0] - energy, most[1] - latency
 
 
 def _with(pair: Pair, place: int, value: float) -> Pair:

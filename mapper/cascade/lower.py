@@ -7,7 +7,7 @@ other Einsums leave there is only known when they are joined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 
@@ -245,23 +245,32 @@ class Solved:
 class LowerSearch:
     """Runs the programs of many parts, sharing what they have in common."""
 
-    def __init__(self, engine: Engine, parts: Sequence[Part], rules: Rules, budget: Budget) -> None:
+    def __init__(
+        self, engine: Engine, parts: Sequence[Part], rules: Rules, check: Callable[[], None]
+    ) -> None:
         self._engine = engine
         self._rules = rules
-        self._nd = engine.fields.width if rules.timed else engine.fields.n_energy
-        self._budget = budget
+        self._nd = 0
+        self._budget = Budget()
         self._bound = np.zeros(0)
         self._still = np.ones(engine.lattice.size)
         self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
         self._kept = 0
         self._root = grow(part.program for part in parts)
-        self._look_ahead(self._root)
+        self._look_ahead(self._root, check)
         self.labels = 0
 
-    def solve(self, bound: Floats) -> list[Solved]:
-        """Return the labels of every part that can lead below `bound` (see kernels.py)."""
-        self._bound = bound
+    def solve(self, bound: Floats, budget: Budget, few: bool = False) -> list[Solved]:
+        """Return the labels of every part that can lead below `bound` (see kernels.py).
+
+        `few`: of labels that agree in energy, room and lanes only one (fronts/sweep.py does that,
+        too): all are there, but others may do better.
+        """
+        fields = self._engine.fields
+        whole = fields.width if self._rules.timed else fields.n_energy
+        self._nd = min(whole, fields.n_classes) if few else whole
+        self._bound, self._budget = bound, budget
         self._solved, self._kept = [], 0
         self._visit(self._root, self._engine.initial(), ())
         solved, self._solved = self._solved, []
@@ -280,10 +289,10 @@ class LowerSearch:
         energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
         return energy, latency if self._rules.timed else 0.0
 
-    def _look_ahead(self, node: Node) -> Outlook:
+    def _look_ahead(self, node: Node, check: Callable[[], None]) -> Outlook:
         """Fill in where labels can still arrive: only fused loops stand above."""
-        self._budget.check()
-        views = [self._look_ahead(child) for child in node.children.values()]
+        check()
+        views = [self._look_ahead(child, check) for child in node.children.values()]
         views += [self._final(self._parts[id(end)]) for end in node.ends]
         node.after = merged(views) if views else self._nowhere()
         node.before = (

@@ -15,6 +15,7 @@ from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
 from tilewright.mapper.cascade.lower import Carried, LowerSearch, Part, Rules, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
+from tilewright.mapper.cascade.shelf import Opened, Prepared, Shelf
 from tilewright.mapper.cascade.table import Solution, Table, named
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
@@ -22,7 +23,7 @@ from tilewright.mapper.mapspace.placement import Placement
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.compulsory import least_costs
-from tilewright.mapper.searches.fields import Leak, fields
+from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.metrics import Metrics
@@ -128,6 +129,18 @@ class Scope:
     usage: Usage = NO_USAGE
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows of a choice are made: those that cost no more than `most`.
+
+    `fused`: with shared loops, too; `few`: not all of them (see LowerSearch.solve).
+    """
+
+    most: Allowance
+    fused: bool = True
+    few: bool = False
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """The mappings of a run that keep one set of its exchanged tensors on chip: bits of `mask`."""
@@ -146,41 +159,16 @@ class Choice:
         return self.run.einsum.name, self.run.number, self.mask
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What does not depend on the choice of tensors on chip; `layouts`: per choice."""
-
-    space: Mapspace
-    engine: Engine
-    leaks: tuple[Leak, ...]
-    rules: Rules
-    layouts: Mapping[int, tuple[Layout, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What does not depend on how much a row may cost.
-
-    `start`: bounds of the energy and the latency of one instance.
-    """
-
-    prepared: Prepared
-    metrics: Metrics
-    lower: LowerSearch
-    start: tuple[float, float]
-
-
 class TableMaker:
     """Makes the tables of a workload; Einsums that differ in names only are solved once."""
 
-    def __init__(self, boundaries: Boundaries, scope: Scope, budget: Budget):
+    def __init__(self, boundaries: Boundaries, scope: Scope, budget: Budget, shelf: Shelf):
         self._boundaries = boundaries
         self._scope = scope
         self._budget = budget
-        self._prepared: dict[Hashable, Prepared] = {}
-        self._opened: dict[Hashable, Opened] = {}
+        self._shelf = shelf
         self._work: dict[Hashable, tuple[float, float]] = {}
-        self._known: dict[Hashable, tuple[tuple[Allowance, bool], Solution]] = {}
+        self._known: dict[Hashable, tuple[Wanted, Solution]] = {}
         self.statistics = Statistics()
 
     def choices(self, run: Run) -> tuple[Choice, ...]:
@@ -200,54 +188,61 @@ class TableMaker:
         times = choice.run.einsum.n_instances
         return energy * times, latency * times
 
-    def least(self, choice: Choice, most: Allowance) -> tuple[float, float] | None:
-        """Return the least energy and latency of rows within `most`; None: there is no such row."""
-        blocks = self._solution(choice, most, fused=True).blocks.values()
+    def least(self, choice: Choice, wanted: Wanted) -> tuple[float, float] | None:
+        """Return the least energy and latency of the rows; None: there is no such row."""
+        blocks = self._solution(choice, wanted).blocks.values()
         least = [block.values[:, :2].min(axis=0) for block in blocks if len(block.states)]
         if not least:
             return None
         energy, latency = np.min(least, axis=0).tolist()
         return energy, latency
 
-    def table(self, choice: Choice, allowance: Allowance, fused: bool) -> Table:
-        """Return the rows of `choice` that cost no more than `allowance`; `fused`: with loops too.
+    def table(self, choice: Choice, wanted: Wanted) -> Table:
+        """Return the rows of `choice`.
 
         UnsupportedFeature for what it cannot model; OutOfBudget.
         """
-        solution = self._solution(choice, allowance, fused)
+        solution = self._solution(choice, wanted)
         run = choice.run
         names = self._boundaries.names_of(run.einsum)
         where = run.boundary, (*self._boundaries.memories, *self._boundaries.tolls)
         return named(solution, run.space, where, names)
 
-    def _solution(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:
+    def _solution(self, choice: Choice, wanted: Wanted) -> Solution:
         known = self._known.get(choice.key)
-        if known is None or known[0] != (allowance, fused):
-            solution = self._solve(choice, allowance, fused)
-            known = self._known[choice.key] = (allowance, fused), solution
+        if known is None or known[0] != wanted:
+            known = self._known[choice.key] = wanted, self._solve(choice, wanted)
         return known[1]
 
     def _ready(self, run: Run) -> Prepared:
-        if run.key not in self._prepared:
-            made = self._prepared[run.key] = self._prepare(run)
+        known = self._shelf.prepared
+        if run.key not in known:
+            made = known[run.key] = self._prepare(run)
             self.statistics = self.statistics.plus(
                 Statistics(0, made.engine.lattice.size, solved=1)
             )
-        return self._prepared[run.key]
+        return known[run.key]
+
+    def _compiled(self, choice: Choice) -> list[Part]:
+        known = self._shelf.parts
+        if choice.key not in known:
+            made = known[choice.key] = self._parts(choice, self._ready(choice.run))
+            self.statistics = self.statistics.plus(Statistics(len(made)))
+        return known[choice.key]
 
     def _open(self, choice: Choice) -> Opened:
-        if choice.key not in self._opened:
-            ready = self._ready(choice.run)
-            compiled = self._parts(choice, ready)
-            search = LowerSearch(ready.engine, compiled, ready.rules, self._budget)
-            metrics = self._metrics(choice, ready)
-            opened = Opened(ready, metrics, search, search.start(metrics))
-            self._opened[choice.key] = opened
-            self.statistics = self.statistics.plus(Statistics(len(compiled)))
-        return self._opened[choice.key]
+        ready = self._ready(choice.run)
+        timed = self._scope.timed or bool(ready.leaks)
+        known = self._shelf.opened[timed]
+        if choice.key not in known:
+            compiled, rules = self._compiled(choice), replace(ready.rules, timed=timed)
+            search = LowerSearch(ready.engine, compiled, rules, self._budget.check)
+            metrics = self._metrics(choice, ready, rules)
+            known[choice.key] = Opened(ready, rules, metrics, search, search.start(metrics))
+        return known[choice.key]
 
-    def _solve(self, choice: Choice, allowance: Allowance, fused: bool) -> Solution:
-        opened = self._open(choice)
+    def _solve(self, choice: Choice, wanted: Wanted) -> Solution:
+        opened, allowance = self._open(choice), wanted.most
         ready, lower = opened.prepared, opened.lower
         share = (1 + NOISE) / choice.run.einsum.n_instances
         most = Allowance(allowance.energy * share, allowance.latency * share)
@@ -255,9 +250,9 @@ class TableMaker:
         if most.latency < inf:
             bound = opened.metrics.bound(LATENCY, most.latency, most.energy)
         before = lower.labels
-        solved = lower.solve(bound)
+        solved = lower.solve(bound, self._budget, wanted.few)
         self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
-        rules = replace(ready.rules, fused=fused)
+        rules = replace(opened.rules, fused=wanted.fused)
         maker = RowMaker(ready.engine, opened.metrics, rules, most, self._budget)
         return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
 
@@ -279,7 +274,7 @@ class TableMaker:
             self._boundaries.shares_room,
             tuple(sizes),
             scope.capacities,
-            scope.timed or bool(leaks),
+            True,
             scope.fused,
             scope.repeats,
             scope.usage.of_points,
@@ -294,9 +289,9 @@ class TableMaker:
         kept = replace(kept, room={m: f for m, f in kept.room.items() if m not in roomy})
         return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)
 
-    def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
+    def _metrics(self, choice: Choice, ready: Prepared, rules: Rules) -> Metrics:
         frame, least = ready.space.frame, 0.0
-        if ready.rules.timed:
+        if rules.timed:
             templates = [layout.template for layout in ready.layouts.get(choice.mask, ())]
             least = compulsory_latency(ready.space, templates)
         return Metrics(frame, ready.engine.fields, ready.leaks, least)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from tilewright.mapper.cascade.answer import mapping_of
 from tilewright.mapper.cascade.deepening import Deepening, Found
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Value
 from tilewright.mapper.cascade.room import Room
+from tilewright.mapper.cascade.shelf import Shelf
 from tilewright.mapper.cascade.ties import break_ties
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
@@ -25,11 +26,12 @@ SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start f
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is searched, and the memories that all Einsums see. `seed`: the same without the usage
-    of memories, if that counts: what a search starts from."""
+    of memories, if that counts: what a search starts from. `shelf`: what searches of it share."""
 
     cascade: Cascade
     room: Room
     seed: Plan | None = None
+    shelf: Shelf = field(default_factory=Shelf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Optimizer:
 
     def _solved(self, plan: Plan, how: tuple[Budget, Report], seed: Found | None) -> Optimum:
         cascade, (budget, watch) = plan.cascade, how
-        search = Deepening(cascade, budget, watch, seed)
+        search = Deepening(cascade, (budget, watch), seed, plan.shelf)
         found = search.solve()
         self.statistics = self.statistics.plus(search.statistics)
         if found.label is None:

@@ -248,9 +248,8 @@ class RowMaker:
     def _values(self, labels: Floats, reserved: Floats) -> Floats:
         energy, latency = labels[:, 0], np.zeros(len(labels))
         if self._rules.timed:
-            latency = np.array([self._metrics.latency(label) for label in labels])
-            pairs = zip(labels, latency.tolist(), strict=True)
-            energy = np.array([self._metrics.energy(label, late) for label, late in pairs])
+            latency = self._metrics.all_latencies(labels)
+            energy = self._metrics.all_energies(labels, latency)
         times = float(self._engine.frame.einsum.n_instances)
         room = self._engine.fields.room
         none = np.zeros(len(labels))

@@ -55,7 +55,7 @@ def break_ties(
             cascade, objective=second, value=value,
             tie=Tie(other, most, search.choices_within(most)),
         ),
-        replace(budget, labels=min(budget.labels, MAX_LABELS)),
-        no_report,
+        (replace(budget, labels=min(budget.labels, MAX_LABELS)), no_report),
+        shelf=search.shelf,
     )  # fmt: skip
     return Broken(again.solve(), again.statistics)

@@ -71,7 +71,7 @@ class _Search:
         self.statistics = self._optimizer.statistics
         if ends[0] is None or ends[1] is None:
             return False
-        search = Deepening(self._plan.cascade, self._budget, no_report)
+        search = Deepening(self._plan.cascade, (self._budget, no_report), shelf=self._plan.shelf)
         most = ends[1].score.energy, ends[0].score.latency
         try:
             graph = search.within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))

@@ -64,7 +64,7 @@ class _Search:
 
     def run(self) -> float:
         """Return the energy up to which the set is whole."""
-        search = Deepening(self._plan.cascade, self._budget, no_report)
+        search = Deepening(self._plan.cascade, (self._budget, no_report), shelf=self._plan.shelf)
         proven = 0.0
         try:
             for limit, graph in search.slices(SLICES):

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.arch.components import Compute
-from tilewright.arch.latency import LinearLatency
 from tilewright.mapper.fronts.targets import Candidate, Target
 from tilewright.mapper.searches.budget import GROWTH, Budget, OutOfBudget
 from tilewright.mapper.searches.compiled import Compiled
@@ -111,37 +109,6 @@ class Sweep:
 
     def _rows(self, labels: Floats) -> Floats:
         """Return the exact (energy, latency, room …) of complete labels."""
-        latency = self._latencies(labels)
-        if self._engine.fields.gates:
-            pairs = zip(labels, latency.tolist(), strict=True)
-            energy = np.array([self._metrics.energy(label, late) for label, late in pairs])
-        else:
-            energy = labels[:, 0] + (self._metrics.steady_watts - self._metrics.price) * latency
+        latency = self._metrics.all_latencies(labels)
+        energy = self._metrics.all_energies(labels, latency)
         return np.column_stack([energy, latency, labels[:, self._rooms]])
-
-    def _latencies(self, labels: Floats) -> Floats:
-        frame, calls = self._engine.frame, self._engine.fields.calls
-        timed = [
-            (level, c.latency)
-            for level, c in enumerate(frame.components)
-            if c.latency is not None and not isinstance(c, Compute)
-        ]
-        networks = bool(self._engine.fields.ways)
-        if networks or not all(isinstance(rule, LinearLatency) for _, rule in timed):
-            return np.array([self._metrics.latency(label) for label in labels])
-        worst = self._compute_latencies(labels)
-        for level, rule in timed:
-            assert isinstance(rule, LinearLatency)
-            for piece in rule.pieces:
-                total = np.full(len(labels), piece.constant)
-                for name, seconds in piece.terms:
-                    if (level, name) in calls:
-                        total += seconds * labels[:, calls[level, name]]
-                worst = np.maximum(worst, total)
-        return worst
-
-    def _compute_latencies(self, labels: Floats) -> Floats:
-        """Return the time of the Compute: it depends on the lanes alone, of which few differ."""
-        lanes, places = np.unique(labels[:, self._engine.fields.lanes], return_inverse=True)
-        alone = np.array([self._metrics.compute_latency(-one) for one in lanes.tolist()])
-        return np.asarray(alone[places])

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tilewright.arch.components import Component, Compute, Network
+from tilewright.arch.latency import LinearLatency
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.searches import kernels
 from tilewright.mapper.searches.fields import Fields, Leak
@@ -101,6 +102,35 @@ class Metrics:
             for action in component.actions
         }
         return component.latency(calls)
+
+    def all_latencies(self, labels: Floats) -> Floats:
+        """Return the seconds of many labels, one per row."""
+        rules = [None if isinstance(c, Network) else c.latency for _, c in self._timed]
+        if not all(isinstance(rule, LinearLatency) for rule in rules):
+            return np.array([self.latency(label) for label in labels])
+        # the Compute's time depends on the lanes alone, of which few differ
+        lanes, places = np.unique(labels[:, self._fields.lanes], return_inverse=True)
+        worst = np.array([self.compute_latency(-one) for one in lanes.tolist()])[places]
+        for level, component in self._timed:
+            assert isinstance(component.latency, LinearLatency)
+            for piece in component.latency.pieces:
+                total = np.full(len(labels), piece.constant)
+                for name, seconds in piece.terms:
+                    field = self._fields.calls.get((level, name))
+                    if field is not None:
+                        total += seconds * labels[:, field]
+                worst = np.maximum(worst, total)
+        return worst
+
+    def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
+        """Return the joules of many labels, one per row."""
+        watts = np.zeros(len(labels))
+        for leak in self._leaks:
+            used = np.ones(len(labels))
+            for gate, share in leak.gates:
+                used *= share * labels[:, self._fields.gates[gate]]
+            watts += leak.watts * used
+        return labels[:, 0] + watts * latencies
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:
         """Return the busiest link and the longest way (mapper/model/costs.py)."""
