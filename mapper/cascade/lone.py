@@ -188,7 +188,7 @@ class LoneSolver:
         """Return the best with these tensors in the second memory, None if there is none."""
         spaces = self._spaces(einsum, tensors)
         if not tensors:
-            return self._way(spaces, lambda one: one)
+            return self._way([(space, Copies(space)) for space in spaces], lambda one: one)
         room = self._room
         upper = {name for space in spaces for name in _down_to(space.flat, room.inner)}
 
@@ -202,14 +202,16 @@ class LoneSolver:
                 mapping, max(place for place, _ in first), _shared(self._boundaries)
             )
 
-        return self._way(spaces, kept)
+        first = {tensor: str(room.inner) for tensor in tensors}
+        return self._way([(space, Copies(space, first)) for space in spaces], kept)
 
-    def _way(self, spaces: Sequence[Mapspace], change: Change) -> _Way | None:
+    def _way(self, spaces: Sequence[tuple[Mapspace, Copies]], change: Change) -> _Way | None:
         """Return the mappings that nothing beats in energy, latency and bits, and their bounds.
 
         `change`: a mapping as it would be in the tree, None if it has no place there.
         """
-        ways = [way for space in spaces if (way := self._way_in(space, change)) is not None]
+        found_in = (self._way_in(space, copies, change) for space, copies in spaces)
+        ways = [way for way in found_in if way is not None]
         if not ways:
             return None
         floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
@@ -218,8 +220,7 @@ class LoneSolver:
         known = all(way.loose is not None for way in ways)
         return _Way(found, floor, all(way.whole for way in ways), loose if known else None)
 
-    def _way_in(self, space: Mapspace, change: Change) -> _Way | None:
-        copies = Copies(space)
+    def _way_in(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
         few = tuple(self._points(space, filter(None, map(change, copies.few))))
         if few:
             floor = copies.floor(*_least(few))

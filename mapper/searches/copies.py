@@ -11,14 +11,16 @@ from __future__ import annotations
 import time
 from collections import abc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice
 from math import inf, prod
 
+from tilewright.arch.components import Memory
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.fanout import Fan, divisors
+from tilewright.mapper.mapspace.placement import Placement
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.mapspace.space import Mapspace
@@ -27,7 +29,7 @@ from tilewright.mapper.searches.exhaustive import best_of
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
-from tilewright.mapper.searches.repeats import least_energy, repeated
+from tilewright.mapper.searches.repeats import least_costs, repeated
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
 
 MANY = 400  # mappings: some tenths of a second of model evaluations
@@ -47,9 +49,11 @@ class Copies:
     `few`: each template with the most lanes and without any; `every`: with each number of lanes in
     each dimension, None if these are too many, or if uneven tiles may split lanes better; `dealt`:
     with each way to deal lanes, None if these are too many, or if it matters what tiles there are.
+    `first`: the outermost memories of some tensors; mappings with others are not bounded.
     """
 
     space: Mapspace
+    first: abc.Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def repeated(self) -> frozenset[str]:
@@ -132,12 +136,23 @@ class Copies:
 
     def floor(self, energy: float, latency: float) -> tuple[float, float]:
         """Return lower bounds of energy and latency, given the least of `few`."""
-        least = compulsory_latency(self.space) * self.space.einsum.n_instances
-        least = min(least, latency)
         if self._plain and self.repeated:
-            return min(least_energy(self.space, least), energy), least
+            placements = [one for one in self.space.placements if self._admits(one)]
+            floor = least_costs(self.space, placements)
+            return min(floor[0], energy), min(floor[1], latency)
+        templates = [one for one in self.space.templates if self._admits(one.placement)]
+        least = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
+        least = min(least, latency)
         leaks = leaks_of(self.space.flat, self.space.conventions)
         return energy if self._plain and not leaks else 0.0, least
+
+    def _admits(self, placement: Placement) -> bool:
+        memories = {c.name for c in self.space.flat.components if isinstance(c, Memory)}
+        outermost: dict[str, str] = {}
+        for name, tensors in placement.kept:
+            if name in memories:
+                outermost = dict.fromkeys(tensors, name) | outermost
+        return all(outermost.get(tensor) == name for tensor, name in self.first.items())
 
 
 class CopySearch:

@@ -95,7 +95,7 @@ def seconds_of_first_moves(space: Mapspace, tops: Sequence[Tops]) -> float:
     frame, slowest = space.frame, 0.0
     always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
     for level, component in enumerate(frame.components):
-        if not isinstance(component, Memory) or component.latency is None or not _rises(component):
+        if not isinstance(component, Memory) or component.latency is None or not rises(component):
             continue
         calls = {action.name: 0.0 for action in component.actions}
         for access in frame.einsum.accesses:
@@ -143,7 +143,7 @@ def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
     return int(hit.sum())
 
 
-def _rises(component: Component) -> bool:
+def rises(component: Component) -> bool:
     """Probe that the latency rule does not fall with more calls."""
     assert component.latency is not None
     assert not isinstance(component, Compute)

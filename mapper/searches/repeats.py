@@ -2,12 +2,12 @@
 
 Where a rank variable does not belong to both tensors, or slides over one, tiles decide how often a
 value travels. Every holder passes every value at least once, as in a mapping whose holders all
-stand above all loops, and the innermost hands over each at least once.
+stand above all loops, and the innermost hands over one for each operation, which lanes may share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, prod
@@ -21,7 +21,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.view import TensorView, make_view
-from tilewright.mapper.searches.problem import leaks_of, touched
+from tilewright.mapper.searches.problem import leaks_of, rises, touched
 
 
 def repeated(einsum: Einsum) -> frozenset[str]:
@@ -33,35 +33,60 @@ def repeated(einsum: Einsum) -> frozenset[str]:
     )
 
 
-def least_energy(space: Mapspace, seconds: float) -> float:
-    """Return joule that no mapping of all instances is below, if none takes less than `seconds`."""
+def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
+    """Return joule and second that no mapping of all instances with one of these placements is
+    below."""
     leaks = leaks_of(space.flat, space.conventions)
     watts = sum(leak.watts * prod(used for _, used in leak.gates) for leak in leaks)
-    return _least_moved(space) + watts * seconds
+    least = list(_moved(space, placements))
+    energy = min((energy + watts * late for energy, late in least), default=inf)
+    return energy, min((late for _, late in least), default=inf)
 
 
-def _least_moved(space: Mapspace) -> float:
+def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[float, float]]:
+    """Yield, per placement, joule and second that moving every value once takes at least."""
     einsum = space.einsum
     flat = replace(space.flat, components=tuple(map(_without_limit, space.flat.components)))
     view = make_view(einsum, flat)
     whole = {name: tensor.tile(einsum.bounds) for name, tensor in view.tensors.items()}
     if any(touched(access, einsum.bounds) < whole[access.tensor] for access in einsum.accesses):
-        return 0.0  # small tiles leave out what a stride skips, the whole tensor does not
+        yield 0.0, 0.0  # small tiles leave out what a stride skips, the whole tensor does not
+        return
     operations = prod(einsum.bounds.values())
     tensors = {
-        name: _scaled(tensor, Fraction(whole[name], operations))
+        name: _scaled(
+            tensor, max(Fraction(whole[name], operations), Fraction(1, _sharing(space, name)))
+        )
         for name, tensor in view.tensors.items()
     }
     ideal, conventions = replace(view, tensors=tensors), conventions_called(space.conventions)
-    least = inf
-    for placement in space.placements:
+    for placement in placements:
         (path,) = paths_of(Mapping(tuple(_nodes(space, placement))))
-        least = min(least, evaluate_flat([(path, ideal)], conventions).dynamic_energy)
-    return least
+        score = evaluate_flat([(path, ideal)], conventions)
+        busy = (score.latency_by.get(f"{einsum.name}/{name}", 0.0) for name in _alone(space))
+        yield score.dynamic_energy, max(busy, default=0.0)
+
+
+def _alone(space: Mapspace) -> Iterator[str]:
+    """Yield the memories above all lanes whose time grows with what they move: with the loops that
+    a mapping has they move no less."""
+    for component in space.flat.components:
+        if component.own_fanout > 1 or component.physical_fanout > 1:
+            return
+        if isinstance(component, Memory) and component.latency is not None and rises(component):
+            yield component.name
 
 
 def _without_limit(component: Component) -> Component:
     return replace(component, size=inf) if isinstance(component, Memory) else component
+
+
+def _sharing(space: Mapspace, tensor: str) -> int:
+    """Return how many operations at most may share a value on its last step."""
+    access, bounds = space.einsum.access(tensor), space.einsum.bounds
+    dims = [dim for component in space.flat.components for dim in component.spatial]
+    lanes = prod(dim.fanout for dim in dims if tensor in dim.may_reuse)
+    return min(lanes, prod(bounds[v] for v in bounds if access.relevance(v) == "irrelevant"))
 
 
 def _scaled(tensor: TensorView, part: Fraction) -> TensorView:

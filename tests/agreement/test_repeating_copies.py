@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import inf
 from random import Random
 
 import pytest
 
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
+from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.mapping import Mapping, Storage, Toll
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.score import Score
 from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, best_of
+from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.workload import load_workload
 
@@ -79,3 +85,34 @@ def test_as_all_mappings(first: int) -> None:
                 assert bound <= value * (1 + 1e-9), (seed, goal)
                 proven += few.value(goal) <= bound * (1 + 1e-9)
     assert proven > 10
+
+
+@pytest.mark.parametrize("first", range(0, 30, 15))
+def test_outermost_memories(first: int) -> None:
+    """The bound of the mappings that keep a tensor in some memory first is below all of these."""
+    tight = 0
+    for seed in range(first, first + 15):
+        space = mapspace(seed)
+        judge = Judge(space)
+        scores: dict[tuple[str, str], list[Score]] = {}
+        for mapping in space:
+            with suppress(InfeasibleMapping):
+                score = judge.score(mapping)
+                for place in _outermost(mapping).items():
+                    scores.setdefault(place, []).append(score)
+        for (tensor, memory), several in scores.items():
+            energy, latency = Copies(space, {tensor: memory}).floor(inf, inf)
+            least = min(one.energy for one in several)
+            assert energy <= least * (1 + 1e-9), (seed, tensor, memory)
+            assert latency <= min(one.latency for one in several) * (1 + 1e-9), (seed, tensor)
+            tight += energy >= least * (1 - 1e-9)
+    assert tight > 10
+
+
+def _outermost(mapping: Mapping) -> dict[str, str]:
+    """Return the first memory of each tensor."""
+    found: dict[str, str] = {}
+    for node in mapping.nodes:
+        if isinstance(node, Storage) and not isinstance(node, Toll):
+            found = dict.fromkeys(node.tensors, node.component) | found
+    return found
