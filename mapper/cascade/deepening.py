@@ -34,6 +34,7 @@ from tilewright.mapper.searches.result import Report, Statistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
 TIE = 1e-12
+MANY = 4  # Einsums
 TINY, HUGE = 1e-300, 1e300
 
 
@@ -147,7 +148,7 @@ class Deepening:
             limit = least * (1 + slack) if least > 0 else inf
             if self._value <= self._lower * (1 + TIE) or self._lower == inf:
                 return
-            self._below(limit, floors)
+            self._below(limit, floors, first=slack == STEPS[0])
             self._lower = min(max(self._lower, limit), self._value)
             self._watch(self._value, self._lower)
 
@@ -156,12 +157,20 @@ class Deepening:
         if self._value < inf:
             floors.open()
             least = float(self._cascade.bound(*floors.least))
-            if least * (1 + TIE) >= self._value:
+            if least * (1 + TIE) >= self._value or self._few_tie:
                 return
         if self._best is None:
             floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
             self._unfused(floors)
         floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))
+
+    @property
+    def _few_tie(self) -> bool:
+        """Tell whether rows that tie are few. Of equal latency there are many, if many Einsums
+        together leave each far more energy than it can be better by."""
+        cascade = self._cascade
+        many = sum(not isinstance(solo, LoneTable) for solo in cascade.einsums) >= MANY
+        return cascade.tie is not None and not (cascade.objective == "energy" and many)
 
     def _floors(self) -> Floors:
         return Floors(self._cascade, self._maker)
@@ -175,10 +184,10 @@ class Deepening:
         wanted = Wanted(Allowance(), fused=False)
         self._solve(self._graph(allowed, floors.limits(NEVER), wanted), inf)
 
-    def _below(self, limit: float, floors: Floors) -> None:
+    def _below(self, limit: float, floors: Floors, first: bool) -> None:
         """Look for a mapping of value `limit` or less, better than the incumbent: at few of those
-        without shared loops first, at all in the end."""
-        for fused, few in self._ways():
+        without shared loops first, at all in the end. `first`: the limit is the lower bound."""
+        for fused, few in self._ways(first):
             most = min(limit, self._value)
             room = self.ceilings(most)
             wanted = Wanted(Allowance(), fused, few)
@@ -187,10 +196,10 @@ class Deepening:
             if self._value <= self._lower * (1 + TIE):
                 return
 
-    def _ways(self) -> Iterator[tuple[bool, bool]]:
+    def _ways(self, first: bool) -> Iterator[tuple[bool, bool]]:
         """Yield which mappings are looked at: whether with shared loops, whether at few only."""
-        timed = self._cascade.objective == "latency" and self._cascade.tie is None
-        for few in (True, False) if timed else (False,):
+        attained = first and self._cascade.objective == "latency" and self._cascade.tie is None
+        for few in (True, False) if attained else (False,):
             for fused in (False, True) if self._cascade.counts_room else (False,):
                 yield fused, few
 

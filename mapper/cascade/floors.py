@@ -164,7 +164,7 @@ class Floors:
         limit = min(limit, most[first])
         others = NEVER if self._tie is None else most
         within = Allowance(*_with(others, first, limit))
-        if first and self._meets_start(way, within):
+        if first and slack == DEEPENING[0] and self._meets_start(way, within):
             way.bound, way.settled = _with(way.bound, first, start), True
             return
         least = self._maker.least(way.choice, Wanted(within))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from search_cases import EINSUMS, random_arch, random_workload
@@ -12,7 +13,8 @@ from tilewright.mapper.cascade.api import fused_search
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.metrics import Objective
+from tilewright.mapper.workload import Workload, load_workload
 
 OBJECTIVES = ("energy", "latency", "edp")
 
@@ -38,6 +40,34 @@ def check(seed: int) -> bool:
 def test_one_einsum_is_the_same_problem(block: int) -> None:
     done = [check(seed) for seed in range(block * 20, block * 20 + 20)]
     assert sum(done) >= 12
+
+
+def matmuls(numbers: Sequence[int], sizes: Sequence[tuple[int, int, int]]) -> Workload:
+    """Return a workload of matmuls that share nothing, of some of these sizes."""
+    lines = ["workload:", "  bits_per_value: {All: 8}", "  einsums:"]
+    ranks: list[str] = []
+    for i in numbers:
+        lines += [f'  - einsum: "Z{i}[m{i}, n{i}] = A{i}[m{i}, k{i}] * B{i}[k{i}, n{i}]"']
+        lines += [f"    renames: {{input: A{i}, weight: B{i}, output: Z{i}}}"]
+        ranks += [f"{rank}{i}: {size}" for rank, size in zip("MNK", sizes[i], strict=True)]
+    return load_workload("\n".join([*lines, f"  rank_sizes: {{{', '.join(ranks)}}}"]) + "\n")
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency"])
+def test_strangers_cost_what_each_costs(objective: Objective) -> None:
+    """Einsums that share no tensor: ties of all together are those of each."""
+    for seed in (0, 2, 3, 5, 9):
+        rng = random.Random(seed)
+        arch = load_arch(random_arch(rng))
+        sizes = [(rng.choice((2, 3)), rng.choice((2, 4)), 2) for _ in range(4)]
+        whole, *parts = [range(4), *([number] for number in range(4))]
+        all_of = fused_search(arch, matmuls(whole, sizes), objective=objective).best.score
+        each = [
+            fused_search(arch, matmuls(part, sizes), objective=objective).best.score
+            for part in parts
+        ]
+        assert all_of.energy == pytest.approx(sum(one.energy for one in each), rel=1e-9), seed
+        assert all_of.latency == pytest.approx(sum(one.latency for one in each), rel=1e-9), seed
 
 
 @pytest.mark.nightly
