@@ -18,10 +18,11 @@ from fused_lists import INNER, LOW, on_chip_candidates
 from fused_owns import Own, Subject, owns
 from fused_trees import arranged, whole
 
+from tilewright.arch.components import Memory
 from tilewright.arch.flattening import flatten
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate, evaluate_flat
-from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapping import Mapping, Storage
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import Hold, Path, paths_of
 from tilewright.mapper.model.view import make_view
@@ -89,30 +90,43 @@ def scored_whole(subject: Subject, chosen: Chosen) -> Iterator[tuple[Mapping, Sc
     pairs = zip(owns, subject.workload.einsums, strict=True)
     for one in arranged(mapping, [own for own, einsum in pairs if einsum.is_copy]):
         with suppress(InfeasibleMapping):
-            if subject.deep:
-                check_in_order(subject, one)
+            if subject.deep or in_given_order(subject):
+                check_in_order(subject, one, owns)
             yield one, evaluate(subject.arch, subject.workload, one, subject.conventions)
 
 
-def check_in_order(subject: Subject, mapping: Mapping) -> None:
+def in_given_order(subject: Subject) -> bool:
+    """Tell whether a memory says in which order its holders stand, and that order means something.
+
+    A tensor of several Einsums stands above all that each holds for itself, whatever the order in
+    their lists. Read from the tree, the order may be one that the options forbid.
+    """
+    if subject.conventions != "accelforge":
+        return False
+    (flat,) = flatten(subject.arch, subject.workload.scope(subject.workload.einsums[0]))
+    memories = (c for c in flat.components if isinstance(c, Memory))
+    return any(memory.tensors.resolve({}).tensor_order_options for memory in memories)
+
+
+def check_in_order(subject: Subject, mapping: Mapping, owns: tuple[Own, ...]) -> None:
     """Raise InfeasibleMapping where the tiles do not fit that each Einsum keeps in its own list.
 
     In the tree a tensor of several Einsums stands above what an outer memory holds for one of them,
     with no loop between. Under accelforge that says how far the tile of the other one shrinks.
     """
     runs = []
-    for path in paths_of(mapping):
+    for path, own in zip(paths_of(mapping), owns, strict=True):
         einsum = subject.workload.einsum(path.einsum)
         (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
-        order = [component.name for component in flat.components]
+        listed = [(n.tensors[0], n.component) for n in own.nodes if isinstance(n, Storage)]
         places, run = [], []
         for place, step in enumerate(path.steps):
             if isinstance(step, Hold):
                 run.append(place)
                 continue
-            places += [*sorted(run, key=lambda p: order.index(held_in(path, p))), place]
+            places += [*in_order(path, run, listed), place]
             run = []
-        places += sorted(run, key=lambda p: order.index(held_in(path, p)))
+        places += in_order(path, run, listed)
         steps = tuple(path.steps[place] for place in places)
         origins = tuple(path.origins[place] for place in places)
         ordered = replace(path, steps=steps, origins=origins)
@@ -120,10 +134,16 @@ def check_in_order(subject: Subject, mapping: Mapping) -> None:
     evaluate_flat(runs, conventions_called(subject.conventions))
 
 
-def held_in(path: Path, place: int) -> str:
-    step = path.steps[place]
-    assert isinstance(step, Hold)
-    return step.component
+def in_order(path: Path, run: list[int], listed: list[tuple[str, str]]) -> list[int]:
+    """Sort places of holders as a list has them; those of the outermost memory come first."""
+
+    def number(place: int) -> int:
+        step = path.steps[place]
+        assert isinstance(step, Hold)
+        key = step.tensor, step.component
+        return listed.index(key) if key in listed else -1
+
+    return sorted(run, key=number)
 
 
 def best_fused(
