@@ -253,45 +253,45 @@ class LowerSearch:
         self._nd = 0
         self._budget = Budget()
         self._bound = np.zeros(0)
-        self._still = np.ones(engine.lattice.size)
         self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
         self._kept = 0
+        self._nodes = 0
         self._root = grow(part.program for part in parts)
         self._look_ahead(self._root, check)
         self.labels = 0
 
-    def solve(self, bound: Floats, budget: Budget, few: bool = False) -> list[Solved]:
+    def solve(self, bound: Floats, budget: Budget, nd: int) -> list[Solved]:
         """Return the labels of every part that can lead below `bound` (see kernels.py).
 
-        `few`: of labels that agree in energy, room and lanes only one (fronts/sweep.py does that,
-        too): all are there, but others may do better.
+        `nd`: leading fields that decide between labels.
         """
-        fields = self._engine.fields
-        whole = fields.width if self._rules.timed else fields.n_energy
-        self._nd = min(whole, fields.n_classes) if few else whole
+        self._nd = nd
         self._bound, self._budget = bound, budget
         self._solved, self._kept = [], 0
         self._visit(self._root, self._engine.initial(), ())
         solved, self._solved = self._solved, []
         return solved
 
-    def start(self, metrics: Metrics) -> tuple[float, float]:
-        """Return a lower bound of the energy and of the latency of one instance.
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the outlooks, of which each node has one of its own."""
+        return self._nodes * 2 * 8 * self._engine.lattice.size
 
-        Where latency does not count its bound is 0.
-        """
+    def start(self, metrics: Metrics) -> tuple[float, float]:
+        """Return a lower bound of the energy and of the latency of one instance."""
         before = self._root.before
         assert before is not None
         label = self._engine.initial().label.copy()
         label[0, 0] += before.rest[0]
         label[0, self._engine.fields.lanes] *= max(float(before.gain[0]), 1.0)
         energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
-        return energy, latency if self._rules.timed else 0.0
+        return energy, latency
 
     def _look_ahead(self, node: Node, check: Callable[[], None]) -> Outlook:
         """Fill in where labels can still arrive: only fused loops stand above."""
         check()
+        self._nodes += 1
         views = [self._look_ahead(child, check) for child in node.children.values()]
         views += [self._final(self._parts[id(end)]) for end in node.ends]
         node.after = merged(views) if views else self._nowhere()
@@ -316,8 +316,7 @@ class LowerSearch:
         adds = [add for holder, some in priced if not holder.backing for add in some]
         adds += part.sent
         least = sum(self._least(add) for add in adds if add.field == 0)
-        gain = np.where(arrived, 1.0, 0.0) if self._rules.timed else self._still
-        return Outlook(np.where(arrived, least, inf), gain, self._rules.timed)
+        return Outlook(np.where(arrived, least, inf), np.where(arrived, 1.0, 0.0))
 
     def _has_room(self, part: Part) -> NDArray[np.bool_]:
         """Tell where the tensors on chip fit, no larger than below all fused loops."""

@@ -23,7 +23,7 @@ from tilewright.mapper.mapspace.placement import Placement
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.compulsory import least_costs
-from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.fields import Fields, fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.metrics import Metrics
@@ -133,7 +133,8 @@ class Scope:
 class Wanted:
     """Which rows of a choice are made: those that cost no more than `most`.
 
-    `fused`: with shared loops, too; `few`: not all of them (see LowerSearch.solve).
+    `fused`: with shared loops, too; `few`: of those that agree in energy, room and lanes only one
+    (as in fronts/sweep.py): all are there, but others may do better.
     """
 
     most: Allowance
@@ -184,9 +185,9 @@ class TableMaker:
 
     def start(self, choice: Choice) -> tuple[float, float]:
         """Return a bound of the energy and of the latency; inf: nothing fits."""
-        energy, latency = self._open(choice).start
-        times = choice.run.einsum.n_instances
-        return energy * times, latency * times
+        opened, times = self._open(choice), choice.run.einsum.n_instances
+        energy, latency = opened.start
+        return energy * times, latency * times if self._timed(opened) else 0.0
 
     def least(self, choice: Choice, wanted: Wanted) -> tuple[float, float] | None:
         """Return the least energy and latency of the rows; None: there is no such row."""
@@ -223,23 +224,22 @@ class TableMaker:
             )
         return known[run.key]
 
-    def _compiled(self, choice: Choice) -> list[Part]:
-        known = self._shelf.parts
-        if choice.key not in known:
-            made = known[choice.key] = self._parts(choice, self._ready(choice.run))
-            self.statistics = self.statistics.plus(Statistics(len(made)))
-        return known[choice.key]
-
     def _open(self, choice: Choice) -> Opened:
+        known = self._shelf.opened.get(choice.key)
+        if known is not None:
+            return known
         ready = self._ready(choice.run)
-        timed = self._scope.timed or bool(ready.leaks)
-        known = self._shelf.opened[timed]
-        if choice.key not in known:
-            compiled, rules = self._compiled(choice), replace(ready.rules, timed=timed)
-            search = LowerSearch(ready.engine, compiled, rules, self._budget.check)
-            metrics = self._metrics(choice, ready, rules)
-            known[choice.key] = Opened(ready, rules, metrics, search, search.start(metrics))
-        return known[choice.key]
+        compiled = self._parts(choice, ready)
+        self.statistics = self.statistics.plus(Statistics(len(compiled)))
+        search = LowerSearch(ready.engine, compiled, ready.rules, self._budget.check)
+        metrics = self._metrics(choice, ready)
+        made = Opened(ready, metrics, search, search.start(metrics))
+        self._shelf.open(choice.key, made)
+        return made
+
+    def _timed(self, opened: Opened) -> bool:
+        """Tell whether latency counts, because it is looked at or because something leaks."""
+        return self._scope.timed or bool(opened.prepared.leaks)
 
     def _solve(self, choice: Choice, wanted: Wanted) -> Solution:
         opened, allowance = self._open(choice), wanted.most
@@ -250,9 +250,10 @@ class TableMaker:
         if most.latency < inf:
             bound = opened.metrics.bound(LATENCY, most.latency, most.energy)
         before = lower.labels
-        solved = lower.solve(bound, self._budget, wanted.few)
+        timed = self._timed(opened)
+        solved = lower.solve(bound, self._budget, _deciding(ready.engine.fields, timed, wanted))
         self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
-        rules = replace(opened.rules, fused=wanted.fused)
+        rules = replace(ready.rules, fused=wanted.fused, timed=timed)
         maker = RowMaker(ready.engine, opened.metrics, rules, most, self._budget)
         return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
 
@@ -289,12 +290,10 @@ class TableMaker:
         kept = replace(kept, room={m: f for m, f in kept.room.items() if m not in roomy})
         return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)
 
-    def _metrics(self, choice: Choice, ready: Prepared, rules: Rules) -> Metrics:
-        frame, least = ready.space.frame, 0.0
-        if rules.timed:
-            templates = [layout.template for layout in ready.layouts.get(choice.mask, ())]
-            least = compulsory_latency(ready.space, templates)
-        return Metrics(frame, ready.engine.fields, ready.leaks, least)
+    def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
+        templates = [layout.template for layout in ready.layouts.get(choice.mask, ())]
+        least = compulsory_latency(ready.space, templates)
+        return Metrics(ready.space.frame, ready.engine.fields, ready.leaks, least)
 
     def _parts(self, choice: Choice, ready: Prepared) -> list[Part]:
         space, rules = ready.space, ready.rules
@@ -309,3 +308,10 @@ class TableMaker:
             lanes = frozenset(space.einsum.bounds).intersection(*dealt)
             found += parts(space.frame, ready.engine.fields, layout, Carried(legal, lanes))
         return found
+
+
+def _deciding(fields: Fields, timed: bool, wanted: Wanted) -> int:
+    """Return the number of leading fields that decide between labels."""
+    if not timed:
+        return fields.n_energy
+    return fields.n_classes if wanted.few else fields.width

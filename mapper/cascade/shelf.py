@@ -1,7 +1,7 @@
 """What searches of one workload have in common: its compiled mapspaces.
 
 The least energy, the least latency and the ties among their mappings are separate searches of the
-same templates; only whether latency counts makes a difference below.
+same templates.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.mapper.cascade.layout import Layout
-from tilewright.mapper.cascade.lower import LowerSearch, Part, Rules
+from tilewright.mapper.cascade.lower import LowerSearch, Rules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.fields import Leak
 from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.tables import Engine
+
+MOST_BYTES = 800_000_000  # of bounds; what goes beyond is made again when it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,10 @@ class Prepared:
 class Opened:
     """What does not depend on how much a row may cost.
 
-    `rules`: those of `prepared`, but that latency may not count; `start`: bounds of the energy and
-    the latency of one instance.
+    `start`: bounds of the energy and the latency of one instance.
     """
 
     prepared: Prepared
-    rules: Rules
     metrics: Metrics
     lower: LowerSearch
     start: tuple[float, float]
@@ -46,11 +46,15 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What was compiled so far: per Einsum, per choice of tensors on chip, and of these whether
-    latency counts. The keys are those of Run and Choice."""
+    """What was compiled so far: per Einsum, and as far as there is room per choice of tensors on
+    chip. The keys are those of Run and Choice."""
 
     prepared: dict[Hashable, Prepared] = field(default_factory=dict)
-    parts: dict[Hashable, list[Part]] = field(default_factory=dict)
-    opened: Mapping[bool, dict[Hashable, Opened]] = field(
-        default_factory=lambda: {False: {}, True: {}}
-    )
+    opened: dict[Hashable, Opened] = field(default_factory=dict)
+
+    def open(self, key: Hashable, made: Opened) -> None:
+        """Keep what was opened, instead of what was opened first if there is too much."""
+        room = MOST_BYTES - made.lower.nbytes
+        while self.opened and sum(one.lower.nbytes for one in self.opened.values()) > room:
+            del self.opened[next(iter(self.opened))]
+        self.opened[key] = made

@@ -37,14 +37,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is above, per state: least energy to come (inf: no way up) and most lanes.
-
-    `timed`: lanes matter; otherwise `gain` only fills its place.
-    """
+    """What is above, per state: least energy to come (inf: no way up) and most lanes."""
 
     rest: Floats
     gain: Floats
-    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +122,11 @@ class Engine:
         arrays = self._array(operation)
         if isinstance(operation, Deal):
             energy = arrays.plus[:, 0].copy()
-            rest, gain = kernels.deal_above(
-                after.rest, after.gain, arrays.reach, energy, arrays.lanes
+            return Outlook(
+                *kernels.deal_above(after.rest, after.gain, arrays.reach, energy, arrays.lanes)
             )
-            return Outlook(rest, gain) if after.timed else replace(after, rest=rest)
         rest = after.rest + arrays.plus[0]
-        if not after.timed or not arrays.bars:
+        if not arrays.bars:
             return replace(after, rest=rest)
         return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
 
@@ -165,12 +160,11 @@ class Engine:
         return result
 
     def _above(self, axes: list[Axis], after: Outlook) -> Outlook:
-        rest, gain = after.rest.copy(), after.gain.copy() if after.timed else after.gain
+        rest, gain = after.rest.copy(), after.gain.copy()
         for axis in axes:
             kernels.least_above(rest, axis.stride, axis.radix, 1.0)
-            if after.timed:
-                kernels.least_above(gain, axis.stride, axis.radix, -1.0)
-        return replace(after, rest=rest, gain=gain)
+            kernels.least_above(gain, axis.stride, axis.radix, -1.0)
+        return Outlook(rest, gain)
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[Axis]:
         if variables not in self._axes:
@@ -322,6 +316,4 @@ def merged(views: list[Outlook]) -> Outlook:
     if len(views) == 1:
         return views[0]
     rest = np.minimum.reduce([view.rest for view in views])
-    if not views[0].timed:
-        return replace(views[0], rest=rest)
     return Outlook(rest, np.maximum.reduce([view.gain for view in views]))
