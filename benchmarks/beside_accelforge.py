@@ -23,6 +23,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def ours(case: Case, limit: float) -> Answer:
             "value": proof.value, "kind": proof.kind, "notes": list(found.notes),
             "mapping": dump_mapping(found.best.mapping),
             "front": [(one.score.energy, one.score.latency) for one in found.front],
+            "mappings": [dump_mapping(one.mapping) for one in found.front],
         }  # fmt: skip
     except Late:
         answer = {"late": limit}
@@ -117,13 +119,13 @@ def verdict(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
         return f"REFUSED HERE ({why}); {_by_our_model(case, its)}"
     if "value" in mine:
         return "late there" if "late" in its else f"failed there: {its['error']}"
-    return "none in either"
+    return "LATE HERE; none there" if "late" in mine else "none in either"
 
 
 def _compared(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
     value, other = mine["value"], its["value"]
     if its["front"]:
-        return _fronts(mine["front"], its["front"])
+        return _fronts((case, peer), mine, its["front"])
     if abs(value - other) <= CLOSE * max(abs(value), abs(other)):
         return "equal"
     if value > other:
@@ -139,12 +141,19 @@ def _compared(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
     return "better, confirmed" if agreed else f"BETTER, but it scores our mapping {again}"
 
 
-def _fronts(mine: list[Point], its: list[Point]) -> str:
+def _fronts(asked: tuple[Case, Peer], mine: Answer, its: list[Point]) -> str:
     """Compare two sets of (energy, latency): does each point lie above one of the other set?"""
-    missed = [point for point in its if not _reached(point, mine)]
+    missed = [point for point in its if not _reached(point, mine["front"])]
     if missed:
         return f"WORSE: nothing here reaches {missed}"
-    return "equal" if all(_reached(point, its) for point in mine) else f"BETTER: {mine}, not {its}"
+    more = [number for number, point in enumerate(mine["front"]) if not _reached(point, its)]
+    for number in more:
+        case, peer = asked
+        score = peer.ask({**asdict(case), "mapping": mine["mappings"][number]})
+        again = [(score.get("energy", -inf), score.get("latency", -inf))]
+        if not (_reached(mine["front"][number], again) and _reached(again[0], mine["front"])):
+            return f"BETTER: {mine['front'][number]}, but it scores our mapping {score}"
+    return "better, confirmed" if more else "equal"
 
 
 def _reached(point: Point, front: list[Point]) -> bool:
