@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate_flat
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
@@ -41,8 +42,14 @@ class Judge:
         return EinsumMapping(mapping, score.energy, score.latency)
 
     def confirm(self, candidate: EinsumMapping) -> EinsumMapping:
-        """Check the search's numbers against the model's; InternalError if they differ."""
-        judged = self.candidate(candidate.mapping)
+        """Check the search's numbers against the model's; InternalError if they differ, or if the
+        model refuses the mapping."""
+        try:
+            judged = self.candidate(candidate.mapping)
+        except InfeasibleMapping as error:
+            raise InternalError(
+                f"the search's mapping is refused by the model: {error}\n{candidate.mapping}"
+            ) from error
         for name in ("energy", "latency"):
             mine, its = getattr(candidate, name), getattr(judged, name)
             if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):

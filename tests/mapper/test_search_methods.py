@@ -9,6 +9,7 @@ from buffered_design import arch, chain
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.mapping import Compute, Mapping, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.annealing import AnnealingSearch
 from tilewright.mapper.searches.api import search
@@ -91,3 +92,20 @@ class Liar:
 def test_disagreement_with_the_model_is_never_a_result() -> None:
     with pytest.raises(InternalError, match="the search computed energy"):
         search(arch(), chain(4, 6), method=Liar())
+
+
+class Crammer:
+    """Returns a mapping that overfills the buffer, as if it were the best."""
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        del goal, budget
+        tensors = tuple(space.einsum.tensors)
+        loops = tuple(Temporal(name, 1) for name in space.einsum.bounds)
+        whole = (Storage(tensors, "DRAM"), Storage(tensors, "BUF"))
+        crammed = Mapping((*whole, *loops, Compute(space.einsum.name, "MAC")))
+        return SpaceResult(EinsumMapping(crammed, 1.0, 1.0), 1.0, True, Statistics())
+
+
+def test_a_mapping_that_does_not_fit_is_never_taken_for_a_lack_of_mappings() -> None:
+    with pytest.raises(InternalError, match="refused by the model: the tiles in BUF"):
+        search(arch().with_values({"BUF.size": 16}), chain(4, 6), method=Crammer())
