@@ -227,7 +227,8 @@ class LoneSolver:
             free = _free(space, few, floor) if copies.ignores_tiles else None
             way = _Way(few, floor, whole=False, loose=free)
             settled = way.ideal and not self._usage.names
-            if (settled and (not self._tight or free is not None)) or copies.every is None:
+            shares = self._tight and copies.ignores_tiles and free is None
+            if (settled and not shares) or copies.every is None:
                 return way
         every = tuple(self._points(space, filter(None, map(change, copies.every or ()))))
         if not every:

@@ -3,7 +3,8 @@
 Every holder passes every value once, whatever the tiles: where both tensors have all rank
 variables, all points of a template with as many lanes in each dimension move the same values in the
 same time (accelforge.md §2.2). Tiles of one value need the least room. Where values repeat, tiles
-matter: repeats.py says what no mapping is below, and one that comes down to it is the best.
+matter: repeats.py says what no mapping is below, and one that comes down to it is the best. Over a
+Network every value goes its own way: lanes cost hops, tiles none.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class Copies:
             return None
         if space.uneven:
             return None
-        found = list(islice(_mappings(space, _all_lanes), MANY + 1))
+        ways = _deals if space.frame.has_networks else _all_lanes
+        found = list(islice(_mappings(space, ways), MANY + 1))
         return found if len(found) <= MANY else None
 
     @cached_property
@@ -106,9 +108,33 @@ class Copies:
 
     @cached_property
     def _plain(self) -> bool:
-        """Tell whether tiles mean nothing: a Network counts rounds, an Array its places."""
+        """Tell whether tiles mean nothing: an Array counts its places, and a Network of which one
+        round counts (docs/conventions.md §10) what is in that."""
         frame = self.space.frame
-        return not frame.has_networks and all(c.physical_fanout == 1 for c in frame.components)
+        rounds = frame.rules.messages and not self.space.uneven
+        return (rounds or not frame.has_networks) and self._unspread
+
+    @cached_property
+    def _unspread(self) -> bool:
+        return all(c.physical_fanout == 1 for c in self.space.frame.components)
+
+    @cached_property
+    def _thrifty(self) -> bool:
+        """Tell whether some of `few` send as little over Networks as any mapping: each value its
+        own way, which on a mesh depends on the number of lanes alone; with a switch each variable
+        that a dimension is dealt over costs a hop."""
+        space = self.space
+        if not space.frame.has_networks:
+            return True
+        if self.repeated or self._shaped or space.uneven or not self._unspread:
+            return False
+        for template in space.templates:
+            slots = skeleton(space.frame, template)
+            fans = [slot for slot in slots if isinstance(slot, Fan)]
+            for lanes in islice(_extremes(fans, dict(space.einsum.bounds)), 1):
+                if not all(_is_least(fan, chosen) for fan, chosen in lanes.items()):
+                    return False
+        return True
 
     @cached_property
     def _shaped(self) -> bool:
@@ -122,17 +148,36 @@ class Copies:
         """Return the best mapping, a lower bound, and how many were scored."""
         best, count, _ = best_of(self.few, self.space, goal, inf)
         bound = 0.0 if best is None else self.least(best, goal)
-        if best is not None and best.value(goal) <= bound * (1 + TOLERANCE):
+        attained = best is not None and best.value(goal) <= bound * (1 + TOLERANCE)
+        if best is not None and attained and not self._ties(best, goal):
             return best, bound, count
         if self.every is None:
             return best, bound, count
         best, more, _ = best_of(self.every, self.space, goal, inf)
         return best, inf if best is None else best.value(goal), count + more
 
+    def _ties(self, best: EinsumMapping, goal: Goal) -> bool:
+        """Tell whether other lanes over a Network, of which not many are, may cost less in the
+        second metric."""
+        few = self._plain or self.space.size.points <= MANY
+        if not self.space.frame.has_networks or not few:
+            return False
+        energy, latency = self._floor_of(best)
+        floor = latency if goal.second == "latency" else energy
+        return best.value(goal.second) > floor * (1 + TOLERANCE)
+
     def least(self, best: EinsumMapping, goal: Goal) -> float:
         """Return a lower bound of the goal, given the best of `few`."""
-        energy, latency = self.floor(best.energy, best.latency)
+        energy, latency = self._floor_of(best)
         return goal.value(energy if goal.price == 0 else 0.0, latency)
+
+    def _floor_of(self, best: EinsumMapping) -> tuple[float, float]:
+        """Return the floors, given any of the best of `few`; over a Network lanes cost energy."""
+        energy = best.energy
+        if self.space.frame.has_networks:
+            cheapest = best_of(self.few, self.space, Goal("energy"), inf)[0]
+            energy = min(energy, cheapest.energy if cheapest else energy)
+        return self.floor(energy, best.latency)
 
     def floor(self, energy: float, latency: float) -> tuple[float, float]:
         """Return lower bounds of energy and latency, given the least of `few`."""
@@ -144,7 +189,7 @@ class Copies:
         least = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
         least = min(least, latency)
         leaks = leaks_of(self.space.flat, self.space.conventions)
-        return energy if self._plain and not leaks else 0.0, least
+        return energy if self._unspread and self._thrifty and not leaks else 0.0, least
 
     def _admits(self, placement: Placement) -> bool:
         memories = {c.name for c in self.space.flat.components if isinstance(c, Memory)}
@@ -198,10 +243,21 @@ def _extremes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
             fitting = _fitting(fan, left)
             if not fitting:
                 break
-            chosen[fan] = (max if most else min)(fitting, key=lambda lanes: prod(lanes.values()))
+            chosen[fan] = max(fitting, key=_many) if most else min(fitting, key=_many)
             left = _below(left, chosen[fan])
         else:
             yield chosen
+
+
+def _many(lanes: Extents) -> tuple[int, int]:
+    """Return the number of lanes, and of the variables they are dealt over."""
+    return prod(lanes.values()), sum(n > 1 for n in lanes.values())
+
+
+def _is_least(fan: Fan, chosen: Extents) -> bool:
+    """Tell whether a dimension has as few lanes as it may, over one variable at most."""
+    number, variables = _many(chosen)
+    return variables <= 1 and number == min(prod(choice) for choice in fan.choices)
 
 
 def _all_lanes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:

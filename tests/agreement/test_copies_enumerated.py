@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
+from network_cases import copied_network_space_of
 from search_cases import random_arch
 
 from tilewright.arch.flattening import flatten
@@ -49,8 +51,8 @@ def check(space: Mapspace) -> None:
         assert space.contains(found.best.mapping) is None
 
 
-def run(seeds: range) -> int:
-    spaces = [space for space in map(space_of, seeds) if space.size.points <= 1000]
+def run(seeds: range, case: Callable[[int], Mapspace] = space_of) -> int:
+    spaces = [space for space in map(case, seeds) if space.size.points <= 1000]
     for space in spaces:
         check(space)
     return len(spaces)
@@ -58,6 +60,27 @@ def run(seeds: range) -> int:
 
 def test_copies_equal_enumeration() -> None:
     assert run(range(60, 72)) >= 8  # the bound of few mappings is too low in several of these
+
+
+def test_copies_over_networks_equal_enumeration() -> None:
+    assert run(range(16), copied_network_space_of) >= 8
+
+
+def test_what_is_sent_at_least_bounds_the_energy() -> None:
+    """Where not every way to deal lanes is looked at, the fewest lanes send the least."""
+    attained = 0
+    for space in map(copied_network_space_of, range(40)):
+        copies = Copies(space)
+        if space.size.points > 1000 or not copies.few:
+            continue
+        copies.__dict__["every"] = None  # as if there were too many
+        best, bound, _ = copies.best(Goal("energy"))
+        every = ExhaustiveSearch().find(space, Goal("energy"), None).best
+        assert best is not None
+        assert every is not None
+        assert bound <= every.energy * (1 + 1e-9)
+        attained += best.energy <= bound * (1 + 1e-9)
+    assert attained >= 10
 
 
 def test_too_many_lanes_leave_a_bound() -> None:
@@ -71,6 +94,11 @@ def test_too_many_lanes_leave_a_bound() -> None:
         least = CopySearch().find(space, Goal("latency"), None).lower_bound
         assert 0 <= bound <= least * (1 + 1e-9)
         assert best is None or best.latency >= least * (1 - 1e-9)
+
+
+@pytest.mark.nightly
+def test_copies_over_networks_equal_enumeration_on_many() -> None:
+    assert run(range(1000, 1200), copied_network_space_of) >= 100
 
 
 @pytest.mark.nightly

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from fused_cases import three_memories, two_memories
+from fused_cases import network, three_memories, three_text, two_memories
 
+from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.workload import Workload, load_workload
 
@@ -73,4 +74,24 @@ def random_deep_copied_case(seed: int) -> tuple[Arch, Workload, str]:
     names = sorted({c for text in texts for c in text.removeprefix("copy ") if c.islower()})
     sizes = {name: rng.choice((2, 2, 3)) for name in names}
     arch = three_memories(rng.choice((2, 3, 4, 6, 8)), 3, rng.choice(("output", "input", "weight")))
+    return arch, workload_with_copies(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def random_sent_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return the same with lanes behind a network."""
+    rng = random.Random(f"sent {seed}")
+    texts = rng.choice(FORMS[:3] + FORMS[4:6])
+    names = sorted({c for text in texts for c in text.removeprefix("copy ") if c.islower()})
+    sizes = {name: rng.choice((2, 2, 3)) for name in names}
+    hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
+    hop += f", latency: {rng.choice((0, 1, 20))}"
+    lanes = (
+        network("NOC", rng.choice(("mesh", "all_to_all")), hop)
+        + "  - !Container\n    name: PE\n"
+        + f"    spatial: [{{name: z, fanout: {rng.choice((2, 4))}}}]\n"
+    )
+    kept = rng.choice(("output", "input", "weight", "input | output"))
+    text = three_text(rng.choice((2, 3, 4, 6, 8)), 3, kept)
+    place = text.index("  - !Memory\n    name: REG")
+    arch = load_arch(text[:place] + lanes + text[place:])
     return arch, workload_with_copies(texts, sizes), rng.choice(("default", "accelforge"))

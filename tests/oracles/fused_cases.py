@@ -83,10 +83,15 @@ def two_memories(
 
 def three_memories(size: int, low: int, kept: str) -> Arch:
     """Return the same with registers of `low` bits that keep a set of tensors."""
+    return load_arch(three_text(size, low, kept))
+
+
+def three_text(size: int, low: int, kept: str) -> str:
+    """Write that design."""
     text = _text(size, (50, 4), "", 0)
     place = text.index("  - !Compute")
     registers = _memory("REG", str(low), f"keep: {kept}", (0.5, 128))
-    return load_arch(text[:place] + registers + text[place:])
+    return text[:place] + registers + text[place:]
 
 
 def _text(size: int | str, costs: tuple[float, float], rules: str, leak: float) -> str:
@@ -205,7 +210,7 @@ def random_deep_case(seed: int) -> tuple[Arch, Workload, str]:
     return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
-def _network(name: str, topology: str, hop: str) -> str:
+def network(name: str, topology: str, hop: str) -> str:
     return (
         f"  - !Network\n    name: {name}\n    leak_power: 0\n    area: 0\n"
         f"    topology: {topology}\n    actions: [{{name: hop, {hop}}}]\n"
@@ -222,7 +227,7 @@ def random_relayed_case(seed: int) -> tuple[Arch, Workload, str]:
     for name in ("NOP", "NOC"):
         hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
         topology = rng.choice(("mesh", "all_to_all"))
-        nets.append(_network(name, topology, f"{hop}, latency: {rng.choice((0, 1, 20))}"))
+        nets.append(network(name, topology, f"{hop}, latency: {rng.choice((0, 1, 20))}"))
     above, below = rng.choice(((0, 1), (1, 0), (1, 0), (1, 1)))
     reuse = rng.choice(("", "", ", may_reuse: Nothing", ", may_reuse: weight"))
     lanes = f"{{name: x, fanout: {rng.choice((2, 4)) if len(names) < 4 else 2}{reuse}}}"
@@ -246,7 +251,7 @@ def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
     topology = rng.choice(("mesh", "all_to_all"))
     reuse = rng.choice(("", ", may_reuse: Nothing", ", may_reuse: input"))
-    network = _network("NET", topology, f"{hop}, latency: {rng.choice((0, 1, 20))}")
+    net = network("NET", topology, f"{hop}, latency: {rng.choice((0, 1, 20))}")
     lanes = f"  - !Container\n    name: PE\n    spatial: [{{name: x, fanout: 2{reuse}}}]\n"
     low = _memory("REG", "8", "keep: " + rng.choice(("output", "weight")), (0.5, 128))
     lanes += low if rng.random() < 0.4 else ""
@@ -254,7 +259,7 @@ def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     text = text.replace("  - !Compute", lanes + "  - !Compute")
     memory = "  - !Memory\n    name: BUF\n" if rng.random() < 0.3 else "  - !Container\n"
     return (
-        load_arch(text.replace(memory, network + memory)),
+        load_arch(text.replace(memory, net + memory)),
         workload_of(texts, sizes),
         rng.choice(("default", "accelforge")),
     )

@@ -31,6 +31,23 @@ def network_space_of(seed: int) -> Mapspace:
     return Mapspace(einsum, flat, conventions)
 
 
+def copied_network_space_of(seed: int) -> Mapspace:
+    """Return one of a copy; some lanes must all be used."""
+    rng = random.Random(f"copied {seed}")
+    text = rng.choice(("Y[m, k] = A[m, k]", "Y[m] = A[m]", "Y[k, m] = A[m, k]"))
+    ranks = ", ".join(f"{n.upper()}: {rng.choice((2, 3, 4, 6, 8))}" for n in "mk" if n in text)
+    workload = load_workload(
+        f"workload:\n  rank_sizes: {{{ranks}}}\n  bits_per_value: {{All: {rng.choice((4, 8))}}}\n"
+        f'  einsums:\n  - {{einsum: "{text}", is_copy_operation: true, n_instances: 2,'
+        " renames: {input: A, weight: Nothing, output: Y}}\n"
+    )
+    usage = rng.choice(("", "", ", min_usage: 0.5", ", min_usage: 1"))
+    arch = load_arch(_arch(rng).replace("{name: x,", f"{{name: x{usage},"))
+    (einsum,) = workload.einsums
+    (flat,) = flatten(arch, workload.scope(einsum))
+    return Mapspace(einsum, flat, rng.choice(("default", "default", "accelforge")))
+
+
 def _arch(rng: random.Random) -> str:
     lines = ["arch:", "  nodes:"]
     lines += memory("DRAM", "inf", "keep: All", rng, 50)
