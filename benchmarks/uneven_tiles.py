@@ -1,9 +1,9 @@
 """What uneven tiles gain on matmuls of prime and other odd sizes on tpu_v4i, and what they take.
 
-    python benchmarks/uneven_tiles.py [--budget 60] >> docs/uneven.md
+    python benchmarks/uneven_tiles.py [--budget 60] [--free] >> docs/uneven.md
 
-prints a Markdown table. Times are processor time of one process, after a first search that loads
-the compiled kernels; a budget counts seconds on the clock.
+prints a Markdown table; `--free`: without its min_usage. Times are processor time of one process,
+after a first search that loads the compiled kernels; a budget counts seconds on the clock.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ CASES = (
     ((1, 4097, 12289), "all"),
     ((8191, 8191, 8191), "all"),
 )
+USAGES = (
+    "LocalBuffer.spatial.0.min_usage",
+    "ArrayFanout.spatial.0.min_usage",
+    "ArrayFanout.spatial.1.min_usage",
+)
 HEAD = "| M × K × N | uneven | objective | even | uneven | gain | proof | s even | s uneven |"
 
 
@@ -56,8 +61,11 @@ def timed(
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--budget", type=float, default=60.0)
-    budget = parser.parse_args().budget
+    parser.add_argument("--free", action="store_true")
+    given = parser.parse_args()
+    budget = given.budget
     arch = load_arch(load_documents(find_files(("tpu_v4i",), "hardware")))
+    arch = arch.with_values(dict.fromkeys(USAGES, 0)) if given.free else arch
     timed(arch, matmul(7, 5, 5), "edp", "m", budget)
     print(HEAD + "\n|" + "---|" * 9)
     for sizes, uneven in CASES:

@@ -170,7 +170,16 @@ def no_mapping(subject: Subject) -> NoFeasibleMapping:
             instead='a larger budget, or method="exact"',
         )
     where = found.conflicts[0].constraints[0].where if found.conflicts else None
-    return NoFeasibleMapping(str(found), where=where, instead=found.help)
+    what = "\n".join([str(found), *_left_out(subject, found)])
+    return NoFeasibleMapping(what, where=where, instead=found.help)
+
+
+def _left_out(subject: Subject, found: Explanation) -> Iterator[str]:
+    """Say what the room that a memory needs at least does not count."""
+    kinds = {c.kind for conflict in found.conflicts for c in conflict.constraints}
+    if subject.exchanged and "size" in kinds:
+        names = ", ".join(t for t in subject.einsum.tensors if t in subject.exchanged)
+        yield f"What it exchanges with other Einsums ({names}) may need room, too."
 
 
 def _line(subject: Subject, conflict: Conflict, constraint: Constraint) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise
 from math import prod
 from operator import truediv
 
@@ -20,7 +20,7 @@ from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.program import check_order
 
-MOST_CLASSES = 64  # of a template
+MOST_PARTS = 5_000  # that are looked at one by one
 MOST_COMBINATIONS = 50_000
 
 
@@ -41,19 +41,21 @@ def whole_parts(frame: Frame, templates: Iterable[Template]) -> Iterator[Part]:
             yield Part(template, slots)
 
 
-def classes_of(part: Part) -> list[Part]:
-    """Split a part into classes of lanes; together they have its mappings, each of them once."""
-    count, options = 1, []
-    for slot in reversed(part.slots):
-        groups = _sorted(slot) if isinstance(slot, Fan) else [slot]
-        groups = groups if count * len(groups) <= MOST_CLASSES else [slot]
-        count *= len(groups)
-        options.append(groups)
-    return [Part(part.template, tuple(chosen)) for chosen in product(*options[::-1])]
+def classes_of(part: Part, number: int) -> list[Part]:
+    """Split a part into classes of the lanes of one dimension, counted from the outermost one.
 
-
-def _sorted(fan: Fan) -> list[Slot]:
-    return [replace(fan, choices=tuple(choices)) for choices in grouped(fan)]
+    Together they have its mappings, each of them once.
+    """
+    places = [place for place, slot in enumerate(part.slots) if isinstance(slot, Fan)]
+    if number >= len(places):
+        return [part]
+    place, fan = places[number], part.slots[places[number]]
+    assert isinstance(fan, Fan)
+    before, after = part.slots[:place], part.slots[place + 1 :]
+    return [
+        Part(part.template, (*before, replace(fan, choices=tuple(choices)), *after))
+        for choices in grouped(fan)
+    ]
 
 
 def grouped(fan: Fan) -> list[list[tuple[int, ...]]]:
@@ -71,7 +73,7 @@ def least_steps(frame: Frame, slots: Sequence[Slot]) -> float:
     fans = [slot for slot in slots if isinstance(slot, Fan)]
     reached = {(1,) * len(bounds)}
     for fan in fans:
-        chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices]
+        chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in widest(fan.choices)]
         if len(reached) * len(chosen) > MOST_COMBINATIONS:
             most = prod(max(map(prod, one.choices)) for one in fans)
             return prod(bounds) / most
@@ -89,6 +91,22 @@ def least_steps(frame: Frame, slots: Sequence[Slot]) -> float:
             for spent in reached
         )
     )
+
+
+def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Leave out choices of which another one has the next number of lanes over one variable."""
+    known, following = set(choices), []
+    for column in zip(*choices, strict=True):
+        numbers = sorted(set(column))
+        following.append(dict(pairwise(numbers)))
+
+    def is_topped(choice: tuple[int, ...]) -> bool:
+        return any(
+            (*choice[:v], following[v].get(n), *choice[v + 1 :]) in known
+            for v, n in enumerate(choice)
+        )
+
+    return [choice for choice in choices if not is_topped(choice)]
 
 
 def whole_share(values: int, lanes: int) -> int:

@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
 from tilewright.mapper.searches.compulsory import moving_takes
@@ -18,7 +19,7 @@ from tilewright.mapper.searches.problem import leaks_of
 from tilewright.mapper.searches.tables import compute_energy
 from tilewright.mapper.searches.uneven.grid import Grid, Outlook, look_ahead
 from tilewright.mapper.searches.uneven.mode import Mode
-from tilewright.mapper.searches.uneven.parts import Part, classes_of, whole_parts
+from tilewright.mapper.searches.uneven.parts import MOST_PARTS, Part, classes_of, whole_parts
 from tilewright.mapper.searches.uneven.plan import Plan
 
 FEW = 20
@@ -80,15 +81,17 @@ class Ranking:
         self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
 
     def split(self, limit: float, budget: Budget) -> None:
-        """Replace the parts that may come below `limit` by their classes of lanes, and leave the
-        others out. OutOfBudget: all stays as it is."""
+        """Replace the parts that may come below `limit` by their classes of lanes, dimension by
+        dimension, and leave the others out. OutOfBudget: the dimensions done so far stay."""
+        fans = max((_fans(part) for part in self._parts), default=0)
+        for dimension in range(fans):
+            self._split_one(dimension, limit, budget)
+
+    def _split_one(self, dimension: int, limit: float, budget: Budget) -> None:
         before = self._parts, self._modes, self.least
-        self._take(
-            one
-            for value, _, number in self.least
-            if value <= limit
-            for one in classes_of(self._parts[number])
-        )
+        kept = [self._parts[number] for value, _, number in self.least if value <= limit]
+        split = [one for part in kept for one in classes_of(part, dimension)]
+        self._take(split if len(split) <= MOST_PARTS else kept)
         try:
             self._sort(budget)
         except OutOfBudget:
@@ -123,3 +126,7 @@ class Ranking:
     def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
         """Bound an objective from bounds of energy and steps."""
         return self.metrics.floor_of(energy, self._space.einsum.operations / steps, kind)
+
+
+def _fans(part: Part) -> int:
+    return sum(isinstance(slot, Fan) for slot in part.slots)

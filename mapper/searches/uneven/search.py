@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -23,6 +24,7 @@ from tilewright.mapper.searches.kernels import ENERGY, Floats
 from tilewright.mapper.searches.metrics import KINDS, Goal
 from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.uneven.busy import with_most_lanes
 from tilewright.mapper.searches.uneven.found import Arrivals, Incumbent
 from tilewright.mapper.searches.uneven.labels import Labels
 from tilewright.mapper.searches.uneven.mode import Mode
@@ -64,6 +66,7 @@ class UnevenSearch:
         seeded = self._seed(even, goal, None if budget is None else budget / 4)
         if seeded.best is not None and space.contains(seeded.best.mapping) is None:
             run.take(seeded.best.mapping)
+        run.take_from_busy(inf if budget is None else budget / 4)
         lower, proven = run.solve()
         times = space.einsum.n_instances
         bound = lower * (times * times if goal.objective == "edp" else times)
@@ -126,6 +129,21 @@ class Run:
             self.best = Incumbent(mapping, value, second, energy, latency)
         return EinsumMapping(mapping, energy, latency)
 
+    def take_from_busy(self, seconds: float) -> None:
+        """Look for good mappings with as many lanes as there are: fast, and often the best."""
+        busy = with_most_lanes(self._space)
+        if busy is None:
+            return
+        end = min(self._budget.deadline, time.monotonic() + seconds)
+        part = Run(busy, self._goal, replace(self._budget, deadline=end))
+        part.best = self.best
+        with suppress(OutOfBudget):
+            part.rank()
+            part._search()
+        found = part.best.mapping
+        if found is not None and self._space.contains(found) is None:
+            self.take(found)
+
     def solve(self) -> tuple[float, bool]:
         """Return a lower bound, and whether the search ended."""
         try:
@@ -151,14 +169,16 @@ class Run:
         self._beams(BEAM)
         if not self._plain and not self._settled:
             self._split()
-            self._raise_to_least()
         self._deepen()
 
     def _split(self) -> None:
         """Look at one class of lanes at a time, of what may still come below the incumbent."""
         if not self._apart:
-            self.ranking.split(self.best.value * (1 + TIE), self._budget)
-            self._apart = True
+            try:
+                self.ranking.split(self.best.value * (1 + TIE), self._budget)
+                self._apart = True
+            finally:
+                self._raise_to_least()
 
     def _raise_to_least(self) -> None:
         """Take the least bound of all parts; of those left out the incumbent is one."""

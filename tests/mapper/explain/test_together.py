@@ -81,3 +81,10 @@ def test_the_memory_that_is_too_small_is_part_of_the_conflict() -> None:
     assert "These 2 constraints conflict (smallest set)" in text
     assert "DRAM may not keep Y" in text
     assert "BUF has 7 bit" in text
+
+
+def test_room_for_what_is_exchanged_is_not_counted_silently() -> None:
+    with pytest.raises(NoFeasibleMapping, match="no mapping of Y fits") as caught:
+        search(arch(8, "may_keep: All").with_values({"BUF.tensors.keep": "All"}), WORK)
+    assert "at least 16: 8 bit for A, 8 bit for B" in str(caught.value)
+    assert "What it exchanges with other Einsums (Y) may need room, too" in str(caught.value)

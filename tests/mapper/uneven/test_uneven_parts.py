@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import random
 from itertools import islice, product
-from math import inf
+from math import inf, prod
+from operator import ge
 
 import numpy as np
 import pytest
 from uneven_cases import uneven_space
 
+from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.fanout import Fan, divisors
 from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.budget import ENDLESS
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.uneven.busy import with_most_lanes
 from tilewright.mapper.searches.uneven.candidates import (
     Host,
     can_finish_open,
@@ -24,7 +27,7 @@ from tilewright.mapper.searches.uneven.candidates import (
 from tilewright.mapper.searches.uneven.chains import Chains, Kind
 from tilewright.mapper.searches.uneven.grid import make_axis, range_min
 from tilewright.mapper.searches.uneven.labels import Labels, undominated
-from tilewright.mapper.searches.uneven.parts import classes_of, whole_parts
+from tilewright.mapper.searches.uneven.parts import classes_of, whole_parts, widest
 from tilewright.mapper.searches.uneven.prospects import Moment
 from tilewright.mapper.searches.uneven.search import Run
 from tilewright.mapper.searches.uneven.sweep import Pruning
@@ -181,12 +184,46 @@ def test_classes_of_lanes_have_every_choice_once() -> None:
     for seed in range(12):
         frame = uneven_space(seed).frame
         for part in whole_parts(frame, islice(uneven_space(seed).templates, 5)):
-            classes = classes_of(part)
+            classes = [part]
+            for number in range(3):
+                classes = [one for few in classes for one in classes_of(few, number)]
             chosen = [list(product(*map(choices_of, one.slots))) for one in classes]
             every = list(product(*map(choices_of, part.slots)))
             assert sorted(one for few in chosen for one in few) == sorted(every)
             split += len(classes) > 1
     assert split > 10
+
+
+def test_steps_are_bounded_by_the_choices_with_the_most_lanes() -> None:
+    """A choice is left out only if some that stays has no fewer lanes over any variable."""
+    rng = random.Random(3)
+    for _ in range(50):
+        every = list(product(range(1, 5), range(1, 4), (1, 2, 6)))
+        some = rng.sample(every, rng.randrange(1, len(every)))
+        for choices in (some, [c for c in every if prod(c) <= rng.randrange(1, 12)] or some):
+            kept = widest(choices)
+            assert set(kept) <= set(choices)
+            for choice in choices:
+                assert any(all(map(ge, one, choice)) for one in kept), (choice, kept)
+
+
+def test_the_part_with_the_most_lanes_is_one() -> None:
+    """Some mapping of it is in the mapspace, and no choice of lanes there has more of them."""
+    compared = 0
+    for seed in range(20):
+        space = uneven_space(seed)
+        busy = with_most_lanes(space)
+        if busy is None:
+            continue
+        try:
+            assert space.contains(busy.sample(random.Random(seed))) is None
+        except InfeasibleMapping:
+            continue
+        compared += 1
+        fans = space.frame.fans(space.templates[0]), busy.frame.fans(busy.templates[0])
+        for free, full in zip(*fans, strict=True):
+            assert set(full.choices) <= set(free.choices)
+    assert compared >= 3
 
 
 def choices_of(slot: Slot) -> tuple[object, ...]:
