@@ -108,11 +108,10 @@ class Copies:
 
     @cached_property
     def _plain(self) -> bool:
-        """Tell whether tiles mean nothing: an Array counts its places, and a Network of which one
-        round counts (docs/conventions.md §10) what is in that."""
-        frame = self.space.frame
-        rounds = frame.rules.messages and not self.space.uneven
-        return (rounds or not frame.has_networks) and self._unspread
+        """Tell whether tiles mean nothing: an Array counts its places, and what a Network sends of
+        uneven ones is not known. Where one round of it counts (docs/conventions.md §10), the
+        smallest tiles are the best below any loops."""
+        return self._unspread and not (self.space.uneven and self.space.frame.has_networks)
 
     @cached_property
     def _unspread(self) -> bool:

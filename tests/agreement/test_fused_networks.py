@@ -30,9 +30,7 @@ def check(seed: int, limit: int, case: Case = random_network_case) -> bool:
     result = search(arch, workload, objective=objective, conventions=conventions)
     assert result.notes == ()
     assert result.certificate.kind == "optimal"
-    value, least = result.certificate.value, pytest.approx(listed[0], rel=1e-9)
-    apart = "share no loops" in result.certificate.scope  # of which one round counts on a network
-    assert value == least or (apart and value > listed[0]), seed
+    assert result.certificate.value == pytest.approx(listed[0], rel=1e-9), seed
     assert "spatial loops stand right above what their fanout feeds" in result.certificate.scope
     return True
 
@@ -60,7 +58,7 @@ def test_what_lanes_above_send_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         check(0, 8_000, random_relayed_case)
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5, 6, 8])
+@pytest.mark.parametrize("seed", [1, 3, 6, 11, 15])
 def test_fused_optimum_of_copies_over_a_network(seed: int) -> None:
     assert check(seed, 8_000, random_sent_case)
 
