@@ -9,6 +9,7 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.arch.components import Component, Compute, Memory, Network
+from tilewright.arch.latency import LinearLatency
 from tilewright.mapper.mapspace.frame import Frame
 
 Gate = tuple[str, str, int]  # component, dimension; places along it, 0: each lane by itself
@@ -43,7 +44,8 @@ class Fields:
 
     `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
     a dimension that gates leakage -> lanes used of it, or places that serve them. `calls`:
-    (level, action) -> calls of one instance, of the actions that a latency rule depends on;
+    (level, action) -> calls of one instance, of the actions that a latency rule depends on; where
+    it is a plain sum, all actions of a level have one field, of `seconds` per call;
     `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
     level -> the longest way. `owed`, `owed_room`, `owed_calls`: energy, bits and calls that are
     paid later (deferrals.py). `summed`: memories whose bits in use matter to the end.
@@ -59,13 +61,19 @@ class Fields:
     owed_room: range = range(0)
     owed_calls: range = range(0)
     summed: frozenset[str] = frozenset()
+    seconds: Mapping[tuple[int, str], float] = field(default_factory=dict)
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
     """What one value adds to each field, kept by routes.py from template to template."""
 
     @property
     def width(self) -> int:
-        own = len(self.calls) + len(self.links) + len(self.ways) + len(self.owed_calls)
+        own = len(self.calling) + len(self.links) + len(self.ways) + len(self.owed_calls)
         return self.lanes + 1 + len(self.gates) + own
+
+    @property
+    def calling(self) -> tuple[int, ...]:
+        """The fields of calls, each once."""
+        return tuple(dict.fromkeys(self.calls.values()))
 
     @property
     def n_energy(self) -> int:
@@ -103,16 +111,25 @@ def fields(
         if matters(component, action.name)
     ]
     first = lanes + 1 + len(gates)
-    calls = {key: first + i for i, key in enumerate(timed)}
-    links, ways = _of_networks(frame, first + len(calls))
-    last = first + len(calls) + len(links) + len(ways)
+    seconds = {
+        (level, action): seconds
+        for level, action in timed
+        if (seconds := seconds_per_call(frame.components[level], action)) is not None
+    }
+    groups = dict.fromkeys(
+        (level, "") if (level, a) in seconds else (level, a) for level, a in timed
+    )
+    numbers = {group: first + i for i, group in enumerate(groups)}
+    calls = {key: numbers.get((key[0], ""), numbers.get(key, 0)) for key in timed}
+    links, ways = _of_networks(frame, first + len(groups))
+    last = first + len(groups) + len(links) + len(ways)
     middle = lanes - owed.room
     later = (
         range(middle - owed.energy, middle),
         range(middle, lanes),
         range(last, last + owed.calls),
     )
-    return Fields(room, lanes, gates, calls, links, ways, *later, summed=tracked)
+    return Fields(room, lanes, gates, calls, links, ways, *later, summed=tracked, seconds=seconds)
 
 
 def _of_networks(
@@ -135,6 +152,17 @@ def _of_networks(
 
 def _dims_below(frame: Frame, level: int) -> list[str]:
     return list(dict.fromkeys(dim.name for c in frame.components[level:] for dim in c.spatial))
+
+
+def seconds_per_call(component: Component, action: str) -> float | None:
+    """Return what a call adds to the time of its component; None if that is no plain sum."""
+    rule = component.latency
+    if not isinstance(rule, LinearLatency) or len(rule.pieces) > 1:
+        return None
+    terms = rule.pieces[0].terms
+    if any(seconds == inf for _, seconds in terms):
+        return None
+    return sum(seconds for name, seconds in terms if name == action)
 
 
 def matters(component: Component, action: str) -> bool:

@@ -95,6 +95,9 @@ class Metrics:
         if isinstance(component, Network):
             return component.latency(self._on_network(level, label))
         fields = self._fields.calls
+        summed = self._summed(level)
+        if summed is not None:
+            return summed[0] + float(label[summed[1]])
         calls = {
             action.name: float(label[field])
             if (field := fields.get((level, action.name))) is not None
@@ -113,6 +116,10 @@ class Metrics:
         worst = np.array([self.compute_latency(-one) for one in lanes.tolist()])[places]
         for level, component in self._timed:
             assert isinstance(component.latency, LinearLatency)
+            summed = self._summed(level)
+            if summed is not None:
+                worst = np.maximum(worst, summed[0] + labels[:, summed[1]])
+                continue
             for piece in component.latency.pieces:
                 total = np.full(len(labels), piece.constant)
                 for name, seconds in piece.terms:
@@ -131,6 +138,14 @@ class Metrics:
                 used *= share * labels[:, self._fields.gates[gate]]
             watts += leak.watts * used
         return labels[:, 0] + watts * latencies
+
+    def _summed(self, level: int) -> tuple[float, int] | None:
+        """Return the seconds without calls and the field of those of all calls, if there is one."""
+        rule, calls = self._frame.components[level].latency, self._fields.calls
+        for at, action in self._fields.seconds:
+            if at == level and isinstance(rule, LinearLatency):
+                return rule.pieces[0].constant, calls[at, action]
+        return None
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:
         """Return the busiest link and the longest way (mapper/model/costs.py)."""

@@ -104,7 +104,9 @@ class Router:
         calls = float(tap.sign * component.actions_scale / values)
         rates = {0: calls * action.energy}
         if (field := self._fields.calls.get((tap.level, tap.action))) is not None:
-            rates[field] = calls / float(share)
+            rates[field] = (
+                self._fields.seconds.get((tap.level, tap.action), 1.0) * calls / float(share)
+            )
         return {field: rate for field, rate in rates.items() if rate != 0.0}
 
     def _child(self, tap: Tap) -> tuple[int, Early]:

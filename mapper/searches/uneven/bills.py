@@ -105,6 +105,7 @@ class Biller:
                 here.setdefault(self._count(tap, unit=False), []).append((0, number * energy))
             field = self._fields.calls.get((tap.level, tap.action))
             if field is not None:
+                number *= self._fields.seconds.get((tap.level, tap.action), 1.0)
                 here.setdefault(self._count(tap, unit=True), []).append((field, number))
         return {
             slot: tuple(Bill(count, tuple(adds)) for count, adds in counts.items())

@@ -298,8 +298,8 @@ class Run:
     ) -> list[Labels]:
         plan, layout = mode.plans[number], mode.layout
         leading = [0, *layout.room.values(), *layout.gates.values()]
-        timed = (layout.calls, layout.links, layout.ways) if exact else ()
-        leading += [field for fields in timed for field in fields.values()]
+        if exact:
+            leading += [*layout.calling, *layout.links.values(), *layout.ways.values()]
         pruning = Pruning(keep, tuple(leading), self._rooms, beam, self._budget)
         ranking = self.ranking
         return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)
