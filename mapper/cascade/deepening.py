@@ -163,14 +163,21 @@ class Deepening:
             floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
             self._unfused(floors)
         floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))
+        both = self._cascade.objective == "edp" and self._many
+        if both and float(self._cascade.bound(*floors.least)) * (1 + TIE) < self._value:
+            floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least), 1)
 
     @property
     def _few_tie(self) -> bool:
         """Tell whether rows that tie are few. Of equal latency there are many, if many Einsums
         together leave each far more energy than it can be better by."""
         cascade = self._cascade
-        many = sum(not isinstance(solo, LoneTable) for solo in cascade.einsums) >= MANY
-        return cascade.tie is not None and not (cascade.objective == "energy" and many)
+        return cascade.tie is not None and not (cascade.objective == "energy" and self._many)
+
+    @property
+    def _many(self) -> bool:
+        """Tell whether many Einsums are solved."""
+        return sum(not isinstance(solo, LoneTable) for solo in self._cascade.einsums) >= MANY
 
     def _floors(self) -> Floors:
         return Floors(self._cascade, self._maker)

@@ -35,12 +35,13 @@ class Tie:
 
 @dataclass(slots=True)
 class _Way:
-    """A choice of one Einsum. `bound`: of its costs; `start`: that before any search."""
+    """A choice of one Einsum. `bound`: of its costs; `start`: that before any search; `settled`:
+    numbers of the metrics whose bounds are as high as they matter."""
 
     choice: Choice
     bound: Pair
     start: Pair | None = None
-    settled: bool = False
+    settled: frozenset[int] = frozenset()
 
 
 class Floors:
@@ -126,38 +127,44 @@ class Floors:
             if way.start is None:
                 way.start = way.bound = self._start(way)
 
-    def settle(self, wanted: Callable[[Choice], bool], most: Callable[[Pair], Pair]) -> None:
+    def settle(
+        self,
+        wanted: Callable[[Choice], bool],
+        most: Callable[[Pair], Pair],
+        metric: int | None = None,
+    ) -> None:
         """Raise the bounds of some choices as far as they matter when the workload costs no more
-        than `most`, which depends on the least that it costs."""
+        than `most`, which depends on the least that it costs. `metric`: 0 energy, 1 latency."""
+        first = self._first if metric is None else metric
         for slack in DEEPENING:
             sweeps = [self._choices.sweep(self._costs(metric)) for metric in (0, 1)]
             for number, ways in enumerate(self._ways):
-                chosen = [way for way in ways if not way.settled and wanted(way.choice)]
+                chosen = [way for way in ways if first not in way.settled and wanted(way.choice)]
                 if chosen:
-                    self._raise_all(number, chosen, (slack, sweeps, most))
-                for metric, sweep in enumerate(sweeps):
-                    sweep.go_on(self._cost(number, metric))
+                    self._raise_all(number, chosen, (first, slack), (sweeps, most))
+                for place, sweep in enumerate(sweeps):
+                    sweep.go_on(self._cost(number, place))
 
     def _raise_all(
         self, number: int, chosen: Sequence[_Way],
-        how: tuple[float, Sequence[Sweep], Callable[[Pair], Pair]],
+        how: tuple[int, float], around: tuple[Sequence[Sweep], Callable[[Pair], Pair]],
     ) -> None:  # fmt: skip
-        """Raise the bounds of some choices of one Einsum; `how`: see settle."""
-        slack, sweeps, most = how
+        """Raise the bounds of some choices of one Einsum; `how`: metric, slack (see settle)."""
+        sweeps, most = around
         energy, latency = (sweep.others() for sweep in sweeps)
         least = _least(energy, self._cost(number, 0)), _least(latency, self._cost(number, 1))
         limit = most(least)
         for way in chosen:
             mask = way.choice.mask
-            self._raise(way, slack, _left((energy[mask], latency[mask]), limit))
+            self._raise(way, how, _left((energy[mask], latency[mask]), limit))
 
-    def _raise(self, way: _Way, slack: float, most: Pair) -> None:
+    def _raise(self, way: _Way, how: tuple[int, float], most: Pair) -> None:
         """Look for rows a little above the start; without any the bound is there."""
         if way.start is None:
             way.start = way.bound = self._start(way)
-        first = self._first
+        first, slack = how
         if way.bound[0] > most[0] or way.bound[1] > most[1]:
-            way.bound, way.settled = NEVER, True
+            way.bound, way.settled = NEVER, frozenset((0, 1))
             return
         start = way.start[first]
         limit = start * (1 + slack) if start > 0 and slack < inf else inf
@@ -165,7 +172,7 @@ class Floors:
         others = NEVER if self._tie is None else most
         within = Allowance(*_with(others, first, limit))
         if first and slack == DEEPENING[0] and self._meets_start(way, within):
-            way.bound, way.settled = _with(way.bound, first, start), True
+            way.bound, way.settled = _with(way.bound, first, start), way.settled | {first}
             return
         least = self._maker.least(way.choice, Wanted(within))
         if least is not None:
@@ -175,7 +182,7 @@ class Floors:
         else:
             way.bound = _with(way.bound, first, limit)
             return
-        way.settled = True
+        way.settled |= {first}
 
     def _meets_start(self, way: _Way, within: Allowance) -> bool:
         """Tell whether few rows show already that the latency of the start can be had."""
