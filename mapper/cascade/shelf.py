@@ -53,8 +53,9 @@ class Shelf:
     opened: dict[Hashable, Opened] = field(default_factory=dict)
 
     def open(self, key: Hashable, made: Opened) -> None:
-        """Keep what was opened, instead of what was opened first if there is too much."""
+        """Keep what was opened; if there is too much, instead of what was opened last: searches go
+        through all in turn, so that what came first is asked for next."""
         room = MOST_BYTES - made.lower.nbytes
         while self.opened and sum(one.lower.nbytes for one in self.opened.values()) > room:
-            del self.opened[next(iter(self.opened))]
+            self.opened.popitem()
         self.opened[key] = made
