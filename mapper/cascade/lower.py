@@ -28,6 +28,7 @@ from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.order import below_deeper_lanes
 from tilewright.mapper.searches.program import (
     Close,
     Costs,
@@ -36,7 +37,6 @@ from tilewright.mapper.searches.program import (
     Operation,
     Program,
     Slide,
-    below_deeper_lanes,
     with_fixed_lanes,
 )
 from tilewright.mapper.searches.routes import Add, Router

@@ -41,7 +41,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
+class Hop:
     """One spatial loop of a leg. `after`: lanes of its slot's loops below it; `stride`: instances
     below it on its dimension; `served`: instances of one place of a distributed source, or None."""
 
@@ -67,7 +67,7 @@ def network_routes(
         loops = _loops(frame, leg, slots)
         network = frame.components[leg.level]
         assert isinstance(network, Network)
-        way = sum(_price(network, loop, frame.rules.messages)[1] for loop in loops)
+        way = sum(price_of(network, loop, frame.rules.messages)[1] for loop in loops)
         ways[leg.level] = max(ways.get(leg.level, 0), way)
         yield from _charges(frame, fields, leg, loops)
     for level, way in ways.items():
@@ -105,28 +105,34 @@ def legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[Le
                 yield Leg(tensor, crossed[0], tuple(below), upper, top)
 
 
-def _loops(frame: Frame, leg: Leg, slots: Sequence[Slot]) -> list[_Loop]:
+def _loops(frame: Frame, leg: Leg, slots: Sequence[Slot]) -> list[Hop]:
     """Return the spatial loops of a leg with fixed lanes, outermost first."""
-    access = frame.einsum.access(leg.tensor)
-    found: list[_Loop] = []
-    used: dict[tuple[str, str], int] = {}
-    for slot in reversed(leg.fans):
+    found: list[Hop] = []
+    for slot in leg.fans:
         fan = slots[slot]
         assert isinstance(fan, Fan)
-        lanes = dict(zip(fan.variables, fan.choices[0], strict=True))
-        component = frame.components[frame.level(fan.component)]
-        dim = next(dim for dim in component.spatial if dim.name == fan.name)
-        served = _served(frame.components[leg.source], dim)
-        after: Lanes = ()
-        for variable in reversed([v for v in fan.variables if lanes[v] > 1]):
-            shared = access.relevance(variable) == "irrelevant"
-            if frame.rules.messages:
-                shared = shared and leg.tensor in dim.may_reuse
-            key = (fan.component, fan.name)
-            stride = used.get(key, 1)
-            found.append(_Loop(slot, fan.name, lanes[variable], stride, served, shared, after))
-            after = ((variable, lanes[variable]), *after)
-            used[key] = stride * lanes[variable]
+        found += loops_of(frame, leg, (slot, fan), fan.choices[0])
+    return found
+
+
+def loops_of(frame: Frame, leg: Leg, at: tuple[int, Fan], choice: Sequence[int]) -> list[Hop]:
+    """Return the spatial loops of one dimension of a leg, outermost first; `at`: its slot."""
+    slot, fan = at
+    access = frame.einsum.access(leg.tensor)
+    lanes = dict(zip(fan.variables, choice, strict=True))
+    component = frame.components[frame.level(fan.component)]
+    dim = next(dim for dim in component.spatial if dim.name == fan.name)
+    served = _served(frame.components[leg.source], dim)
+    found: list[Hop] = []
+    after: Lanes = ()
+    stride = 1
+    for variable in reversed([v for v in fan.variables if lanes[v] > 1]):
+        shared = access.relevance(variable) == "irrelevant"
+        if frame.rules.messages:
+            shared = shared and leg.tensor in dim.may_reuse
+        found.append(Hop(slot, fan.name, lanes[variable], stride, served, shared, after))
+        after = ((variable, lanes[variable]), *after)
+        stride *= lanes[variable]
     return found[::-1]
 
 
@@ -136,7 +142,7 @@ def _served(source: Component, dim: SpatialDim) -> int | None:
     return next((dim.fanout // places for places in along if places > 1), None)
 
 
-def _price(network: Network, loop: _Loop, exact: bool) -> tuple[float, int, float]:
+def price_of(network: Network, loop: Hop, exact: bool) -> tuple[float, int, float]:
     """Return what one round of a loop costs: links that each value of its tile takes, links of the
     longest way, and values on the busiest link. `exact`: as in model/messages.py."""
     if network.topology == "all_to_all":
@@ -155,7 +161,7 @@ def _price(network: Network, loop: _Loop, exact: bool) -> tuple[float, int, floa
     return sum(away), max(away), max(links.values(), default=0)
 
 
-def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[_Loop]) -> Iterator[Route]:
+def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[Hop]) -> Iterator[Route]:
     network = frame.components[leg.level]
     assert isinstance(network, Network)
     action = next((a for a in network.actions if a.name == "hop"), None)
@@ -165,7 +171,7 @@ def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[_Loop]) -> 
     outer = 1
     for number, loop in enumerate(loops):
         rounds = 1 / (loop.lanes * prod(n for _, n in loop.after))  # iterations above the loop
-        links, _, busiest = _price(network, loop, frame.rules.messages)
+        links, _, busiest = price_of(network, loop, frame.rules.messages)
         hops, link = links * scale * rounds, busiest * scale
         adds = [Add(0, leg.tensor, "moved", hops * action.energy, loop.after)]
         field = fields.links.get((leg.level, loop.dim))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 from tilewright.arch.components import Comparison
@@ -12,7 +12,7 @@ from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, pinned
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.searches.deferrals import (
     Debt,
     count_rooms,
@@ -23,8 +23,10 @@ from tilewright.mapper.searches.deferrals import (
 )
 from tilewright.mapper.searches.early import early_of
 from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.fares import fares_of
 from tilewright.mapper.searches.fields import NOTHING, Fields, Owed
 from tilewright.mapper.searches.hops import network_routes
+from tilewright.mapper.searches.order import check_order
 from tilewright.mapper.searches.routes import Add, Route, Router
 from tilewright.mapper.searches.taps import Tap, taps
 
@@ -48,11 +50,13 @@ class Slide:
 @dataclass(frozen=True, slots=True)
 class Deal:
     """One choice of `fan`; choice i adds `plus[n][1][i]` to field `plus[n][0]`, and multiplies
-    field `times[n][0]` by `times[n][1][i]`."""
+    field `times[n][0]` by `times[n][1][i]`; before that `fares[i]` are charged for the tile below,
+    unless there are none at all."""
 
     fan: Fan
     plus: tuple[tuple[int, tuple[float, ...]], ...]
     times: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    fares: tuple[tuple[Add, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ class Compiler:
         routed = [(tap, router.route(tap)) for tap in rest]
         routes = [route for _, route in routed]
         if self._frame.has_networks:
-            routes += network_routes(self._frame, self._fields, draft.template, slots)
+            asked = (self._frame, self._fields, draft.template, slots)
+            routes += fares_of(*asked) or network_routes(*asked)
         later = debts(self._frame, self._fields, slots, deferred(routes))
         blocking = [r for r in routes if later is None or r.deferral is None]
         blocked = sorted({i for route in blocking for i in route.blocked})
@@ -198,30 +203,6 @@ def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterato
             replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
             for i, slot in enumerate(slots)
         )
-
-
-def check_order(frame: Frame, slots: Sequence[Slot]) -> None:
-    """Every holder must see exactly the lanes of its own and the outer levels above it."""
-    found = below_deeper_lanes(frame, slots)
-    if found is not None:
-        slot, level = found
-        raise UnsupportedFeature(
-            f"{slot.tensor} in {slot.component} stands below lanes of"
-            f" {frame.components[level].name}, a lower level",
-            instead="set force_memory_hierarchy_order: true on one of the two memories,"
-            " or use the exhaustive search",
-        )
-
-
-def below_deeper_lanes(frame: Frame, slots: Sequence[Slot]) -> tuple[Fill, int] | None:
-    """Return the first holder that stands below lanes of a deeper level, and that level."""
-    deepest = -1
-    for slot in slots:
-        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
-            deepest = max(deepest, frame.level(slot.component))
-        elif isinstance(slot, Fill) and frame.level(slot.component) < deepest:
-            return slot, deepest
-    return None
 
 
 class _Draft:
@@ -275,8 +256,12 @@ class Costs:
         self._plus: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
         self._times: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
         self._paid: dict[int, list[Debt]] = {}
+        self._fares: dict[int, list[tuple[tuple[Add, ...], ...]]] = {}
         for route in routes:
             self._adds.setdefault(route.slot, []).extend(route.adds)
+            self._times.setdefault(route.slot, []).extend(route.times)
+            if route.fares:
+                self._fares.setdefault(route.slot, []).append(route.fares)
             self._plus.setdefault(route.slot, []).extend(route.per_choice)
         for debt in later:
             for index, add in debt.adds:
@@ -300,7 +285,9 @@ class Costs:
     def deal(self, index: int, fan: Fan) -> Deal:
         """Return the operation of the dimension at slot `index`."""
         plus, times = self._plus.get(index, []), self._times.get(index, [])
-        return Deal(fan, tuple(sorted(plus)), tuple(sorted(times)))
+        found = self._fares.get(index, [])
+        fares = tuple(tuple(sorted(chain(*each))) for each in zip(*found, strict=True))
+        return Deal(fan, tuple(sorted(plus)), tuple(sorted(times)), fares)
 
     def settle(self, index: int) -> list[Settle]:
         """Return the operation that pays what is owed above slot `index`, if anything is."""

@@ -53,14 +53,17 @@ class Deferral:
 @dataclass(frozen=True, slots=True)
 class Route:
     """Charge `adds` right above `slot` (the number of slots: at the Compute), or `per_choice`
-    (field, value per choice) in the dimension at `slot`; or `blocked` by these fan slots, unless
-    there is a `deferral`."""
+    (field, value per choice) and `fares` (what each choice adds for the tile below it) in the
+    dimension at `slot`, whose choices multiply fields by `times`; or `blocked` by these fan slots,
+    unless there is a `deferral`."""
 
     slot: int = 0
     adds: tuple[Add, ...] = ()
     per_choice: tuple[tuple[int, tuple[float, ...]], ...] = ()
     blocked: tuple[int, ...] = ()
     deferral: Deferral | None = None
+    fares: tuple[tuple[Add, ...], ...] = ()
+    times: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
 
 class Router:

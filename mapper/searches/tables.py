@@ -98,6 +98,8 @@ class Engine:
             return self._slide(operation, table, nd, (before.rest, before.gain, bound))
         if isinstance(operation, Settle):
             return _settled(operation, table, nd)
+        if isinstance(operation, Deal) and operation.fares:
+            return self._dealt(operation, table, nd, views)
         arrays = self._array(operation)
         labels, view = (table.start, table.label), (after.rest, after.gain, bound)
         if isinstance(operation, Deal):
@@ -119,6 +121,10 @@ class Engine:
                 for add in operation.refunds
             ]
             return replace(after, rest=after.rest + sum(refunds))
+        if isinstance(operation, Deal) and operation.fares:
+            return merged(
+                [self.undo(fare, self.undo(deal, after)) for fare, deal in _choices(operation)]
+            )
         arrays = self._array(operation)
         if isinstance(operation, Deal):
             energy = arrays.plus[:, 0].copy()
@@ -129,6 +135,23 @@ class Engine:
         if not arrays.bars:
             return replace(after, rest=rest)
         return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
+
+    def _dealt(
+        self, operation: Deal, table: Table, nd: int, views: tuple[Outlook, Outlook, Floats]
+    ) -> Table:
+        """Charge what each choice costs for the tile below, make it, and merge what comes out."""
+        before, _, bound = views
+        open_ = replace(
+            before, rest=np.full(before.rest.shape, -inf)
+        )  # costs to come may be below 0
+        result: tuple[Ints, Floats, Ints] | None = None
+        for fare, deal in _choices(operation):
+            paid = self.apply(fare, table, nd, (before, open_, bound))
+            made = self.apply(deal, paid, nd, views)
+            one = (made.start, made.label, _composed(paid.origin, made.origin))
+            result = one if result is None else kernels.union(result, one, nd)
+        assert result is not None
+        return Table(*result)
 
     def _close(
         self, axes: list[Axis], table: Table, nd: int, view: tuple[Floats, Floats, Floats]
@@ -247,6 +270,26 @@ class Engine:
             times[:, field] = values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
+
+
+def _choices(operation: Deal) -> list[tuple[Charge, Deal]]:
+    """Return what each choice of a dimension charges, and the choice alone."""
+
+    def only(column: tuple[tuple[int, tuple[float, ...]], ...], number: int) -> Any:
+        return tuple((field, (values[number],)) for field, values in column)
+
+    fan = operation.fan
+    return [
+        (
+            Charge(operation.fares[number]),
+            Deal(
+                replace(fan, choices=(choice,)),
+                only(operation.plus, number),
+                only(operation.times, number),
+            ),
+        )
+        for number, choice in enumerate(fan.choices)
+    ]
 
 
 def scales(frame: Frame, fields: Fields, fan: Fan) -> Floats:

@@ -10,7 +10,10 @@ from tilewright.arch.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.fields import fields
+from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.program import Compiler, most_owed
 
 NETWORK = ARCH.replace(
     "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
@@ -18,8 +21,13 @@ NETWORK = ARCH.replace(
     "  - !Network\n    name: NOC\n    topology: mesh\n    total_latency: 0\n"
     "    actions: [{name: hop, energy: 1, throughput: inf}]\n",
 )
-
-
+GRID = ARCH.replace(
+    "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
+    "  - !Network\n    name: NOC\n"
+    "    actions: [{name: hop, energy: 1, latency: 3, throughput: 2}]\n"
+    "  - !Container\n    name: PE\n"
+    "    spatial: [{name: x, fanout: 4}, {name: y, fanout: 3, may_reuse: input}]\n",
+)
 SPREAD = """
 arch:
   nodes:
@@ -96,3 +104,23 @@ def test_each_objective_takes_the_best_compute_of_a_fork(conventions: str) -> No
         assert result.best.score.metric(second) == pytest.approx(min(values)[1], rel=1e-12)
         used.add(str(result.best.mapping).rstrip().rsplit(" ", 1)[-1])
     assert used == {"DSP", "MAC"}
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_lanes_below_a_network_are_chosen_in_the_program(
+    objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same optimum as with lanes enumerated outside of it, where hops know them."""
+    design, work = load_arch(GRID), chain(12, 6, m=4)
+    (flat,) = flatten(design, work.scope(work.einsums[0]))
+    space = Mapspace(work.einsums[0], flat, "default")
+    owed = most_owed(space.frame, fields(space.frame, ()), space.templates)
+    compiler = Compiler(space.frame, fields(space.frame, (), owed=owed))
+    assert all(len(list(compiler.programs(template))) <= 1 for template in space.templates)
+    inside = ExactSearch().find(space, Goal(objective), None)
+    monkeypatch.setattr("tilewright.mapper.searches.program.fares_of", lambda *_: [])
+    outside = ExactSearch().find(space, Goal(objective), None)
+    assert inside.best is not None
+    assert outside.best is not None
+    assert inside.lower_bound == pytest.approx(outside.lower_bound, rel=1e-12)
+    assert Judge(space).confirm(inside.best).value(objective) == inside.lower_bound

@@ -18,7 +18,7 @@ from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Slot
-from tilewright.mapper.searches.program import check_order
+from tilewright.mapper.searches.order import check_order
 
 MOST_PARTS = 5_000  # that are looked at one by one
 MOST_COMBINATIONS = 50_000

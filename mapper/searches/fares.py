@@ -1,0 +1,98 @@
+"""Hops on networks of dimensions with several choices of lanes, charged as each choice is made.
+
+What the loops of one dimension send depends on its own lanes and on the tile right below them
+(hops.py), whatever lanes other dimensions have; a link carries its share of what the lanes of outer
+dimensions send, and the longest way is the sum over the dimensions of the longest leg. So nothing
+has to be enumerated outside the program. That holds where no holder stands below lanes of a deeper
+level, and where no source of a leg is distributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
+
+from tilewright.arch.components import Network
+from tilewright.mapper.mapspace.fanout import Fan
+from tilewright.mapper.mapspace.frame import Frame
+from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapspace.slots import Slot
+from tilewright.mapper.searches.fields import Fields
+from tilewright.mapper.searches.hops import Leg, legs, loops_of, price_of
+from tilewright.mapper.searches.order import below_deeper_lanes
+from tilewright.mapper.searches.routes import Add, Route
+
+
+def fares_of(
+    frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+) -> list[Route]:
+    """Return where to charge the hops of all networks; none if lanes have to be known for them."""
+    found = list(legs(frame, template, slots))
+    if not _are_free(frame, found, slots):
+        return []
+    routes = []
+    for level, slot in dict.fromkeys((leg.level, slot) for leg in found for slot in leg.fans):
+        routes.append(_of_dimension(frame, fields, level, (slot, _fan(slots, slot))))
+        own = [leg for leg in found if leg.level == level and slot in leg.fans]
+        routes += [_of_leg(frame, fields, leg, (slot, _fan(slots, slot))) for leg in own]
+    return routes
+
+
+def _fan(slots: Sequence[Slot], slot: int) -> Fan:
+    fan = slots[slot]
+    assert isinstance(fan, Fan)
+    return fan
+
+
+def _are_free(frame: Frame, found: Sequence[Leg], slots: Sequence[Slot]) -> bool:
+    """Tell whether lanes are still to be chosen, and hops known whatever the other lanes are."""
+    open_ = any(len(_fan(slots, slot).choices) > 1 for leg in found for slot in leg.fans)
+    if not open_ or not frame.rules.messages or below_deeper_lanes(frame, slots) is not None:
+        return False
+    sources = [frame.components[leg.source] for leg in found]
+    return all(dim.fanout == 1 for source in sources for dim in source.physical_spatial)
+
+
+def _of_dimension(frame: Frame, fields: Fields, level: int, at: tuple[int, Fan]) -> Route:
+    """Return what a dimension means for all legs of a network: shares of links, links of a way."""
+    slot, fan = at
+    leg = Leg(frame.einsum.tensors[0], level, (slot,), 0, -1)
+    ways = tuple(
+        float(sum(price_of(_network(frame, level), hop, True)[1] for hop in loops))
+        for loops in (loops_of(frame, leg, at, choice) for choice in fan.choices)
+    )
+    shares = tuple(1 / prod(choice) for choice in fan.choices)
+    return Route(
+        slot,
+        per_choice=((fields.ways[level], ways),) if level in fields.ways else (),
+        times=tuple((field, shares) for (own, _), field in fields.links.items() if own == level),
+    )
+
+
+def _of_leg(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -> Route:
+    """Return what a tensor sends over the network for each choice of a dimension."""
+    network = _network(frame, leg.level)
+    action = next((a for a in network.actions if a.name == "hop"), None)
+    if action is None:
+        return Route(at[0])
+    scale = float(Fraction(network.actions_scale) / Fraction(action.values_per_action[leg.tensor]))
+    field = fields.links.get((leg.level, at[1].name))
+    fares = []
+    for choice in at[1].choices:
+        adds = []
+        for hop in loops_of(frame, leg, at, choice):
+            rounds = 1 / (hop.lanes * prod(n for _, n in hop.after))  # iterations above the loop
+            links, _, busiest = price_of(network, hop, True)
+            joule = links * scale * rounds * action.energy
+            adds.append(Add(0, leg.tensor, "moved", joule, hop.after))
+            if field is not None:  # all lanes of the dimension, and outer ones, share it
+                adds.append(Add(field, leg.tensor, "moved", busiest * scale, hop.after))
+        fares.append(tuple(adds))
+    return Route(at[0], fares=tuple(fares))
+
+
+def _network(frame: Frame, level: int) -> Network:
+    network = frame.components[level]
+    assert isinstance(network, Network)
+    return network
