@@ -57,11 +57,18 @@ class Repeats:
         if isinstance(found, str):
             return place
         places = tuple(Place(group[one.template], one.tiles) for one in found)
-        # a Toll may be written further up than where a place has it: that is another mapping
-        passed = _tolls(mapping)
-        if passed:
-            places = tuple(one for one in places if self._tolls_at(one) == passed) or (place,)
+        places = self.passing_alike(mapping, places) or (place,)
         return self.first_fitting(places) if fitting else places[0]
+
+    def passing_alike(self, mapping: Mapping, places: tuple[Place, ...]) -> tuple[Place, ...]:
+        """Return the places at which tensors pass Tolls as in `mapping`.
+
+        A Toll may be written further up than where a place has it: that is another mapping.
+        """
+        passed = _tolls(mapping)
+        if not passed:
+            return places
+        return tuple(place for place in places if self._tolls_at(place) == passed)
 
     def _tolls_at(self, place: Place) -> frozenset[_Passed]:
         points = self._points[place.template]

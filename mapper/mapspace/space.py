@@ -286,7 +286,8 @@ class Mapspace:
             raise InfeasibleMapping(
                 f"not a mapping of this mapspace: {places}", instead="a mapping that it contains"
             )
-        own = self._repeats.first_fitting(places)
+        alike = self._repeats.passing_alike(mapping, places)
+        own = self._repeats.first_fitting(alike or places)
         seen = {str(self.mapping_at(own))}  # two places may differ in what no one reads off
         for place in dict.fromkeys(map(self._repeats.home, self.near(own))):
             found = self.mapping_at(place)
