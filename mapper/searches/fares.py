@@ -33,8 +33,8 @@ def fares_of(
         return []
     routes = []
     for level, slot in dict.fromkeys((leg.level, slot) for leg in found for slot in leg.fans):
-        routes.append(_of_dimension(frame, fields, level, (slot, _fan(slots, slot))))
         own = [leg for leg in found if leg.level == level and slot in leg.fans]
+        routes.append(_of_dimension(frame, fields, own[0], (slot, _fan(slots, slot))))
         routes += [_of_leg(frame, fields, leg, (slot, _fan(slots, slot))) for leg in own]
     return routes
 
@@ -54,10 +54,12 @@ def _are_free(frame: Frame, found: Sequence[Leg], slots: Sequence[Slot]) -> bool
     return all(dim.fanout == 1 for source in sources for dim in source.physical_spatial)
 
 
-def _of_dimension(frame: Frame, fields: Fields, level: int, at: tuple[int, Fan]) -> Route:
-    """Return what a dimension means for all legs of a network: shares of links, links of a way."""
-    slot, fan = at
-    leg = Leg(frame.einsum.tensors[0], level, (slot,), 0, -1)
+def _of_dimension(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -> Route:
+    """Return what a dimension means for all legs of a network, of which `leg` is one.
+
+    Its shares of links, and its links of a way: they are the same for all of these.
+    """
+    (slot, fan), level = at, leg.level
     ways = tuple(
         float(sum(price_of(_network(frame, level), hop, True)[1] for hop in loops))
         for loops in (loops_of(frame, leg, at, choice) for choice in fan.choices)
