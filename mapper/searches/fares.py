@@ -10,16 +10,14 @@ level, and where no source of a leg is distributed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from math import prod
 
-from tilewright.arch.components import Network
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.fields import Fields
-from tilewright.mapper.searches.hops import Leg, legs, loops_of, price_of
+from tilewright.mapper.searches.hops import Leg, hop_charge, legs, loops_of, network_at, price_of
 from tilewright.mapper.searches.order import below_deeper_lanes
 from tilewright.mapper.searches.routes import Add, Route
 
@@ -61,7 +59,7 @@ def _of_dimension(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -
     """
     (slot, fan), level = at, leg.level
     ways = tuple(
-        float(sum(price_of(_network(frame, level), hop, True)[1] for hop in loops))
+        float(sum(price_of(network_at(frame, level), hop, True)[1] for hop in loops))
         for loops in (loops_of(frame, leg, at, choice) for choice in fan.choices)
     )
     shares = tuple(1 / prod(choice) for choice in fan.choices)
@@ -74,27 +72,18 @@ def _of_dimension(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -
 
 def _of_leg(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -> Route:
     """Return what a tensor sends over the network for each choice of a dimension."""
-    network = _network(frame, leg.level)
-    action = next((a for a in network.actions if a.name == "hop"), None)
-    if action is None:
+    network, charge = network_at(frame, leg.level), hop_charge(frame, leg)
+    if charge is None:
         return Route(at[0])
-    scale = float(Fraction(network.actions_scale) / Fraction(action.values_per_action[leg.tensor]))
+    scale, joule = charge
     field = fields.links.get((leg.level, at[1].name))
     fares = []
     for choice in at[1].choices:
         adds = []
         for hop in loops_of(frame, leg, at, choice):
-            rounds = 1 / (hop.lanes * prod(n for _, n in hop.after))  # iterations above the loop
             links, _, busiest = price_of(network, hop, True)
-            joule = links * scale * rounds * action.energy
-            adds.append(Add(0, leg.tensor, "moved", joule, hop.after))
+            adds.append(Add(0, leg.tensor, "moved", links * scale * hop.rounds * joule, hop.after))
             if field is not None:  # all lanes of the dimension, and outer ones, share it
                 adds.append(Add(field, leg.tensor, "moved", busiest * scale, hop.after))
         fares.append(tuple(adds))
     return Route(at[0], fares=tuple(fares))
-
-
-def _network(frame: Frame, level: int) -> Network:
-    network = frame.components[level]
-    assert isinstance(network, Network)
-    return network

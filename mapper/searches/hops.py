@@ -53,6 +53,11 @@ class Hop:
     shared: bool
     after: Lanes
 
+    @property
+    def rounds(self) -> float:
+        """The share of the iterations of its tile that are iterations above the loop."""
+        return 1 / (self.lanes * prod(n for _, n in self.after))
+
 
 def network_routes(
     frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
@@ -65,8 +70,7 @@ def network_routes(
             yield Route(blocked=tuple(open_))
             continue
         loops = _loops(frame, leg, slots)
-        network = frame.components[leg.level]
-        assert isinstance(network, Network)
+        network = network_at(frame, leg.level)
         way = sum(price_of(network, loop, frame.rules.messages)[1] for loop in loops)
         ways[leg.level] = max(ways.get(leg.level, 0), way)
         yield from _charges(frame, fields, leg, loops)
@@ -161,22 +165,36 @@ def price_of(network: Network, loop: Hop, exact: bool) -> tuple[float, int, floa
     return sum(away), max(away), max(links.values(), default=0)
 
 
-def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[Hop]) -> Iterator[Route]:
-    network = frame.components[leg.level]
+def network_at(frame: Frame, level: int) -> Network:
+    """Return the network at a level."""
+    network = frame.components[level]
     assert isinstance(network, Network)
+    return network
+
+
+def hop_charge(frame: Frame, leg: Leg) -> tuple[float, float] | None:
+    """Return the actions per value and link of a leg, and joules of each; None: it has no hops."""
+    network = network_at(frame, leg.level)
     action = next((a for a in network.actions if a.name == "hop"), None)
     if action is None:
+        return None
+    per_value = Fraction(network.actions_scale) / Fraction(action.values_per_action[leg.tensor])
+    return float(per_value), action.energy
+
+
+def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[Hop]) -> Iterator[Route]:
+    network, charge = network_at(frame, leg.level), hop_charge(frame, leg)
+    if charge is None:
         return
-    scale = float(Fraction(network.actions_scale) / Fraction(action.values_per_action[leg.tensor]))
+    scale, joule = charge
     outer = 1
     for number, loop in enumerate(loops):
-        rounds = 1 / (loop.lanes * prod(n for _, n in loop.after))  # iterations above the loop
         links, _, busiest = price_of(network, loop, frame.rules.messages)
-        hops, link = links * scale * rounds, busiest * scale
-        adds = [Add(0, leg.tensor, "moved", hops * action.energy, loop.after)]
+        hops, link = links * scale * loop.rounds, busiest * scale
+        adds = [Add(0, leg.tensor, "moved", hops * joule, loop.after)]
         field = fields.links.get((leg.level, loop.dim))
         if field is not None and frame.rules.messages:
-            adds.append(Add(field, leg.tensor, "moved", link * rounds / outer, loop.after))
+            adds.append(Add(field, leg.tensor, "moved", link * loop.rounds / outer, loop.after))
         elif field is not None and all(other.dim == loops[0].dim for other in loops[:number]):
             once = link / float(network.actions_scale) if loop.dim == loops[0].dim else 0.0
             adds.append(Add(field, leg.tensor, "tile", once, loop.after))
