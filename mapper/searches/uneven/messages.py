@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.arch.components import Component, Network
+from tilewright.arch.components import Component
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields
-from tilewright.mapper.searches.hops import Leg, legs
+from tilewright.mapper.searches.hops import Leg, hop_charge, legs, network_at
 from tilewright.mapper.searches.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.chains import ALL, Chains, Column, Kind
 from tilewright.mapper.searches.uneven.counts import Sizes, groups_of, moved
@@ -100,15 +100,11 @@ def _refuse_twice(frame: Frame, fans: Sequence[Slot]) -> None:
 def _way(frame: Frame, fields: Fields, leg: Leg, where: tuple[Slot, int | None]) -> Way:
     fan, far = where
     assert isinstance(fan, Fan)
-    network = frame.components[leg.level]
-    assert isinstance(network, Network)
+    network = network_at(frame, leg.level)
     component = frame.components[frame.level(fan.component)]
     dim = next(dim for dim in component.spatial if dim.name == fan.name)
-    action = next((a for a in network.actions if a.name == "hop"), None)
-    scale = rate = 0.0
-    if action is not None:
-        scale = float(network.actions_scale / action.values_per_action[leg.tensor])
-        rate = scale * action.energy
+    scale, joule = hop_charge(frame, leg) or (0.0, 0.0)
+    rate = scale * joule
     link = fields.links.get((leg.level, fan.name))
     reuses = leg.tensor in dim.may_reuse
     return Way(leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, far)
