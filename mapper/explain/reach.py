@@ -36,15 +36,15 @@ def _no_check() -> None:
 
 
 def first_mapping(
-    space: Mapspace,
+    space: Mapspace, check: Callable[[], None] = _no_check
 ) -> tuple[Template, Tiles] | None:
     """Return a template with the tile below each of its slots that fits; None if none does.
 
-    Exact. Those with few holders come first: they need the least room.
+    Exact. Those with few holders come first: they need the least room. `check` as in `reach`.
     """
     lattice = Lattice(space.einsum.bounds)
-    for template in sorted(space.templates, key=lambda t: len(t.holders)):
-        tiles = reach(space.frame, template, lattice)
+    for template in sorted(space.templates_within(check), key=lambda t: len(t.holders)):
+        tiles = reach(space.frame, template, lattice, check)
         if tiles is not None:
             return template, tiles
     return None

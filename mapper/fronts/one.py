@@ -114,7 +114,7 @@ def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> Space
     try:
         sweep = sweep_of(space, measures.memories, budget)
     except UnsupportedFeature:
-        if not _listable(space):
+        if not _listable(space, budget):
             raise
         return _enumerated(space, measures, budget)
     except OutOfBudget:
@@ -124,7 +124,7 @@ def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> Space
     times = space.einsum.n_instances
     points = judged(space, measures, target.found)
     statistics = Statistics(
-        len(space.templates), sweep.states, sweep.labels, len(points), 1,
+        space.templates_made, sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceFront(points, proven * times if proven > 0 else 0.0, statistics)
@@ -150,7 +150,7 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLe
     try:
         sweep = sweep_of(space, formula.memories, budget)
     except UnsupportedFeature:
-        if not _listable(space):
+        if not _listable(space, budget):
             raise
         return _least_listed(space, formula, budget)
     except OutOfBudget:
@@ -164,7 +164,7 @@ def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLe
     best = points[0] if points else None
     value = inf if best is None else formula.of(*best.row)
     statistics = Statistics(
-        len(space.templates), sweep.states, sweep.labels, len(points), 1,
+        space.templates_made, sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
     return SpaceLeast(best, value, min(bound, value), statistics)
@@ -258,43 +258,52 @@ def _enumerated(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFro
     judge = Judge(space)
     points: tuple[Point, ...] = ()
     count, batch, whole = 0, list[Point](), True
-    for mapping in _listed(space):
-        if budget.is_used_up:
-            whole = False
-            break
-        count += 1
-        try:
-            score = judge.score(mapping)
-        except (InfeasibleMapping, MappingError):
-            continue
-        batch.append(Point(mapping, score, measures.row(score)))
-        if len(batch) >= BATCH:
-            points, batch = best_points([*points, *batch], measures), []
+    try:
+        for mapping in budget.watched(_listed(space, budget)):
+            count += 1
+            try:
+                score = judge.score(mapping)
+            except (InfeasibleMapping, MappingError):
+                continue
+            batch.append(Point(mapping, score, measures.row(score)))
+            if len(batch) >= BATCH:
+                points, batch = best_points([*points, *batch], measures), []
+    except OutOfBudget:
+        whole = False
     points = best_points([*points, *batch], measures)
     if space.einsum.is_copy and whole:
-        whole = Copies(space).every is not None or _nothing_below(space, measures, points)
-    statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
+        whole = _nothing_missing(space, measures, points, budget)
+    statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
     return SpaceFront(points, inf if whole else 0.0, statistics)
 
 
-def _nothing_below(space: Mapspace, measures: Measures, points: Sequence[Point]) -> bool:
-    """Tell whether one of the points of a copy has the least energy and the least latency."""
+def _nothing_missing(
+    space: Mapspace, measures: Measures, points: Sequence[Point], budget: Budget
+) -> bool:
+    """Tell whether every mapping of a copy was listed, or one has the least energy and latency."""
+    try:
+        if Copies(space, limits=budget).every is not None:
+            return True
+    except OutOfBudget:
+        return False
     if measures.memories or not points:
         return False
-    least = [CopySearch().find(space, Goal(one), None).lower_bound for one in BOTH]
+    search = CopySearch(budget.memory)
+    least = [search.find(space, Goal(one), budget.seconds_left).lower_bound for one in BOTH]
     bounds = np.array([least]) * (1 + NOISE)
     return bool(covered(bounds, np.array([point.row for point in points]))[0])
 
 
-def _listable(space: Mapspace) -> bool:
-    return space.einsum.is_copy or is_small(space)
+def _listable(space: Mapspace, budget: Budget) -> bool:
+    return space.einsum.is_copy or is_small(space, budget)
 
 
-def _listed(space: Mapspace) -> Iterable[Mapping]:
+def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
+    """Return the mappings to score. OutOfBudget, then or later."""
     if space.einsum.is_copy:
-        copies = Copies(space)
+        copies = Copies(space, limits=budget)
         return copies.few if copies.every is None else copies.every
-    return space
+    return space.each_within(budget.check)
 
 
 def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:

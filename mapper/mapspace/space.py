@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 from tilewright.arch.components import TensorHolder, Toll
 from tilewright.mapper.einsum import Einsum
@@ -37,6 +37,7 @@ from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
 if TYPE_CHECKING:
     from tilewright.arch.flat import FlatArch
 
+T = TypeVar("T")
 _TRIES = 10_000
 _TO_OTHER_TEMPLATE = 0.1
 
@@ -61,6 +62,12 @@ class Others(TypedDict, total=False):
 
 def _no_check() -> None:
     """Let the making of templates go on."""
+
+
+def _checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
+    for item in items:
+        check()
+        yield item
 
 
 class Mapspace:
@@ -97,6 +104,7 @@ class Mapspace:
         self.uneven = uneven
         self._templates: tuple[Template, ...] | None = None
         self._searched: tuple[Template, ...] | None = None
+        self._made: tuple[Points, ...] | None = None
         self._related: dict[int, tuple[int, ...]] = {}
         rules = Rules() if own else AS_ACCELFORGE
         listed = others.get("listed", False)
@@ -113,25 +121,22 @@ class Mapspace:
         """All templates, in a fixed order."""
         return self.templates_within(_no_check)
 
+    @property
+    def templates_made(self) -> int:
+        """How many templates were made: all, or those that a search needs; 0 before."""
+        return len(self._templates or self._searched or ())
+
     def templates_within(self, check: Callable[[], None]) -> tuple[Template, ...]:
         """Return the same; `check`, called before each is made, may raise to end that."""
         if self._templates is None:
-            found = []
-            for template in self.each_template():
-                check()
-                found.append(template)
-            self._templates = tuple(found)
+            self._templates = tuple(_checked(self.each_template(), check))
         return self._templates
 
     def searched_within(self, check: Callable[[], None]) -> tuple[Template, ...]:
         """Return the templates that a search for little energy or time needs; `check` as above."""
         if self._searched is None:
             placed = (t for t in self._placed() if not is_needless(self.frame, t, self.crowded))
-            found = []
-            for template in self._with_all_lanes(placed):
-                check()
-                found.append(template)
-            self._searched = tuple(found)
+            self._searched = tuple(_checked(self._with_all_lanes(placed), check))
         return self._searched
 
     @property
@@ -206,10 +211,17 @@ class Mapspace:
         own = {a.tensor for a in self.einsum.accesses if not a.persistent}
         return frozenset(own - self.backed - self.exchanged)
 
-    @cached_property
+    @property
     def _points(self) -> tuple[Points, ...]:
-        kind, lattice = UnevenPoints if self.uneven else Points, Lattice(self.einsum.bounds)
-        return tuple(kind(self.frame, t, skeleton(self.frame, t), lattice) for t in self.templates)
+        return self.points_within(_no_check)
+
+    def points_within(self, check: Callable[[], None]) -> tuple[Points, ...]:
+        """Return the points of each template; `check` as above."""
+        if self._made is None:
+            kind, lattice = UnevenPoints if self.uneven else Points, Lattice(self.einsum.bounds)
+            each, frame = _checked(self.templates_within(check), check), self.frame
+            self._made = tuple(kind(frame, one, skeleton(frame, one), lattice) for one in each)
+        return self._made
 
     @cached_property
     def _repeats(self) -> Repeats:
@@ -217,8 +229,13 @@ class Mapspace:
 
     def __iter__(self) -> Iterator[Mapping]:
         """Enumerate the mappings that fit, in a fixed order."""
-        for number, points in enumerate(self._points):
+        return self.each_within(_no_check)
+
+    def each_within(self, check: Callable[[], None]) -> Iterator[Mapping]:
+        """Enumerate the same; `check` as above."""
+        for number, points in enumerate(self.points_within(check)):
             for tiles in points:
+                check()
                 if self._repeats.is_home(place := Place(number, tiles)):
                     yield self.mapping_at(place)
 

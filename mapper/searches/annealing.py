@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.locate import Place
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.bound import lower_bound, roomiest
+from tilewright.mapper.searches.bound import bound_within, roomiest
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exhaustive import better
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
@@ -46,23 +48,25 @@ class AnnealingSearch:
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best mapping met, with the lower bound of the exact search's relaxation."""
-        began = time.monotonic()
-        deadline = inf if budget is None else began + budget
-        rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
-        run = _Run(space, goal, self.report)
-        roomy = roomiest(space)
-        for number in range(RESTARTS if roomy is not None else 0):
-            if number == 0 or time.monotonic() <= deadline:
-                start = _start(space, rng) or roomy
-                assert start is not None
-                run.cool(start, rng, self.samples // RESTARTS, deadline)
+        began, limits = time.monotonic(), budget_from(budget)
+        run, bound, empty = _Run(space, goal, self.report), bound_within(space, goal, budget), False
+        with suppress(OutOfBudget):  # then `run` has what was found so far
+            empty = self._cooled(run, space, limits)
         statistics = Statistics(
-            templates=len(space.templates), evaluations=run.count, solved=1,
+            templates=space.templates_made, evaluations=run.count, solved=1,
             seconds=time.monotonic() - began,
         )  # fmt: skip
-        if run.best is None:
-            return SpaceResult(None, inf, True, statistics)
-        return SpaceResult(run.best, lower_bound(space, goal), False, statistics)
+        return SpaceResult(run.best, inf if empty else bound, empty, statistics)
+
+    def _cooled(self, run: _Run, space: Mapspace, limits: Budget) -> bool:
+        """Let `run` cool from each start; tell whether there is no mapping at all. OutOfBudget."""
+        rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
+        roomy = roomiest(space, limits)
+        if roomy is None:
+            return True
+        for _ in range(RESTARTS):
+            run.cool(_start(space, rng) or roomy, rng, self.samples // RESTARTS, limits)
+        return run.best is None
 
 
 def _start(space: Mapspace, rng: random.Random) -> Place | None:
@@ -83,12 +87,10 @@ class _Run:
         self.best: EinsumMapping | None = None
         self.count = 0
 
-    def cool(self, here: Place, rng: random.Random, steps: int, deadline: float) -> None:
-        """Walk from a place while the temperature falls."""
+    def cool(self, here: Place, rng: random.Random, steps: int, limits: Budget) -> None:
+        """Walk from a place while the temperature falls. OutOfBudget."""
         value = self._scored(here)
-        for step in range(steps):
-            if time.monotonic() > deadline:
-                return
+        for step in limits.watched(range(steps)):
             there = self._space.step(here, rng)
             if there is None:
                 continue

@@ -12,21 +12,23 @@ from __future__ import annotations
 import time
 from collections import abc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from math import inf, prod
 
 from tilewright.arch.components import Memory
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.fanout import Fan, divisors
-from tilewright.mapper.mapspace.placement import Placement
+from tilewright.mapper.mapspace.placement import Placement, Template
 from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.compulsory import least_value
 from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.searches.exhaustive import best_of
+from tilewright.mapper.searches.exhaustive import best_of, better, has_at_most
 from tilewright.mapper.searches.judge import TOLERANCE
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import compulsory_latency, leaks_of
@@ -40,7 +42,18 @@ LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
 Extents = dict[str, int]
 Bounds = abc.Mapping[str, int]
 Lanes = dict[Fan, Extents]
+Choose = Callable[[list[Fan], Extents], Iterator[Lanes]]
 _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))"
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best of `count` mappings, a lower bound, and whether a budget ended the search."""
+
+    mapping: EinsumMapping | None
+    bound: float
+    count: int
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,11 +63,13 @@ class Copies:
     `few`: each template with the most lanes and without any; `every`: with each number of lanes in
     each dimension, None if these are too many, or if uneven tiles may split lanes better; `dealt`:
     with each way to deal lanes, None if these are too many, or if it matters what tiles there are.
-    `first`: the outermost memories of some tensors; mappings with others are not bounded.
+    `first`: the outermost memories of some tensors; mappings with others are not bounded. All but
+    `best` raise OutOfBudget at the end of `limits`.
     """
 
     space: Mapspace
     first: abc.Mapping[str, str] = field(default_factory=dict)
+    limits: Budget = ENDLESS
 
     @cached_property
     def repeated(self) -> frozenset[str]:
@@ -65,13 +80,12 @@ class Copies:
     def few(self) -> list[Mapping]:
         """Return two mappings of each template, and with each set of variables that repeat values
         in one piece as long as there is room; none where tiles have given shapes."""
-        if self._shaped:
-            return []
-        return [
-            mapping
-            for whole in _subsets(self.repeated)
-            for mapping in _mappings(self.space, _extremes, whole)
-        ]
+        return list(self._each_of_few())
+
+    def _each_of_few(self) -> Iterator[Mapping]:
+        if not self._shaped:
+            for whole in _subsets(self.repeated):
+                yield from self._mappings(_extremes, whole)
 
     @cached_property
     def every(self) -> list[Mapping] | None:
@@ -80,8 +94,8 @@ class Copies:
         if self.repeated and not self._shaped and _shapes(space.einsum.bounds) > TILES:
             return None
         if self._shaped or self.repeated or not self._plain:
-            if space.size.points <= LISTED:
-                return list(space)
+            if has_at_most(space, LISTED, self.limits):
+                return list(space.each_within(self.limits.check))
             if self._shaped:
                 raise UnsupportedFeature(
                     f"{space.einsum.name} is a copy with tiles of given shapes", instead=_INSTEAD
@@ -89,8 +103,8 @@ class Copies:
             return None
         if space.uneven:
             return None
-        ways = _deals if space.frame.has_networks else _all_lanes
-        found = list(islice(_mappings(space, ways), MANY + 1))
+        ways = self._deals if space.frame.has_networks else self._all_lanes
+        found = list(islice(self._mappings(ways), MANY + 1))
         return found if len(found) <= MANY else None
 
     @cached_property
@@ -98,8 +112,28 @@ class Copies:
         """Return all mappings that can differ in any metric below some loop."""
         if not self.ignores_tiles or self.space.uneven:
             return None
-        found = list(islice(_mappings(self.space, _deals), MANY + 1))
+        found = list(islice(self._mappings(self._deals), MANY + 1))
         return found if len(found) <= MANY else None
+
+    @property
+    def _templates(self) -> tuple[Template, ...]:
+        return self.space.templates_within(self.limits.check)
+
+    def _mappings(self, choose: Choose, whole: frozenset[str] = frozenset()) -> Iterator[Mapping]:
+        found = (_mappings_of(self.space, one, choose, whole) for one in self._templates)
+        return self.limits.watched(chain.from_iterable(found))
+
+    def _all_lanes(self, fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+        """Yield one choice for each number of lanes of each dimension."""
+        seen = set()
+        for chosen in self._deals(fans, bounds):
+            counts = tuple(prod(lanes.values()) for lanes in chosen.values())
+            if counts not in seen:
+                seen.add(counts)
+                yield chosen
+
+    def _deals(self, fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+        return self.limits.watched(_deals(fans, bounds))
 
     @cached_property
     def ignores_tiles(self) -> bool:
@@ -127,7 +161,7 @@ class Copies:
             return True
         if self.repeated or self._shaped or space.uneven or not self._unspread:
             return False
-        for template in space.templates:
+        for template in self._templates:
             slots = skeleton(space.frame, template)
             fans = [slot for slot in slots if isinstance(slot, Fan)]
             for lanes in islice(_extremes(fans, dict(space.einsum.bounds)), 1):
@@ -139,26 +173,55 @@ class Copies:
     def _shaped(self) -> bool:
         return self.space.frame.rules.tile_shape and any(
             template.placement.rules_of(holder.component).tile_shape
-            for template in self.space.templates
+            for template in self._templates
             for holder in template.holders
         )
 
-    def best(self, goal: Goal) -> tuple[EinsumMapping | None, float, int]:
-        """Return the best mapping, a lower bound, and how many were scored."""
-        best, count, _ = best_of(self.few, self.space, goal, inf)
+    def best(self, goal: Goal) -> Best:
+        """Return the best mapping and a bound, or what is known when `limits` end the search."""
+        found = Best(None, 0.0, 0)
+        steps = self._better_and_better(goal)
+        try:
+            while (step := next(steps, None)) is not None:
+                found = step
+        except OutOfBudget:
+            bound = self._least_of_all(goal)
+            if found.mapping is not None:
+                bound = min(bound, found.mapping.value(goal))
+            return replace(found, bound=max(found.bound, bound), ended=True)
+        return found
+
+    def _better_and_better(self, goal: Goal) -> Iterator[Best]:
+        """Yield what is known after `few`, and if that is not enough after `every`."""
+        best, count, whole = best_of(self._each_of_few(), self.space, goal, self.limits)
+        yield Best(best, 0.0, count)
+        if not whole:
+            raise OutOfBudget
         bound = 0.0 if best is None else self.least(best, goal)
+        yield Best(best, bound, count)
         attained = best is not None and best.value(goal) <= bound * (1 + TOLERANCE)
         if best is not None and attained and not self._ties(best, goal):
-            return best, bound, count
+            return
         if self.every is None:
-            return best, bound, count
-        best, more, _ = best_of(self.every, self.space, goal, inf)
-        return best, inf if best is None else best.value(goal), count + more
+            return
+        more, further, whole = best_of(self.every, self.space, goal, self.limits)
+        if not whole:
+            kept = best if more is None or (best and better(best, more, goal)) else more
+            yield Best(kept, bound, count + further)
+            raise OutOfBudget
+        yield Best(more, inf if more is None else more.value(goal), count + further)
+
+    def _least_of_all(self, goal: Goal) -> float:
+        """Return a bound that needs no templates, fast."""
+        placements = self.space.placements
+        if not self._plain or len(placements) > MANY:
+            return least_value(self.space, goal)
+        return goal.value(*least_costs(self.space, placements))
 
     def _ties(self, best: EinsumMapping, goal: Goal) -> bool:
         """Tell whether other lanes over a Network, of which not many are, may cost less in the
         second metric."""
-        few = self._plain or self.space.size.points <= MANY
+        few = self._plain or has_at_most(self.space, MANY, self.limits)
         if not self.space.frame.has_networks or not few:
             return False
         energy, latency = self._floor_of(best)
@@ -174,7 +237,9 @@ class Copies:
         """Return the floors, given any of the best of `few`; over a Network lanes cost energy."""
         energy = best.energy
         if self.space.frame.has_networks:
-            cheapest = best_of(self.few, self.space, Goal("energy"), inf)[0]
+            cheapest, _, ended = best_of(self.few, self.space, Goal("energy"), self.limits)
+            if not ended:
+                raise OutOfBudget
             energy = min(energy, cheapest.energy if cheapest else energy)
         return self.floor(energy, best.latency)
 
@@ -184,7 +249,7 @@ class Copies:
             placements = [one for one in self.space.placements if self._admits(one)]
             floor = least_costs(self.space, placements)
             return min(floor[0], energy), min(floor[1], latency)
-        templates = [one for one in self.space.templates if self._admits(one.placement)]
+        templates = [one for one in self._templates if self._admits(one.placement)]
         least = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
         least = min(least, latency)
         leaks = leaks_of(self.space.flat, self.space.conventions)
@@ -199,16 +264,26 @@ class Copies:
         return all(outermost.get(tensor) == name for tensor, name in self.first.items())
 
 
+@dataclass(frozen=True, slots=True)
 class CopySearch:
-    """The best of the mappings in which copies differ."""
+    """The best of the mappings in which copies differ. `memory`: as in ExactSearch."""
+
+    memory: float = inf
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
-        """Return the best mapping; UnsupportedFeature for many with tiles of given shapes."""
-        began = time.monotonic()
-        del budget  # a few hundred mappings take no time
-        best, bound, count = Copies(space).best(goal)
-        statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
-        return SpaceResult(best, bound, best is not None or bound == inf, statistics)
+        """Return the best mapping, or the best found with a bound when time runs out.
+
+        UnsupportedFeature for many with tiles of given shapes.
+        """
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        found = Copies(space, limits=limits).best(goal)
+        best = found.mapping
+        proven = not found.ended and (best is not None or found.bound == inf)
+        proven |= best is not None and best.value(goal) <= found.bound * (1 + TOLERANCE)
+        made, seconds = space.templates_made, time.monotonic() - began
+        return SpaceResult(
+            best, found.bound, proven, Statistics(made, 0, 0, found.count, 1, seconds)
+        )
 
 
 def _shapes(bounds: Bounds) -> int:
@@ -222,16 +297,13 @@ def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
     return (frozenset(chosen) for size in sizes for chosen in combinations(ordered, size))
 
 
-def _mappings(
-    space: Mapspace,
-    choose: Callable[[list[Fan], Extents], Iterator[Lanes]],
-    whole: frozenset[str] = frozenset(),
+def _mappings_of(
+    space: Mapspace, template: Template, choose: Choose, whole: frozenset[str]
 ) -> Iterator[Mapping]:
-    for template in space.templates:
-        slots = skeleton(space.frame, template)
-        fans = [slot for slot in slots if isinstance(slot, Fan)]
-        for lanes in choose(fans, dict(space.einsum.bounds)):
-            yield assemble(space.frame, slots, tuple(_tiles(space, slots, lanes, whole)))
+    slots = skeleton(space.frame, template)
+    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    for lanes in choose(fans, dict(space.einsum.bounds)):
+        yield assemble(space.frame, slots, tuple(_tiles(space, slots, lanes, whole)))
 
 
 def _extremes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
@@ -257,16 +329,6 @@ def _is_least(fan: Fan, chosen: Extents) -> bool:
     """Tell whether a dimension has as few lanes as it may, over one variable at most."""
     number, variables = _many(chosen)
     return variables <= 1 and number == min(prod(choice) for choice in fan.choices)
-
-
-def _all_lanes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
-    """Yield one choice for each number of lanes of each dimension."""
-    seen = set()
-    for chosen in _deals(fans, bounds):
-        counts = tuple(prod(lanes.values()) for lanes in chosen.values())
-        if counts not in seen:
-            seen.add(counts)
-            yield chosen
 
 
 def _deals(fans: list[Fan], left: Extents) -> Iterator[Lanes]:

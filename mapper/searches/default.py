@@ -7,10 +7,11 @@ from math import inf
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.copies import CopySearch
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, has_at_most
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.partial import PartialSearch
 from tilewright.mapper.searches.problem import refuse_unsupported
@@ -31,21 +32,26 @@ class DefaultSearch:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the optimum or a bound; UnsupportedFeature names what stands in the way."""
         if space.einsum.is_copy:
-            return CopySearch().find(space, goal, budget)
+            return CopySearch(self.memory).find(space, goal, budget)
+        limits = budget_from(budget, self.memory)
         try:
             return ExactSearch(self.memory).find(space, goal, budget)
         except UnsupportedFeature:
-            if is_small(space):
-                return ExhaustiveSearch().find(space, goal, budget)
+            if is_small(space, limits):
+                listing = ExhaustiveSearch(memory=self.memory)
+                return listing.find(space, goal, limits.seconds_left)
             if space.uneven:
                 raise
             refuse_unsupported(space.frame, networks=True, arrays=True)
-            return PartialSearch(self.memory).find(space, goal, budget)
+            return PartialSearch(self.memory).find(space, goal, limits.seconds_left)
 
 
-def is_small(space: Mapspace) -> bool:
-    """Tell whether all mappings can be scored in some ten seconds."""
+def is_small(space: Mapspace, limits: Budget = ENDLESS) -> bool:
+    """Tell whether all mappings can be scored in some ten seconds, for all that is known in
+    `limits`."""
     try:
-        return space.points_at_most <= SMALL
+        return has_at_most(space, SMALL, limits)
+    except OutOfBudget:
+        return True
     except TilewrightError:  # too large to be counted
         return False

@@ -8,7 +8,7 @@ from math import inf
 
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.compiled import compiled
 from tilewright.mapper.searches.compulsory import least_value
 from tilewright.mapper.searches.dynamic import DynamicSearch, Found
@@ -47,13 +47,13 @@ class ExactSearch:
             result = replace(result, best=late)
         return result
 
-    def bound(self, space: Mapspace, goal: Goal) -> float:
+    def bound(self, space: Mapspace, goal: Goal, limits: Budget = ENDLESS) -> float:
         """Return the bound that `find` starts from, without a search; UnsupportedFeature as there.
 
-        inf if there is no mapping.
+        inf if there is no mapping. OutOfBudget.
         """
         refuse_unsupported(space.frame, networks=True, arrays=True)
-        lower = DynamicSearch(compiled(space, goal.price)).bound(goal.objective)
+        lower = DynamicSearch(compiled(space, goal.price, limits)).bound(goal.objective)
         return _of_all(space, goal, lower)
 
 

@@ -10,6 +10,8 @@ from math import inf
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.compulsory import least_value
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.result import (
@@ -25,9 +27,13 @@ _TIE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ExhaustiveSearch:
-    """All mappings in turn; without a budget its result is the optimum."""
+    """All mappings in turn; without a budget its result is the optimum.
+
+    `memory`: as in ExactSearch.
+    """
 
     report: Report = no_report
+    memory: float = inf
 
     def watched(self, report: Report) -> ExhaustiveSearch:
         """Return the same search that calls `report` whenever its best value falls."""
@@ -35,42 +41,48 @@ class ExhaustiveSearch:
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best mapping; `proven` unless the budget ended before the space did."""
-        began = time.monotonic()
-        best, count, ended = best_of(space, space, goal, _deadline(budget), self.report)
-        statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
-        bound = best.value(goal) if best is not None and ended else 0.0
-        if best is None and ended:
-            bound = inf
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        best, count, ended = best_of(
+            space.each_within(limits.check), space, goal, limits, self.report
+        )
+        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        found = inf if best is None else best.value(goal)
+        bound = found if ended else min(found, least_value(space, goal))
         return SpaceResult(best, bound, ended, statistics)
-
-
-def _deadline(budget: float | None) -> float:
-    return inf if budget is None else time.monotonic() + budget
 
 
 def best_of(
     mappings: Iterable[Mapping],
     space: Mapspace,
     goal: Goal,
-    deadline: float,
+    limits: Budget = ENDLESS,
     report: Report = no_report,
 ) -> tuple[EinsumMapping | None, int, bool]:
-    """Return the best of some mappings, how many were scored, and whether all were."""
+    """Return the best of some mappings, how many were scored, and whether all were.
+
+    What makes the mappings may raise OutOfBudget, too.
+    """
     judge = Judge(space)
     best: EinsumMapping | None = None
     count = 0
-    for mapping in mappings:
-        if time.monotonic() > deadline:
-            return best, count, False
-        count += 1
-        try:
-            candidate = judge.candidate(mapping)
-        except (InfeasibleMapping, MappingError):  # the latter: loops that cannot change places
-            continue
-        if best is None or better(candidate, best, goal):
-            best = candidate
-            report(best.value(goal), 0.0)
+    try:
+        for mapping in limits.watched(mappings):
+            count += 1
+            candidate = scored(judge, mapping)
+            if candidate is not None and (best is None or better(candidate, best, goal)):
+                best = candidate
+                report(best.value(goal), 0.0)
+    except OutOfBudget:
+        return best, count, False
     return best, count, True
+
+
+def scored(judge: Judge, mapping: Mapping) -> EinsumMapping | None:
+    """Return what the model says of a mapping; None: it refuses it."""
+    try:
+        return judge.candidate(mapping)
+    except (InfeasibleMapping, MappingError):  # the latter: loops that cannot change places
+        return None
 
 
 def better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
@@ -79,3 +91,13 @@ def better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
     if abs(mine - its) > _TIE * max(abs(mine), abs(its)):
         return mine < its
     return candidate.value(goal.second) < best.value(goal.second)
+
+
+def has_at_most(space: Mapspace, limit: int, limits: Budget = ENDLESS) -> bool:
+    """Tell whether a mapspace has no more points than `limit`. OutOfBudget."""
+    left = limit
+    for points in limits.watched(space.points_within(limits.check)):
+        left -= points.count
+        if left < 0:
+            return False
+    return True

@@ -7,7 +7,7 @@ stand above all loops, and the innermost hands over one for each operation, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, prod
@@ -96,11 +96,28 @@ def _scaled(tensor: TensorView, part: Fraction) -> TensorView:
 
 
 def _nodes(space: Mapspace, placement: Placement) -> Iterator[Node]:
-    """Yield all holders, then all loops."""
+    """Yield all holders that a copy passes, then all loops."""
     memories = {c.name for c in space.flat.components if isinstance(c, Memory)}
-    for name, tensors in placement.kept:
+    passed = (
+        placement.kept if space.frame.rules.copies_whole else _until_backed(placement, memories)
+    )
+    for name, tensors in passed:
         kind = Storage if name in memories else Toll
         yield from (kind((tensor,), name) for tensor in sorted(tensors))
     for variable in space.einsum.bounds:
         yield Temporal(variable, 1)
     yield Compute(space.einsum.name, space.flat.compute.name)
+
+
+def _until_backed(placement: Placement, memories: Set[str]) -> Iterator[tuple[str, Iterable[str]]]:
+    """Leave out what placement.until_backed leaves out of templates: the memories below the one
+    that backs the last tensor, but Tolls stay."""
+    backed: set[str] = set()
+    every = {tensor for _, tensors in placement.kept for tensor in tensors}
+    for name, tensors in placement.kept:
+        if name not in memories:
+            yield name, tensors
+            continue
+        first = [tensor for tensor in tensors if tensor not in backed]
+        backed |= set(first)
+        yield name, tensors if backed < every else first

@@ -11,7 +11,8 @@ from math import inf
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.bound import lower_bound, roomiest
+from tilewright.mapper.searches.bound import bound_within, roomiest
+from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.searches.exhaustive import best_of
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.result import Report, SpaceResult, Statistics, no_report
@@ -32,17 +33,19 @@ class RandomSearch:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best of the draws, with the lower bound that the exact search starts from."""
         began = time.monotonic()
-        deadline = inf if budget is None else began + budget
-        best, count, ended = best_of(self._draws(space), space, goal, deadline, self.report)
-        statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
+        limits = budget_from(budget)
+        bound = bound_within(space, goal, budget)
+        draws = self._draws(space, limits)
+        best, count, ended = best_of(draws, space, goal, limits, self.report)
+        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
         if best is None:
             empty = ended and count == 0
-            return SpaceResult(None, inf if empty else 0.0, empty, statistics)
-        return SpaceResult(best, lower_bound(space, goal), False, statistics)
+            return SpaceResult(None, inf if empty else bound, empty, statistics)
+        return SpaceResult(best, bound, False, statistics)
 
-    def _draws(self, space: Mapspace) -> Iterator[Mapping]:
+    def _draws(self, space: Mapspace, limits: Budget) -> Iterator[Mapping]:
         rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
-        roomy = roomiest(space)
+        roomy = roomiest(space, limits)
         for _ in range(self.samples if roomy is not None else 0):
             try:
                 yield space.sample(rng)

@@ -12,6 +12,7 @@ from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.searches.default import DefaultSearch
 from tilewright.mapper.searches.identical import renamed, signature
 from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.late import with_some_mapping
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.relax import with_highest_usage
@@ -129,6 +130,7 @@ class Solver:
         if result.best is None and result.proven:
             lower = with_highest_usage(method, space, goal, left)
             result = result if lower is None else lower
+        result = with_some_mapping(result, space, goal)
         self.statistics = self.statistics.plus(result.statistics)
         if result.best is not None:
             result = replace(result, best=Judge(space).confirm(result.best))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.bound import lower_bound, roomiest
+from tilewright.mapper.searches.bound import bound_within, roomiest
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exhaustive import better
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal
@@ -44,25 +45,28 @@ class OptunaSearch:
         """Return the best of the trials, with the bound that the exact search starts from."""
         import optuna
 
-        began = time.monotonic()
-        deadline = inf if budget is None else began + budget
-        roomy = roomiest(space)
+        began, limits = time.monotonic(), budget_from(budget)
+        bound = bound_within(space, goal, budget)
+        try:
+            roomy = roomiest(space, limits)
+        except OutOfBudget:
+            return SpaceResult(None, bound, False, Statistics())
         if roomy is None:
-            return SpaceResult(None, inf, True, Statistics(templates=len(space.templates)))
+            return SpaceResult(None, inf, True, Statistics(templates=space.templates_made))
         before = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
             sampler = optuna.samplers.TPESampler(seed=self.seed)
-            best, count = self._run(optuna.create_study(sampler=sampler), space, goal, deadline)
+            best, count = self._run(optuna.create_study(sampler=sampler), space, goal, limits)
         finally:
             optuna.logging.set_verbosity(before)
         if best is None:
             best = Judge(space).candidate(space.mapping_at(roomy))
-        statistics = Statistics(len(space.templates), 0, 0, count, 1, time.monotonic() - began)
-        return SpaceResult(best, lower_bound(space, goal), False, statistics)
+        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        return SpaceResult(best, bound, False, statistics)
 
     def _run(
-        self, study: optuna.Study, space: Mapspace, goal: Goal, deadline: float
+        self, study: optuna.Study, space: Mapspace, goal: Goal, limits: Budget
     ) -> tuple[EinsumMapping | None, int]:
         import optuna
 
@@ -70,7 +74,7 @@ class OptunaSearch:
         best: EinsumMapping | None = None
         count = 0
         for _ in range(self.samples):
-            if time.monotonic() > deadline:
+            if limits.is_used_up:
                 break
             trial = study.ask()
             count += 1

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
+from copied_cases import copied_space_of
 from network_cases import copied_network_space_of
-from search_cases import random_arch
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.workload import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
-
-
-def space_of(seed: int) -> Mapspace:
-    """Return the mapspace of a copy on a random design, tile_shape and Tolls among its fields."""
-    rng = random.Random(f"copy {seed}")
-    text = rng.choice(("Y[m, k] = A[m, k]", "Y[m] = A[m]", "Y[k, m] = A[m, k]"))
-    ranks = ", ".join(f"{n.upper()}: {rng.choice((2, 3, 4, 6))}" for n in "mk" if n in text)
-    workload = load_workload(
-        f"workload:\n  rank_sizes: {{{ranks}}}\n  bits_per_value: {{All: {rng.choice((4, 8))}}}\n"
-        f'  einsums:\n  - {{einsum: "{text}", is_copy_operation: true, n_instances: 2,'
-        " renames: {input: A, weight: Nothing, output: Y}}\n"
-    )
-    (einsum,) = workload.einsums
-    (flat,) = flatten(load_arch(random_arch(rng)), workload.scope(einsum))
-    return Mapspace(einsum, flat, rng.choice(("default", "accelforge")))
 
 
 def check(space: Mapspace) -> None:
@@ -51,7 +32,7 @@ def check(space: Mapspace) -> None:
         assert space.contains(found.best.mapping) is None
 
 
-def run(seeds: range, case: Callable[[int], Mapspace] = space_of) -> int:
+def run(seeds: range, case: Callable[[int], Mapspace] = copied_space_of) -> int:
     spaces = [space for space in map(case, seeds) if space.size.points <= 1000]
     for space in spaces:
         check(space)
@@ -74,7 +55,8 @@ def test_what_is_sent_at_least_bounds_the_energy() -> None:
         if space.size.points > 1000 or not copies.few:
             continue
         copies.__dict__["every"] = None  # as if there were too many
-        best, bound, _ = copies.best(Goal("energy"))
+        found = copies.best(Goal("energy"))
+        best, bound = found.mapping, found.bound
         every = ExhaustiveSearch().find(space, Goal("energy"), None).best
         assert best is not None
         assert every is not None
@@ -85,12 +67,13 @@ def test_what_is_sent_at_least_bounds_the_energy() -> None:
 
 def test_too_many_lanes_leave_a_bound() -> None:
     """Where not every number of lanes is looked at, the compulsory time bounds the latency."""
-    for space in map(space_of, range(60, 72)):
+    for space in map(copied_space_of, range(60, 72)):
         copies = Copies(space)
         if not copies.few:
             continue
         copies.__dict__["every"] = None  # as if there were too many
-        best, bound, _ = copies.best(Goal("latency"))
+        found = copies.best(Goal("latency"))
+        best, bound = found.mapping, found.bound
         least = CopySearch().find(space, Goal("latency"), None).lower_bound
         assert 0 <= bound <= least * (1 + 1e-9)
         assert best is None or best.latency >= least * (1 - 1e-9)

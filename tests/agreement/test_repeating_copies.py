@@ -39,7 +39,8 @@ def mapspace(seed: int) -> Mapspace:
             lanes = f"{{name: d{number}, fanout: {draw.choice((2, 4))}, may_reuse: {may}}}"
             nodes.append(f"  - !Container {{name: C{number}, spatial: [{lanes}]}}")
         size = draw.choice((8, 16, 40, 1000)) if number else "inf"
-        keep = "{keep: ~Intermediates, may_keep: All}" if not number else "{may_keep: All}"
+        must = draw.choice(("Nothing", "Nothing", "Inputs", "All")) if number else "~Intermediates"
+        keep = f"{{keep: {must}, may_keep: All}}"
         costs = [draw.randint(1, 9) * 10 ** (1 - number) for _ in range(2)]
         actions = ", ".join(
             f"{{name: {action}, energy: {cost}, throughput: {draw.choice((1, 4))}}}"
@@ -79,7 +80,7 @@ def test_as_all_mappings(first: int) -> None:
             value = least.value(goal)
             assert found.best.value(goal) == pytest.approx(value, rel=1e-9), (seed, goal)
             copies = Copies(space)
-            few, _, _ = best_of(copies.few, space, goal, float("inf"))
+            few, _, _ = best_of(copies.few, space, goal)
             if few is not None:
                 bound = copies.least(few, goal)
                 assert bound <= value * (1 + 1e-9), (seed, goal)

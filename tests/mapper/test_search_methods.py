@@ -9,6 +9,7 @@ from buffered_design import arch, chain
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping import Compute, Mapping, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.annealing import AnnealingSearch
@@ -70,6 +71,18 @@ def test_annealing_comes_close_on_a_larger_space() -> None:
     found = search(arch(), work, method=AnnealingSearch(samples=1500, seed=1)).certificate
     assert found.value <= 1.5 * best
     assert found.lower_bound <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_methods_stopped_at_once_have_a_mapping_and_a_bound(method: str, objective: str) -> None:
+    work = chain(12, 16)
+    best = search(arch(), work, objective=objective).certificate.value
+    hasty = search(arch(), work, objective=objective, method=method, budget=0.0, fusion=False)
+    proof = hasty.certificate
+    assert 0 < proof.lower_bound <= best * (1 + 1e-9)
+    assert proof.value >= best * (1 - 1e-9)
+    assert evaluate(arch(), work, hasty.best.mapping) == hasty.best.score
 
 
 def test_budgets_end_searches_by_chance() -> None:

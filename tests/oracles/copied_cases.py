@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 
 from fused_cases import network, three_memories, three_text, two_memories
+from search_cases import random_arch
 
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
+from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload import Workload, load_workload
 
 FORMS = (
@@ -95,3 +98,18 @@ def random_sent_case(seed: int) -> tuple[Arch, Workload, str]:
     place = text.index("  - !Memory\n    name: REG")
     arch = load_arch(text[:place] + lanes + text[place:])
     return arch, workload_with_copies(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def copied_space_of(seed: int) -> Mapspace:
+    """Return the mapspace of a copy on a random design, tile_shape and Tolls among its fields."""
+    rng = random.Random(f"copy {seed}")
+    text = rng.choice(("Y[m, k] = A[m, k]", "Y[m] = A[m]", "Y[k, m] = A[m, k]"))
+    ranks = ", ".join(f"{n.upper()}: {rng.choice((2, 3, 4, 6))}" for n in "mk" if n in text)
+    workload = load_workload(
+        f"workload:\n  rank_sizes: {{{ranks}}}\n  bits_per_value: {{All: {rng.choice((4, 8))}}}\n"
+        f'  einsums:\n  - {{einsum: "{text}", is_copy_operation: true, n_instances: 2,'
+        " renames: {input: A, weight: Nothing, output: Y}}\n"
+    )
+    (einsum,) = workload.einsums
+    (flat,) = flatten(load_arch(random_arch(rng)), workload.scope(einsum))
+    return Mapspace(einsum, flat, rng.choice(("default", "accelforge")))
