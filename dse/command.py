@@ -65,6 +65,9 @@ def main() -> NoReturn:
         sys.exit(0)
     except OSError as error:  # of our own output: /dev/full, a closed descriptor
         _end_of_output(error)
+    except MemoryError:
+        say("error: this needs more memory than the system gives to this process")
+        sys.exit(2)
     except Exception as error:
         _report_defect(error)
         sys.exit(1)

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.dse.space import Point
+from tilewright.mapper.searches.errors import MemoryUsedUp
 
 Status = Literal["feasible", "infeasible", "error"]
 """`error`: the model failed on the design although nothing in the files is wrong (a defect)."""
@@ -50,6 +51,8 @@ def attempt(evaluator: Evaluator, point: Point) -> Attempt:
     start = time.perf_counter()
     try:
         outcome = _checked(evaluator.evaluate(point))
+    except MemoryUsedUp as error:  # says nothing about the design
+        outcome = Outcome(reason=str(error), status="error")
     except TilewrightError as error:
         outcome = Outcome(reason=str(error), status="infeasible")
     except Exception as error:  # a defect of a model must not cost the user a night of trials

@@ -12,6 +12,7 @@ from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.searches.budget import told_to_save
 from tilewright.mapper.searches.cascade import join, unfused
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
@@ -38,13 +39,21 @@ def search(
     (or fusion=False, or a `method` for single Einsums is given) each Einsum is searched on its own,
     with the tensors they share kept in the outermost memory: the certificate and a note say so.
     InfeasibleMapping, with numbers, when nothing fits; UnsupportedFeature when no search can handle
-    a feature of the files; SpecError for what the files get wrong.
+    a feature of the files; MemoryUsedUp; SpecError for what the files get wrong.
     """
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
-    result = answer(request)
+    with told_to_save(f"the search of {_names(request)}"):
+        result = answer(request)
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
     return replace(result, statistics=statistics)
+
+
+def _names(request: Request) -> str:
+    """Return the Einsum that is searched, or how many."""
+    einsums = request.workload.einsums
+    alone = einsums[0].name if len(einsums) == 1 else None
+    return request.options.einsum or alone or f"{len(einsums)} Einsums"
 
 
 def answer(request: Request, explain: bool = True) -> SearchResult:

@@ -6,10 +6,13 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import TypeVar
+
+from tilewright.mapper.searches.errors import MemoryUsedUp
 
 T = TypeVar("T")
 
@@ -77,3 +80,21 @@ def resident() -> int:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
     return pages * resource.getpagesize()
+
+
+@contextmanager
+def told_to_save(doing: str) -> Iterator[None]:
+    """Let a lack of memory end in MemoryUsedUp, which says what to write instead."""
+    used = 0
+    try:
+        yield
+    except MemoryError:
+        used = resident()
+    if used:  # out here what was in use is free again
+        less = f"{0.75 * used:.2g}"
+        raise MemoryUsedUp(
+            f"{doing} needs more memory than the system gives to this process",
+            value=f"{used:,} bytes in use",
+            instead=f"max_memory={less} (--max-memory {less}): the search then ends before, with"
+            " the best mapping so far and a bound",
+        )

@@ -7,5 +7,9 @@ class UnsupportedFeature(TilewrightError):  # noqa: N818 - a limit of the search
     """A feature of the files that this search cannot handle exactly; the text names another."""
 
 
+class MemoryUsedUp(TilewrightError):  # noqa: N818 - a limit of the machine, not a fault
+    """The system gave a search no more memory."""
+
+
 class InternalError(RuntimeError):
     """The search and the model disagree about a mapping: a defect, never a result."""
