@@ -24,6 +24,7 @@ from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.deferrals import debts, deferred
+from tilewright.mapper.searches.fares import at_fixed_lanes, fares_of
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.hops import network_routes
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
@@ -39,7 +40,7 @@ from tilewright.mapper.searches.program import (
     Slide,
     with_fixed_lanes,
 )
-from tilewright.mapper.searches.routes import Add, Router
+from tilewright.mapper.searches.routes import Add, Route, Router
 from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged, scales
 from tilewright.mapper.searches.taps import taps
 from tilewright.mapper.searches.trie import Node, grow
@@ -116,9 +117,8 @@ def _fix_lanes(frame: Frame, fields: Fields, cut: Cut, slots: tuple[Slot, ...]) 
     template = cut.layout.template
     router = Router(frame, fields, slots)
     routes = [router.route(tap) for tap in taps(frame, template)]
-    hops = list(network_routes(frame, fields, template, slots)) if frame.has_networks else []
-    upper = [r for r in hops if cut.spreads and r.adds and r.slot <= _cut(slots, cut.layout)]
-    routes += [route for route in hops if route not in upper]
+    upper, hops = _hops((frame, fields), cut, slots)
+    routes += hops
     later = debts(frame, fields, slots, deferred(routes))
     if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
         later = None  # it would be paid above the program
@@ -130,6 +130,23 @@ def _fix_lanes(frame: Frame, fields: Fields, cut: Cut, slots: tuple[Slot, ...]) 
         return
     for fixed in with_fixed_lanes(slots, blocked):
         yield from _fix_lanes(frame, fields, cut, fixed)
+
+
+def _hops(
+    problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...]
+) -> tuple[list[Route], list[Route]]:
+    """Return where to charge what lanes send over Networks: those above the region, and others."""
+    if not problem[0].has_networks:
+        return [], []
+    limit = _cut(slots, cut.layout)
+    asked = (*problem, cut.layout.template, slots)
+    free = fares_of(*asked)
+    if free:
+        upper = at_fixed_lanes(free, limit) if cut.spreads else []
+        return upper, [r for r in free if not (cut.spreads and r.fares and r.slot < limit)]
+    hops = list(network_routes(*asked))
+    upper = [r for r in hops if cut.spreads and r.adds and r.slot <= limit]
+    return upper, [route for route in hops if route not in upper]
 
 
 def _compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from copied_cases import random_sent_case
-from fused_cases import Case, random_network_case, random_relayed_case
+from fused_cases import Case, random_meshed_case, random_network_case, random_relayed_case
 from fused_mappings import best_fused
 from fused_owns import Subject
 
@@ -56,6 +56,26 @@ def test_what_lanes_above_send_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lower, "sent_above", lambda *_: ())
     with pytest.raises(InternalError, match="the fused search computed energy"):
         check(0, 8_000, random_relayed_case)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 9])
+def test_fused_optimum_with_two_dimensions_behind_networks(seed: int) -> None:
+    assert check(seed, 8_000, random_meshed_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(12))
+def test_fused_optimum_with_two_dimensions_behind_networks_of_many(block: int) -> None:
+    seeds = range(100 + block * 10, 110 + block * 10)
+    assert sum(check(seed, 8_000, random_meshed_case) for seed in seeds) >= 4
+
+
+def test_what_lanes_above_send_counts_beside_lanes_still_to_be_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lower, "at_fixed_lanes", lambda *_: [])
+    with pytest.raises(InternalError, match="the fused search computed energy"):
+        check(1, 8_000, random_meshed_case)
 
 
 @pytest.mark.parametrize("seed", [1, 3, 6, 11, 15])

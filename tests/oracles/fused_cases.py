@@ -265,6 +265,33 @@ def random_network_case(seed: int) -> tuple[Arch, Workload, str]:
     )
 
 
+def random_meshed_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with two dimensions of lanes behind networks; in some, lanes above too."""
+    rng = random.Random(f"meshed {seed}")
+    texts = rng.choice((CHAINS[0], CHAINS[0], CHAINS[2], DAGS[0]))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    few = len(names) < 4
+    sizes = {name: rng.choice((2, 2, 4)) if few else 2 for name in names}
+    nets = []
+    for name in ("NOP", "NOC"):
+        hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
+        topology = rng.choice(("mesh", "mesh", "all_to_all"))
+        nets.append(network(name, topology, f"{hop}, latency: {rng.choice((0, 1, 20))}"))
+    reuse = rng.choice(("", "", ", may_reuse: Nothing", ", may_reuse: weight"))
+    lanes = f"{{name: x, fanout: 2{reuse}}}, {{name: y, fanout: {4 if few else 2}}}"
+    low = _memory("REG", "8", "keep: " + rng.choice(("output", "weight")), (0.5, 128))
+    lanes = f"  - !Container\n    name: PE\n    spatial: [{lanes}]\n"
+    lanes += low if few and rng.random() < 0.4 else ""
+    text = _text(rng.choice((3, 4, 6, 8, 12)), (rng.choice((5, 50)), 4), "", rng.choice((0, 2)))
+    memory = "  - !Memory\n    name: BUF\n"
+    upper = "  - !Container\n    name: TILE\n    spatial: [{name: x, fanout: 2}]\n"
+    above = rng.choice(("", nets[0], upper, nets[0] + upper, nets[0] + upper))
+    text = text.replace(memory, above + memory)
+    below = nets[1] if not above.startswith(nets[0]) or rng.random() < 0.5 else ""
+    text = text.replace("  - !Compute", below + lanes + "  - !Compute")
+    return load_arch(text), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
 def random_spread_case(seed: int) -> tuple[Arch, Workload, str]:
     """Return a design with lanes above the buffer or on it, and a workload small enough for it."""
     rng = random.Random(f"spread {seed}")

@@ -54,11 +54,11 @@ def splits(number: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Lanes:
-    """A dimension of lanes; fanout 1: there is none."""
+    """A dimension of lanes."""
 
-    component: str = ""
-    dim: str = ""
-    fanout: int = 1
+    component: str
+    dim: str
+    fanout: int
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Order:
 
     places: tuple[Place, ...]
     legal: tuple[frozenset[str], ...]
-    lanes: Lanes
+    lanes: tuple[Lanes, ...]
     upper: tuple[Lanes, ...]
     repeats: int
 
@@ -85,7 +85,7 @@ def lists(
     workload: Workload,
     einsum: Einsum,
     chip: frozenset[str],
-    below: tuple[list[str], Lanes, tuple[Lanes, ...]],
+    below: tuple[list[str], tuple[Lanes, ...], tuple[Lanes, ...]],
     repeats: int = 1,
 ) -> Iterator[list[Node]]:
     """Yield the nodes of `einsum` below the outermost memory, constraints aside.
@@ -139,7 +139,7 @@ def deep_lists(
                     )
                     for gap in range(lowest + 1)
                 )
-                yield from placed(einsum, Order(places, legal, Lanes(), (), repeats))
+                yield from placed(einsum, Order(places, legal, (), (), repeats))
 
 
 def kept_ways(
@@ -158,20 +158,19 @@ def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:
     """Yield the nodes with all loops; the last parts of each bound are its lanes."""
     names, fused = list(einsum.bounds), len(order.legal)
     gaps = len(order.places) + 1
-    lower = [gaps] if order.lanes.fanout > 1 else []
-    first = gaps + len(lower)
+    first = gaps + len(order.lanes)
     parts = first + len(order.upper)
     for turns in product(*(list(splits(b, parts)) for b in einsum.bounds.values())):
         named = list(zip(names, turns, strict=True))
-        dealt = {n: turn[i] for n, turn in named for i in lower}
+        dealt = [[(n, turn[i]) for n, turn in named] for i in range(gaps, first)]
         shares = [[(n, turn[first + i]) for n, turn in named] for i in range(len(order.upper))]
         above = [(f"{i}{SIDE_BY_SIDE}{n}", share)
                  for i, some in enumerate(shares) for n, share in some if share > 1]  # fmt: skip
         loops = [[(n, turn[g]) for n, turn in named if turn[g] > 1] for g in range(gaps)]
         loops[0] += above
-        if prod(dealt.values()) > order.lanes.fanout or any(
+        if any(
             prod(share for _, share in some) > lanes.fanout
-            for some, lanes in zip(shares, order.upper, strict=True)
+            for some, lanes in zip(dealt + shares, order.lanes + order.upper, strict=True)
         ):
             continue
         if any(
@@ -241,9 +240,9 @@ def factored(number: int, most: int) -> list[tuple[int, ...]]:
 
 
 def nodes_of(
-    einsum: Einsum, order: Order, loops: tuple[tuple[Loop, ...], ...], dealt: dict[str, int]
+    einsum: Einsum, order: Order, loops: tuple[tuple[Loop, ...], ...], dealt: list[list[Loop]]
 ) -> list[Node]:
-    """Write the loops between the holders; `dealt`: the share of each variable in the lanes."""
+    """Write the loops between the holders; `dealt`: what of each variable the lanes share."""
     tile = dict(einsum.bounds)
     nodes: list[Node] = []
     for gap, turns in enumerate(loops):
@@ -255,10 +254,11 @@ def nodes_of(
                 nodes.append(Spatial(name, tile[name], lanes.dim, lanes.component))
             else:
                 nodes.append(Temporal(name, tile[name]))
-        for name, share in dealt.items() if gap == order.dealing else ():
-            tile[name] //= share
-            if share > 1:
-                nodes.append(Spatial(name, tile[name], order.lanes.dim, order.lanes.component))
+        for lanes, some in zip(order.lanes, dealt, strict=True) if gap == order.dealing else ():
+            for name, share in some:
+                tile[name] //= share
+                if share > 1:
+                    nodes.append(Spatial(name, tile[name], lanes.dim, lanes.component))
         if gap < len(order.places):
             tensor, memory = order.places[gap]
             nodes.append(Storage((tensor,), memory))

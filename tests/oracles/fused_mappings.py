@@ -1,10 +1,9 @@
 """Fused mappings of small workloads, enumerated: a slow twin of the cascade search.
 
 Two memories (the outermost backs everything else, the inner one may back intermediates), at most
-one more that keeps a fixed set, lanes of at most one dimension right above that or the Compute, and
-of any above the inner memory or on it, and one Compute. `fused_lists.py` writes every list of
-nodes of each Einsum, `fused_owns.py` scores them alone, `fused_trees.py` merges those that share
-loops; here the model scores each tree.
+one more that keeps a fixed set, lanes right above that or the Compute and above the inner memory or
+on it, and one Compute. `fused_lists.py` writes every list of nodes of each Einsum, `fused_owns.py`
+scores them alone, `fused_trees.py` merges those that share loops; here the model scores each tree.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
     return []
 
 
-def lanes_of(flat: FlatArch) -> tuple[Lanes, tuple[Lanes, ...]]:
-    """Return the dimension of lanes below the inner memory, if there is one, and those above."""
+def lanes_of(flat: FlatArch) -> tuple[tuple[Lanes, ...], tuple[Lanes, ...]]:
+    """Return the dimensions of lanes below the inner memory, and those above or on it."""
     inner = [component.name for component in flat.components].index(INNER)
     below, above = (
         tuple(Lanes(c.name, d.name, d.fanout) for c in part for d in c.spatial)
         for part in (flat.components[inner + 1 :], flat.components[: inner + 1])
     )
-    return below[0] if below else Lanes(), above
+    return below, above
 
 
 def breaks_rule(
