@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from array_cases import array_space_of, loose_space_of
+from bound_cases import bound_space_of
 from network_cases import network_space_of
 from search_cases import best_by_brute_force, space_of
 from tight_cases import tight_space_of
@@ -24,6 +25,7 @@ SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
 TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)
 """Seeds below 45 and 70 whose mapspaces are small enough for brute force, and of the tight ones,
 have runs; to find that out for the others takes longer than to check these."""
+BOUND = (0, 3, 4, 14, 20, 23, 25, 27, 29, 34, 38, 43, 44, 54, 57, 59, 65, 66)
 LOOP_ABOVE_A_RUN = 1508
 """A tight one whose best mapping has a loop above a run that only its lower holder depends on."""
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
@@ -79,6 +81,23 @@ def test_runs_of_holders_equal_brute_force() -> None:
 def test_runs_of_holders_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
     assert sum(check(seed, 3000, tight_space_of) for seed in seeds) >= 5
+
+
+def test_bounds_of_lanes_equal_brute_force() -> None:
+    """Every operator, of each loop or of their product; a bound may leave no mapping at all."""
+    said = set()
+    for seed in BOUND:
+        assert check(seed, 1000, bound_space_of)
+        components = bound_space_of(seed).frame.components
+        said |= {b.operator for c in components for dim in c.spatial for b in dim.loop_bounds}
+    assert said > {"==", ">=", ">", "product==", "product>=", "product<="}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_bounds_of_lanes_equal_brute_force_on_many(block: int) -> None:
+    seeds = range(1000 + block * 40, 1040 + block * 40)
+    assert sum(check(seed, 3000, bound_space_of) for seed in seeds) >= 10
 
 
 def test_networks_equal_brute_force() -> None:

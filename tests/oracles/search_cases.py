@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import permutations, product
 from math import prod
 
+from search_rules import Lanes, breaks_rule
 from tolls import tolls_down
 
 from tilewright.arch.components import Component
@@ -166,9 +167,6 @@ def space_of(seed: int) -> Mapspace:
     return Mapspace(einsum, flat, conventions)
 
 
-Lanes = dict[tuple[str, str], dict[str, int]]
-
-
 def _all_lanes(einsum: Einsum, components: tuple[Component, ...]) -> Iterator[Lanes]:
     dims = [(c.name, d.name, d.fanout) for c in components for d in c.spatial]
     options = []
@@ -258,108 +256,6 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
             nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
     nodes.append(Compute(space.einsum.name, space.frame.components[-1].name))
     return Mapping(tuple(nodes))
-
-
-def breaks_rule(space: Mapspace, template: Template, mapping: Mapping) -> bool:
-    """Check the rules of the files on a mapping, straight from their definitions (§2.7)."""
-    return (
-        _breaks_dims(space, mapping)
-        or _breaks_fetch(space, template, mapping)
-        or _breaks_shape(space, template, mapping)
-    )
-
-
-def _breaks_shape(space: Mapspace, template: Template, mapping: Mapping) -> bool:
-    if space.conventions == "accelforge":
-        return False
-    shape = dict(space.einsum.bounds)
-    seen: set[str] = set()
-    for node in mapping.nodes:
-        if isinstance(node, (Temporal, Spatial)):
-            shape[node.rank_variable] = node.tile_shape
-        if isinstance(node, Storage) and node.component not in seen:
-            seen.add(node.component)
-            for bound in template.placement.rules_of(node.component).tile_shape:
-                values = [shape[v] for v in shape if v in bound.rank_variables]
-                if bound.operator.startswith("product"):
-                    values = [prod(values)]
-                compare = {
-                    "<=": lambda a, b: a <= b,
-                    "==": lambda a, b: a == b,
-                    ">=": lambda a, b: a >= b,
-                }[bound.operator.removeprefix("product")]
-                if not all(compare(value, bound.value) for value in values):
-                    return True
-    return False
-
-
-def _breaks_dims(space: Mapspace, mapping: Mapping) -> bool:
-    used = lanes_used(space, mapping)
-    einsum = space.einsum
-    for component in space.frame.components:
-        for dim in component.spatial:
-            chosen = used.get((component.name, dim.name), {})
-            for access in einsum.accesses:
-                if access.tensor in dim.reuse and any(
-                    chosen.get(v, 1) > 1 for v in access.rank_variables
-                ):
-                    return True
-            for bound in dim.loop_bounds:
-                values = [chosen.get(v, 1) for v in einsum.bounds if v in bound.rank_variables]
-                if bound.operator.startswith("product"):
-                    values = [prod(values)]
-                limit = bound.value - (1 if bound.operator.endswith("<") else 0)
-                if any(value > limit for value in values):
-                    return True
-    return False
-
-
-def lanes_used(space: Mapspace, mapping: Mapping) -> Lanes:
-    """Return the lanes of every dimension, from the mapping's spatial loops."""
-    shape = dict(space.einsum.bounds)
-    used: Lanes = {}
-    for node in mapping.nodes:
-        if isinstance(node, (Temporal, Spatial)):
-            turns = -(-shape[node.rank_variable] // node.tile_shape)
-            shape[node.rank_variable] = node.tile_shape
-            if isinstance(node, Spatial):
-                used.setdefault((node.component, node.name), {})[node.rank_variable] = turns
-    return used
-
-
-def _breaks_fetch(space: Mapspace, template: Template, mapping: Mapping) -> bool:
-    spatial_too = space.conventions != "accelforge"
-    passing = {toll.component for toll in template.tolls}
-    for name, tensors in template.placement.kept:
-        rules = template.placement.rules_of(name)
-        for tensor in tensors:
-            seen_first = between_up = below = False
-            access = space.einsum.access(tensor)
-            for node in mapping.nodes:
-                if isinstance(node, Storage) and node.component in passing:
-                    continue  # a Toll stores nothing: what it passes on still comes from above
-                if isinstance(node, Storage) and tensor in node.tensors:
-                    if below:
-                        below = False
-                    elif node.component == name:
-                        below = tensor in rules.no_resend_to_below
-                        between_up = False
-                        seen_first = True
-                    elif not seen_first:
-                        between_up = tensor in rules.no_refetch_from_above
-                if not isinstance(node, (Temporal, Spatial)):
-                    continue
-                temporal = isinstance(node, Temporal)
-                fetched = between_up and (temporal or (spatial_too and _above(space, node, name)))
-                loose = access.relevance(node.rank_variable) != "relevant"
-                if loose and (fetched or (below and temporal)):
-                    return True
-    return False
-
-
-def _above(space: Mapspace, node: Temporal | Spatial, memory: str) -> bool:
-    assert isinstance(node, Spatial)
-    return space.frame.level(node.component) <= space.frame.level(memory)
 
 
 def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
