@@ -59,7 +59,7 @@ class Existence:
         """
         if space.uneven:  # even tiles are among them
             found = self.find(space.with_even_tiles)
-            if found is not None:
+            if found is not None or even_tiles_decide(space):
                 return found
         return self._found(space)
 
@@ -115,3 +115,15 @@ class Existence:
         self._hints[placement.kept] = placement
         if len(self._hints) > _HINTS:
             del self._hints[next(iter(self._hints))]
+
+
+def even_tiles_decide(space: Mapspace) -> bool:
+    """Tell whether some mapping has even tiles if any has uneven ones.
+
+    So it is without lanes and tile_shape: let the first loop over a variable leave one value, and
+    drop the others. No tile is larger then, and no loop stands where none was.
+    """
+    components = space.frame.components
+    lanes = any(dim.fanout > 1 for component in components for dim in component.spatial)
+    shaped = any(rules.tile_shape for one in space.sparse_placements() for rules in one.rules)
+    return not lanes and not (space.frame.rules.tile_shape and shaped)

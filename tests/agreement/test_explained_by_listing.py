@@ -10,12 +10,13 @@ from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workl
 
 from tilewright.arch.load import load_arch
 from tilewright.mapper.explain.constraint import Constraint
-from tilewright.mapper.explain.existence import Existence
+from tilewright.mapper.explain.existence import Existence, even_tiles_decide
 from tilewright.mapper.explain.infeasible import explain_infeasible, why_infeasible
 from tilewright.mapper.explain.reach import first_mapping
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.skeleton import skeleton
+from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.workload import load_workload
 
@@ -139,6 +140,34 @@ def check_existence(seed: int, limit: int) -> list[bool]:
             assert (few is None) is (first_mapping(space) is None), (seed, share)
             found.append(few is None)
     return found
+
+
+def check_uneven(seeds: range, most: int) -> list[bool]:
+    """Compare where even tiles decide with all templates of uneven ones; tell which have none."""
+    found = []
+    for seed in seeds:
+        subject = random_subject(seed)
+        (plain,) = subject.spaces(frozenset(subject.constraints))
+        uneven = frozenset(sorted(plain.einsum.bounds)[: 1 + seed % 2])
+        space = Mapspace(plain.einsum, plain.flat, uneven=uneven)
+        if not even_tiles_decide(space) or len(list(islice(space.each_template(), most))) == most:
+            continue
+        few = Existence().find(space)
+        assert (few is None) is (first_mapping(space) is None), seed
+        found.append(few is None)
+    return found
+
+
+def test_even_tiles_decide_without_lanes() -> None:
+    found = check_uneven(range(80), 40)
+    assert min(found.count(True), found.count(False)) >= 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(5))
+def test_even_tiles_decide_without_lanes_on_many(block: int) -> None:
+    found = check_uneven(range(1000 + 100 * block, 1100 + 100 * block), 200)
+    assert min(found.count(True), found.count(False)) >= 5
 
 
 def test_likely_placements_decide() -> None:
