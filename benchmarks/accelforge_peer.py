@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 COLUMNS = {"energy": "ENERGY", "latency": "LATENCY", "edp": "ENERGY_DELAY_PRODUCT"}
+USAGE = "RESOURCE_USAGE"  # no column of its own
 
 
 class Late(BaseException):
@@ -40,8 +41,10 @@ def specification(af: Any, case: dict[str, Any]) -> Any:
 def solved(af: Any, case: dict[str, Any]) -> dict[str, Any]:
     """Return the least value and its mapping."""
     spec = specification(af, case)
-    columns = [COLUMNS[name] for name in case["objective"].split("|")]
-    spec.mapper.metrics = reduce(or_, (getattr(af.mapper.Metrics, one) for one in columns))
+    asked = case["objective"].split("|")
+    columns = [COLUMNS[name] for name in asked if name != "usage"]
+    metrics = columns + [USAGE] * ("usage" in asked)
+    spec.mapper.metrics = reduce(or_, (getattr(af.mapper.Metrics, one) for one in metrics))
     spec.mapper.explore_imperfect_temporal_loops = case["uneven"]
     spec.mapper.explore_imperfect_spatial_loops = case["uneven"]
     spec.mapper.max_fused_loops_per_rank_variable = case["repeats"]
@@ -52,14 +55,28 @@ def solved(af: Any, case: dict[str, Any]) -> dict[str, Any]:
     mapping = found.data["Total<SEP>mapping"].iloc[best]
     mapping = mapping() if callable(mapping) else mapping
     text = "mapping:\n  nodes:\n" + "\n".join(lines(mapping.nodes, 2, users(spec))) + "\n"
-    front = list(zip(*table, strict=True)) if len(columns) > 1 else []
+    front = points(found) if len(asked) > 1 else []
     return {"value": values[best], "mapping": text, "front": front}
 
 
 def scored(af: Any, case: dict[str, Any]) -> dict[str, Any]:
     """Return energy and latency of a given mapping."""
-    result = specification(af, case).evaluate_mapping()
-    return {"energy": float(result.energy()), "latency": float(result.latency())}
+    return points(specification(af, case).evaluate_mapping())[0]
+
+
+def points(found: Any) -> list[dict[str, Any]]:
+    """Return energy, latency and the used part of each memory of every mapping found."""
+    energy = found.energy(list_if_one_mapping=True)
+    latency = found.latency(list_if_one_mapping=True)
+    usage = found.resource_usage(list_if_one_mapping=True)
+    return [
+        {
+            "energy": float(energy[number]),
+            "latency": float(latency[number]),
+            "usage": {str(name): float(parts[number]) for name, parts in usage.items()},
+        }
+        for number in range(len(energy))
+    ]
 
 
 def users(spec: Any) -> dict[str, list[str]]:

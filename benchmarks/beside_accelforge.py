@@ -31,17 +31,20 @@ from mapper_speed import interpreter
 from random_designs import KINDS, Case, random_case
 from vector_variants import vector_variant
 
+from tilewright.arch.components import Memory
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.score import Score
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import load_workload
 
 HERE = Path(__file__).resolve().parent
 CLOSE = 2e-6  # relative; the peer explores in float32 and prints the final score in float64
 Answer = dict[str, Any]
-Point = tuple[float, float]  # energy, latency
+Point = tuple[float, ...]  # energy, latency, bits used of each finite memory
 
 
 class Late(BaseException):
@@ -85,6 +88,7 @@ def ours(case: Case, limit: float) -> Answer:
     try:
         arch, workload = load_arch(case.arch), load_workload(case.workload)
         several = tuple(case.objective.split("|"))
+        sizes = memories(case)
         found = search(
             arch, workload, conventions="accelforge", objective=several[0],
             front=several if len(several) > 1 else (), uneven=("all",) if case.uneven else (),
@@ -94,7 +98,7 @@ def ours(case: Case, limit: float) -> Answer:
         answer = {
             "value": proof.value, "kind": proof.kind, "notes": list(found.notes),
             "mapping": dump_mapping(found.best.mapping),
-            "front": [(one.score.energy, one.score.latency) for one in found.front],
+            "front": [_point(one.score, sizes) for one in found.front],
             "mappings": [dump_mapping(one.mapping) for one in found.front],
         }  # fmt: skip
     except Late:
@@ -106,6 +110,26 @@ def ours(case: Case, limit: float) -> Answer:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     return {**answer, "seconds": time.process_time() - begun}
+
+
+def memories(case: Case) -> dict[str, float]:
+    """Return the sizes of the memories whose usage counts; none if usage does not."""
+    if "usage" not in case.objective:
+        return {}
+    arch, workload = load_arch(case.arch), load_workload(case.workload)
+    flats = [flat for one in workload.einsums for flat in flatten(arch, workload.scope(one))]
+    found = {c.name: c.size for flat in flats for c in flat.components if isinstance(c, Memory)}
+    return {name: float(found[name]) for name in sorted(found) if found[name] < inf}
+
+
+def _point(score: Score, sizes: dict[str, float]) -> Point:
+    bits = (float(score.capacity.get(name, 0)) for name in sizes)
+    return (score.energy, score.latency, *bits)
+
+
+def _its_point(point: Answer, sizes: dict[str, float]) -> Point:
+    bits = (point["usage"].get(name, 0) * size for name, size in sizes.items())
+    return (point["energy"], point["latency"], *bits)
 
 
 def verdict(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
@@ -141,16 +165,20 @@ def _compared(case: Case, mine: Answer, its: Answer, peer: Peer) -> str:
     return "better, confirmed" if agreed else f"BETTER, but it scores our mapping {again}"
 
 
-def _fronts(asked: tuple[Case, Peer], mine: Answer, its: list[Point]) -> str:
-    """Compare two sets of (energy, latency): does each point lie above one of the other set?"""
+def _fronts(asked: tuple[Case, Peer], mine: Answer, found: list[Answer]) -> str:
+    """Compare two sets of points: does each point lie above one of the other set?"""
+    case, peer = asked
+    sizes = memories(case)
+    its = [_its_point(one, sizes) for one in found]
     missed = [point for point in its if not _reached(point, mine["front"])]
     if missed:
         return f"WORSE: nothing here reaches {missed}"
     more = [number for number, point in enumerate(mine["front"]) if not _reached(point, its)]
     for number in more:
-        case, peer = asked
         score = peer.ask({**asdict(case), "mapping": mine["mappings"][number]})
-        again = [(score.get("energy", -inf), score.get("latency", -inf))]
+        if "energy" not in score:
+            return f"BETTER: {mine['front'][number]}, but it cannot score our mapping: {score}"
+        again = [_its_point(score, sizes)]
         if not (_reached(mine["front"][number], again) and _reached(again[0], mine["front"])):
             return f"BETTER: {mine['front'][number]}, but it scores our mapping {score}"
     return "better, confirmed" if more else "equal"

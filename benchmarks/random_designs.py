@@ -11,58 +11,9 @@ import re
 from dataclasses import dataclass
 
 from design_features import FEATURES, Design, Fields, Node
+from einsum_forms import CHAINS, COPIES, DAGS, INDEXED, RENAMED, SINGLE, SLIDING, WINDOWS
+from workload_features import WORKLOAD_FEATURES
 
-MATMUL = ("Z[m, n] = A[m, k] * B[k, n]",)
-SINGLE = (
-    MATMUL,
-    ("Z[m] = A[m, k] * B[k]",),
-    ("Z[b, m, n] = A[b, m, k] * B[b, k, n]",),
-    ("Z[m, n] = A[m, n] * B[n]",),
-    ("Z[m, n] = A[m] * B[n]",),
-    ("Z[p] = A[W: p + r] * B[r]",),
-    ("Z[m, p] = A[c, W: 2 * p + r] * B[c, m, r]",),
-    ("Z[m, n] = A[m, k] * B[k, n] * C[m]",),
-)
-CHAINS = (
-    ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]"),
-    ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, n] = Y[m, n] * C[n]"),
-    ("Y[m, n] = A[m, n] * B[n]", "X[m, n] = Y[m, n] * C[m]", "Z[m, p] = X[m, n] * D[n, p]"),
-    ("Y[m] = A[m, k] * B[k]", "Z[m, n] = Y[m] * C[n]"),
-)
-SLIDING = (
-    ("Y[c, p] = A[c, W: p + r] * B[c, r]", "Z[m, p] = Y[c, p] * C[c, m]"),
-    ("Y[c, p] = A[c] * B[p]", "Z[m, q] = Y[c, P: q + r] * C[c, m, r]"),
-    ("Y[p] = A[W: p + r] * B[r]", "Z[q] = Y[P: q + s] * C[s]"),
-)
-DAGS = (
-    ("V[m, n] = A[m, k] * B[k, n]", "W[m, n] = A[m, k] * C[k, n]", "Z[m, n] = V[m, n] * W[m, n]"),
-    ("Y[m, n] = A[m, n] * B[n]", "X[m, n] = Y[m, n] * C[m]", "Z[m, n] = X[m, n] * Y[m, n]"),
-    ("Y[m, n] = A[m, k] * B[k, n]", "X[m] = Y[m, n] * C[n]", "Z[n] = Y[m, n] * D[m]"),
-    ("Y[m] = A[m, k] * B[k]", "X[n] = D[n, k] * B[k]", "Z[m, n] = Y[m] * X[n]"),
-    ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * C[m]", "V[m] = Y[m] * D[m]", "Z[m] = X[m] * V[m]"),
-)
-COPIES = (
-    ("copy Y[m, k] = A[m, k]", "Z[m, n] = Y[m, k] * B[k, n]"),
-    ("copy Y[m, k] = A[m, k]", "V[m, n] = Y[m, k] * B[k, n]", "W[m, n] = Y[m, k] * C[k, n]"),
-    ("Y[m, n] = A[m, k] * B[k, n]", "copy X[m, n] = Y[m, n]", "Z[m, n] = X[m, n] * C[n]"),
-    ("Y[m, n] = A[m, k] * B[k, n]", "copy Z[m, n] = Y[m, n]"),
-)
-RENAMED = (
-    ("Y[m, n] = A[m, k] * B[k, n]", "Z[d, f] = Y[M: d, N: e] * C[e, f]"),
-    ("Y[m, n] = A[m, k] * B[k, n]", "Z[d, n] = Y[M: d, N: n] * C[n]"),
-    ("Y[m, n] = A[m, k] * B[k, n]", "Z[n, f] = Y[M: n, N: e] * C[e, f]"),
-    ("Y[m, n] = A[m, n] * B[n]", "X[d] = Y[M: d, N: e] * C[e]", "Z[g] = X[D: g] * D[g]"),
-)
-WINDOWS = (
-    ("Z[m, p] = A[c, W: p + 2 * r] * B[c, m, r]",),
-    ("Z[p, q] = A[H: p + r, W: q + s] * B[r, s]",),
-    ("Z[m, p] = A[m, W: 2 * p + r] * B[m, r]",),
-    ("Z[p] = A[W: 3 * p + r] * B[r]",),
-    ("Z[p] = A[W: 2 * p + 2 * r] * B[r]",),
-    ("Z[m, p, q] = A[H: 2 * p + r, W: 2 * q + s] * B[m, r, s]",),
-    ("Z[b, p] = A[b, W: p + r] * B[b, r]",),
-    ("Z[p] = A[W: p + r + s] * B[r, s]",),
-)
 ROLES = ("input", "weight", "output")
 SETS = (*ROLES, *ROLES, "~output", "~weight", "~input", "All")
 OPERATORS = ("==", "<=", ">=", "<", ">", "product==", "product<=", "product>=", "product<")
@@ -126,6 +77,27 @@ KINDS = {
     "fronts": Kind(
         (*SINGLE, *CHAINS), ANY_RULE, ("reuse", "min_usage"), objectives=("energy|latency",)
     ),
+    "indexed": Kind(INDEXED, fanouts=(0, 0, 1), lane_rules=("reuse", "may_reuse")),
+    "accesses": Kind((*SINGLE, *CHAINS, *WINDOWS[:3]), ANY_RULE, features=("accesses",)),
+    "names": Kind((*SINGLE, *CHAINS, *DAGS), fanouts=(0, 1), features=("renames",)),
+    "keeps": Kind((*CHAINS, *DAGS), features=("by_einsum",)),
+    "taken": Kind((*CHAINS, *DAGS), computes=(1, 2), features=("enabled_by_einsum",)),
+    "tolled": Kind((*CHAINS, *DAGS), tolls=(1, 2), features=("tolled",)),
+    "expressed": Kind(
+        (*SINGLE, *CHAINS), (), ANY_LANES, (1, 2), features=("expressed",)
+    ),
+    "unreachable": Kind((*SINGLE, *CHAINS, *DAGS), fanouts=(1, 1, 2), features=("unreachable",)),
+    "sided": Kind((*SINGLE, *CHAINS, *CHAINS), ANY_RULE, features=("sided",)),
+    "hierarchies": Kind(
+        (*SINGLE, *CHAINS[:2]), ANY_RULE, ANY_LANES, (0, 1, 1), features=("levels", "ordered")
+    ),
+    "used": Kind(
+        (*SINGLE, *CHAINS, *DAGS), fanouts=(0, 0, 1), objectives=("energy|latency|usage",)
+    ),
+    "manifold": Kind(
+        (*CHAINS, *DAGS), fanouts=(0, 1), extras=("instances", "persistent", "widths", "parallel"),
+        features=("tolled", "by_einsum"), tolls=(0, 1),
+    ),
     "all": Kind(
         (*SINGLE, *CHAINS, *DAGS, *COPIES), ANY_RULE, ANY_LANES, (0, 1, 2), (1, 1, 2), (0, 0, 1),
         ("widths", "instances", "parallel", "persistent", "values_per_action"),
@@ -155,7 +127,7 @@ def random_case(kind: str, seed: int) -> Case:
     design = Design(nodes, _workload(rng, about, texts, names), names)
     objective = rng.choice(about.objectives)
     for feature in about.features:
-        FEATURES[feature](rng, design)
+        {**FEATURES, **WORKLOAD_FEATURES}[feature](rng, design)
     arch = f"arch:\n  variables: {written(design.variables)}\n" if design.variables else "arch:\n"
     arch += "  nodes:\n" + "".join(f"  - {written(node)}\n" for node in design.nodes)
     workload = f"workload: {written(design.workload)}\n"

@@ -17,6 +17,7 @@ from tilewright.mapper.cascade.answer import on_chip_in, scope_of
 from tilewright.mapper.cascade.boundary import boundaries_of
 from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.layout import free_orders
+from tilewright.mapper.cascade.levels import levelled, refuse_levelled
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
 from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
@@ -48,6 +49,7 @@ def fused_search(
 
 def solve_fused(request: Request) -> SearchResult:
     """Do what `request` asks for; see fused_search."""
+    request = levelled(request)
     return _solve_dealt(request) if has_tops(request) else _solve(request)
 
 
@@ -175,6 +177,7 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
                 instead="look at the `enabled` of its Computes",
             )
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
+    refuse_levelled(request, memories)
     room, own = room_of(ways, deeper=not memories), conventions != "accelforge"
     boundaries = boundaries_of(workload, own, own, room.memories)
     counted = [name for name in room.memories if name in room.crowded or name in memories]

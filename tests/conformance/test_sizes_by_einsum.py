@@ -120,3 +120,27 @@ def test_a_register_for_weights_has_no_room_where_there_are_none(conventions: st
     # A, B and Z move once; Y stays on chip
     assert found.best.score.energy == 3 * 16 + 64 + 16
     assert found.best.score.memory_bits["Y/REG/B"] == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "joule", "seconds"),
+    [
+        ("24 if weight else 13", 128, 80),
+        ("12 if weight else 6", 144, 80),
+        ("8 if weight else 80", 160, 80),
+        ("6 if weight else 5", 176, 96),
+        ("inf if weight else 4", 128, 80),
+        ("4 if weight else 2", 192, 112),
+    ],
+)
+def test_einsums_share_loops_where_they_see_two_sizes(
+    size: str, joule: float, seconds: float
+) -> None:
+    """Optima of its mapper, each tensor kept in one memory at least."""
+    text = ARCH.replace("SIZE", size).replace("{may_keep: All}", "{keep: ~DRAM, may_keep: All}")
+    arch, workload = load_arch(text), load_workload(WORKLOAD)
+    for objective, value in (("energy", joule), ("latency", seconds)):
+        found = search(arch, workload, objective=objective, conventions="accelforge")
+        assert found.certificate.kind == "optimal"
+        assert found.certificate.value == value
+        assert not found.notes

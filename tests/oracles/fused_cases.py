@@ -329,3 +329,14 @@ def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
             values[f"{name}.actions.{action}.energy"] = rng.choice(energies)
             values[f"{name}.actions.{action}.throughput"] = rng.choice(rates)
     return arch.with_values(values), workload, conventions
+
+
+def random_sized_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design whose buffer has another size for Einsums that use a certain tensor."""
+    rng = random.Random(f"sized {seed}")
+    drawn = rng.choice((random_case, random_case, random_halo_case, random_wide_case))
+    _, workload, conventions = drawn(seed)
+    sizes = (*(rng.choice((3, 4, 6, 8, 12, 16, 24, 32)) for _ in range(2)), "inf", 0)
+    one, two = rng.sample(sizes, 2) if rng.random() < 0.2 else rng.sample(sizes[:2], 2)
+    size = f"{one} if {rng.choice(workload.tensors)} else {two}"
+    return two_memories(size, rng.choice((5, 50)), 1), workload, conventions
