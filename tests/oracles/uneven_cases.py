@@ -9,15 +9,8 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
-from search_cases import (
-    EINSUMS,
-    Lanes,
-    breaks_rule,
-    keep_well_used,
-    lanes_used,
-    random_arch,
-    random_workload,
-)
+from search_cases import EINSUMS, keep_well_used, random_arch, random_workload
+from search_rules import Lanes, breaks_rule, lanes_used
 
 from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch

@@ -14,7 +14,8 @@ from math import prod
 from typing import Any
 
 import walk
-from search_cases import Lanes, _all_lanes, _mappings, breaks_rule, keep_well_used
+from search_cases import _all_lanes, _mappings, keep_well_used
+from search_rules import Lanes, breaks_rule
 
 from tilewright.arch.components import Compute as ComputePart
 from tilewright.arch.components import Container, Memory
