@@ -31,6 +31,7 @@ Bools = NDArray[np.bool_]
 Labels = tuple[Ints, Floats]  # start, label
 Step = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
 View = tuple[Floats, Floats, Floats]  # rest, gain, bound
+Choices = tuple[Ints, Floats, Floats, Ints, Floats]  # reach, times, plus, fields, fares
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 
 _HOME: Final = "tilewright.mapper.searches.label_kernels"
@@ -44,11 +45,11 @@ def _kernel(name: str, *arguments: str) -> Kernel:
 
 
 _closure = _kernel("closure", _I1, _TABLE, "int64, int64", _VIEW)
-_deal = _kernel("deal", _I1, _TABLE, _I2, _F2, _F2, _VIEW)
+_deal = _kernel("deal", _I1, _TABLE, _I2, _F2, _F2, _I1, _F2, _VIEW)
 _charge = _kernel("charge", _I1, _TABLE, _I1, _F2, _F1, _VIEW)
 _union = _kernel("union", _I1, _TABLE, _I2, _TABLE, _I2, _I1, _F2, _I2)
 _first = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
-_deal_above = _kernel("deal_above", _F1, _F1, _I2, _F1, _F1, _F1, _F1)
+_deal_above = _kernel("deal_above", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
 """least_above(value, stride, radix, sign): in place, per state the least (sign 1) or greatest (-1)
 value of itself and the states further along an axis."""
@@ -67,11 +68,12 @@ def closure(table: Labels, nd: int, axis: tuple[int, int], view: View) -> Step:
     return _made(step, table, nd, 2 * len(table[1]) + 16)
 
 
-def deal(table: Labels, nd: int, choices: tuple[Ints, Floats, Floats], view: View) -> Step:
+def deal(table: Labels, nd: int, choices: Choices, view: View) -> Step:
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + .
 
-    `choices` = (reach, times, plus). reach[c, s]: index of the state that choice c leads to from
-    s, or -1, shape (choices, states); times and plus: shape (choices, fields).
+    `choices` = (reach, times, plus, fields, fares). reach[c, s]: index of the state that choice c
+    leads to from s, or -1, shape (choices, states); times and plus: shape (choices, fields).
+    Before that, choice c charges fares[c * len(fields) + i, t / lanes_c] to field fields[i].
     """
 
     def step(job: Ints, *results: Any) -> None:
@@ -105,7 +107,10 @@ def union(one: Step, other: Step, nd: int) -> Step:
 def deal_above(
     rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats
 ) -> tuple[Floats, Floats]:
-    """Undo `deal` for the bounds: least energy and most lanes above, per state below."""
+    """Undo `deal` for the bounds: least energy and most lanes above, per state below.
+
+    `energy` of each choice by the state below, shape (choices, states).
+    """
     new_rest, new_gain = np.full(rest.shape, np.inf), np.zeros(rest.shape)
     _deal_above(rest, gain, reach, energy, lanes, new_rest, new_gain)
     return new_rest, new_gain

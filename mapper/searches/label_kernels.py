@@ -166,10 +166,12 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, reach: Ints, times: Floats, plus: Floats,
+    fields: Ints, fares: Floats,
     rest: Floats, gain: Floats, bound: Floats, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
     nd, _, count = job
+    charged = fields.shape[0]
     for state in range(job[1], start.shape[0] - 1):
         begin[state] = first = count
         for choice in range(reach.shape[0]):
@@ -184,6 +186,9 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     out[count, field] = (
                         label[index, field] * times[choice, field] + plus[choice, field]
                     )
+                for i in range(charged):
+                    fare = fares[choice * charged + i, below]
+                    out[count, fields[i]] += fare * times[choice, fields[i]]
                 if _hopeless(out, count, (rest[state], gain[state]), bound):
                     continue
                 origin[count, 0] = index
@@ -268,7 +273,7 @@ def deal_above(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
         for state in range(rest.shape[0]):
             below = reach[choice, state]
             if below >= 0:
-                new_rest[below] = min(new_rest[below], rest[state] + energy[choice])
+                new_rest[below] = min(new_rest[below], rest[state] + energy[choice, below])
                 new_gain[below] = max(new_gain[below], gain[state] * lanes[choice])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any
@@ -24,6 +25,9 @@ from tilewright.mapper.searches.program import (
     Settle,
     Slide,
 )
+from tilewright.mapper.searches.routes import Add
+
+_NONE: Floats = np.zeros((0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Arrays:
     reach: Ints
     times: Floats
     lanes: Floats
+    fares: Floats
     bars: bool = False
 
 
@@ -98,12 +103,10 @@ class Engine:
             return self._slide(operation, table, nd, (before.rest, before.gain, bound))
         if isinstance(operation, Settle):
             return _settled(operation, table, nd)
-        if isinstance(operation, Deal) and operation.fares:
-            return self._dealt(operation, table, nd, views)
         arrays = self._array(operation)
         labels, view = (table.start, table.label), (after.rest, after.gain, bound)
         if isinstance(operation, Deal):
-            choices = (arrays.reach, arrays.times, arrays.plus)
+            choices = (arrays.reach, arrays.times, arrays.plus, arrays.fields, arrays.fares)
             return Table(*kernels.deal(labels, nd, choices, view))
         return Table(*kernels.charge(labels, nd, (arrays.fields, arrays.plus, arrays.room), view))
 
@@ -121,13 +124,11 @@ class Engine:
                 for add in operation.refunds
             ]
             return replace(after, rest=after.rest + sum(refunds))
-        if isinstance(operation, Deal) and operation.fares:
-            return merged(
-                [self.undo(fare, self.undo(deal, after)) for fare, deal in _choices(operation)]
-            )
         arrays = self._array(operation)
         if isinstance(operation, Deal):
-            energy = arrays.plus[:, 0].copy()
+            energy = np.repeat(arrays.plus[:, :1], len(after.rest), axis=1)
+            if operation.fares:  # energy is the first of the fields that they are charged to
+                energy += arrays.fares[:: len(arrays.fields)]
             return Outlook(
                 *kernels.deal_above(after.rest, after.gain, arrays.reach, energy, arrays.lanes)
             )
@@ -135,23 +136,6 @@ class Engine:
         if not arrays.bars:
             return replace(after, rest=rest)
         return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
-
-    def _dealt(
-        self, operation: Deal, table: Table, nd: int, views: tuple[Outlook, Outlook, Floats]
-    ) -> Table:
-        """Charge what each choice costs for the tile below, make it, and merge what comes out."""
-        before, _, bound = views
-        open_ = replace(
-            before, rest=np.full(before.rest.shape, -inf)
-        )  # costs to come may be below 0
-        result: tuple[Ints, Floats, Ints] | None = None
-        for fare, deal in _choices(operation):
-            paid = self.apply(fare, table, nd, (before, open_, bound))
-            made = self.apply(deal, paid, nd, views)
-            one = (made.start, made.label, _composed(paid.origin, made.origin))
-            result = one if result is None else kernels.union(result, one, nd)
-        assert result is not None
-        return Table(*result)
 
     def _close(
         self, axes: list[Axis], table: Table, nd: int, view: tuple[Floats, Floats, Floats]
@@ -228,15 +212,21 @@ class Engine:
         return values * self.lattice.visits(access, relevances)
 
     def _charge_arrays(self, operation: Charge) -> Arrays:
-        numbers = sorted({0, *(add.field for add in operation.adds)})
-        plus = np.zeros((len(numbers), self.lattice.size))
-        for add in operation.adds:
-            plus[numbers.index(add.field)] += add.factor * self.count(
-                add.tensor, add.kind, add.lanes
-            )
+        numbers, plus = self._summed([operation.adds])
         if operation.pinned:
             plus[0, ~self.allowed(operation.pinned)] = inf
         return _charge(numbers, plus, (-1.0, inf, 0.0))
+
+    def _summed(self, several: Sequence[Sequence[Add]]) -> tuple[list[int], Floats]:
+        """Return the fields that costs are charged to, energy first, and what each of them gets:
+        one row per field, all of the first costs before those of the second."""
+        numbers = sorted({0, *(add.field for adds in several for add in adds)})
+        plus = np.zeros((len(several) * len(numbers), self.lattice.size))
+        for place, adds in enumerate(several):
+            for add in adds:
+                row = place * len(numbers) + numbers.index(add.field)
+                plus[row] += add.factor * self.count(add.tensor, add.kind, add.lanes)
+        return numbers, plus
 
     def allowed(self, comparisons: tuple[Comparison, ...]) -> Any:
         names = self.lattice.variables
@@ -269,27 +259,8 @@ class Engine:
         for field, values in operation.times:
             times[:, field] = values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
-        return Arrays(np.zeros(0, np.int64), plus, np.zeros(3), reach, times, lanes)
-
-
-def _choices(operation: Deal) -> list[tuple[Charge, Deal]]:
-    """Return what each choice of a dimension charges, and the choice alone."""
-
-    def only(column: tuple[tuple[int, tuple[float, ...]], ...], number: int) -> Any:
-        return tuple((field, (values[number],)) for field, values in column)
-
-    fan = operation.fan
-    return [
-        (
-            Charge(operation.fares[number]),
-            Deal(
-                replace(fan, choices=(choice,)),
-                only(operation.plus, number),
-                only(operation.times, number),
-            ),
-        )
-        for number, choice in enumerate(fan.choices)
-    ]
+        numbers, fares = self._summed(operation.fares) if operation.fares else ([], _NONE)
+        return Arrays(np.array(numbers, np.int64), plus, np.zeros(3), reach, times, lanes, fares)
 
 
 def scales(frame: Frame, fields: Fields, fan: Fan) -> Floats:
@@ -343,9 +314,9 @@ def compute_energy(frame: Frame) -> float:
 
 
 def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:
-    none, bars = np.zeros((0, 0)), bool(plus[0].max() == inf)
-    fields, reach = np.array(numbers, np.int64), none.astype(np.int64)
-    return Arrays(fields, plus, np.array(room), reach, none, np.zeros(0), bars)
+    fields, reach = np.array(numbers, np.int64), _NONE.astype(np.int64)
+    bars = bool(plus[0].max() == inf)
+    return Arrays(fields, plus, np.array(room), reach, _NONE, np.zeros(0), _NONE, bars)
 
 
 def _composed(first: Ints, second: Ints) -> Ints:

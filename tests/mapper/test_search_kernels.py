@@ -89,21 +89,29 @@ def test_deal(nd: int, seed: int) -> None:
     times[:, 2] = [m * k for m, k in choices]
     plus = np.zeros((len(choices), 4))
     plus[:, 0] = [rng.randrange(3) for _ in choices]
+    fields = np.array([0, 2] if seed % 2 else [], np.int64)
+    fares = np.array(
+        [[rng.randrange(4) for _ in range(LATTICE.size)] for _ in range(len(choices) * len(fields))]
+    ).reshape(-1, LATTICE.size).astype(float)  # fmt: skip
     begin, out, origin = kernels.deal(
-        (start, label), nd, (reach, times, plus), (*open_view(), FREE)
+        (start, label), nd, (reach, times, plus, fields, fares), (*open_view(), FREE)
     )
+    fare = np.zeros((len(choices), LATTICE.size, 4))
+    for place, field in enumerate(fields.tolist()):
+        fare[:, :, field] = fares[place :: len(fields)]
     slow: Twin = []
     for state in range(LATTICE.size):
         found = [
-            tuple(x * t + p for x, t, p in zip(one, times[c], plus[c], strict=True))
+            tuple((np.array(one) + fare[c, reach[c, state]]) * times[c] + plus[c])
             for c in range(len(choices))
             if reach[c, state] >= 0
             for one in twin[reach[c, state]]
         ]
         slow.append(pareto(found, nd))
     assert leading(unpacked(begin, out), nd) == leading(slow, nd)
-    made = label[origin[:, 0]] * times[origin[:, 1]] + plus[origin[:, 1]]
-    assert np.array_equal(made, out)
+    below = np.searchsorted(start, origin[:, 0], side="right") - 1
+    made = (label[origin[:, 0]] + fare[origin[:, 1], below]) * times[origin[:, 1]]
+    assert np.array_equal(made + plus[origin[:, 1]], out)
 
 
 @pytest.mark.parametrize("last", [0.0, 1.0])
@@ -173,11 +181,12 @@ def test_least_above_and_deal_above_undo() -> None:
         assert greatest[state] == max(above)
     choices = [(1, 1), (2, 3)]
     reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
+    energy = rng.integers(0, 9, (2, LATTICE.size)).astype(float)
     rest, gain = kernels.deal_above(
-        value, np.ones(LATTICE.size), reach, np.array([0.0, 2.0]), np.array([1.0, 6.0])
+        value, np.ones(LATTICE.size), reach, energy, np.array([1.0, 6.0])
     )
     for state in range(LATTICE.size):
-        ways = [(value[s] + 2.0 * c, 6.0**c) for c in range(2)
+        ways = [(value[s] + energy[c, state], 6.0**c) for c in range(2)
                 for s in range(LATTICE.size) if reach[c, s] == state]  # fmt: skip
         assert rest[state] == min(way[0] for way in ways)
         assert gain[state] == max(way[1] for way in ways)
@@ -195,6 +204,7 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     choices = [2**power for power in range(41)]
     reach = np.stack([line.reach(("m",), (choice,)) for choice in choices])
     plus = np.arange(164.0).reshape(41, 4)
-    begin, out, origin = kernels.deal(table, 1, (reach, np.ones((41, 4)), plus), view)
+    nothing = np.zeros(0, np.int64), np.zeros((0, 0))
+    begin, out, origin = kernels.deal(table, 1, (reach, np.ones((41, 4)), plus, *nothing), view)
     assert np.array_equal(out, table[1] + plus)
     assert origin.tolist() == [[0, choice] for choice in range(41)]
