@@ -253,18 +253,12 @@ class Solved:
     labels: Floats
     path: tuple[Table, ...]
 
-    @property
-    def origins(self) -> Solved:
-        """The same without labels."""
-        return replace(self, labels=_NONE)
-
 
 class LowerSearch:
-    """Runs the programs of many parts, sharing what they have in common."""
+    """Runs the programs of many parts, sharing what they have in common. Before anything is asked
+    of it, it looks ahead."""
 
-    def __init__(
-        self, engine: Engine, parts: Sequence[Part], rules: Rules, check: Callable[[], None]
-    ) -> None:
+    def __init__(self, engine: Engine, parts: Sequence[Part], rules: Rules) -> None:
         self._engine = engine
         self._rules = rules
         self._nd = 0
@@ -273,10 +267,14 @@ class LowerSearch:
         self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
         self._kept = 0
-        self._nodes = 0
         self._root = grow(part.program for part in parts)
-        self._look_ahead(self._root, check)
+        self.nbytes = self._root.size * 2 * 8 * engine.lattice.size
+        """Bytes of the outlooks, of which each node has one of its own."""
         self.labels = 0
+
+    def look_ahead(self, check: Callable[[], None]) -> None:
+        """Fill in the bounds: this takes the memory."""
+        self._look_ahead(self._root, check)
 
     def solve(self, bound: Floats, budget: Budget, nd: int) -> list[Solved]:
         """Return the labels of every part that can lead below `bound` (see kernels.py).
@@ -289,11 +287,6 @@ class LowerSearch:
         self._visit(self._root, self._engine.initial(), ())
         solved, self._solved = self._solved, []
         return solved
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the outlooks, of which each node has one of its own."""
-        return self._nodes * 2 * 8 * self._engine.lattice.size
 
     def start(self, metrics: Metrics) -> tuple[float, float]:
         """Return a lower bound of the energy and of the latency of one instance."""
@@ -308,7 +301,6 @@ class LowerSearch:
     def _look_ahead(self, node: Node, check: Callable[[], None]) -> Outlook:
         """Fill in where labels can still arrive: only fused loops stand above."""
         check()
-        self._nodes += 1
         views = [self._look_ahead(child, check) for child in node.children.values()]
         views += [self._final(self._parts[id(end)]) for end in node.ends]
         node.after = merged(views) if views else self._nowhere()
@@ -373,17 +365,3 @@ def bits_of(engine: Engine, tensor: str, memory: str) -> Floats:
     access = frame.einsum.access(tensor)
     width = float(frame.holder(memory).bits_per_value.get(tensor, access.bits_per_value))
     return engine.lattice.occupancy(access) * width
-
-
-def trace(engine: Engine, solved: Solved, label: int) -> dict[int, tuple[int, ...]]:
-    """Follow a label down; return the tile below each slot that an operation stands for."""
-    below: dict[int, tuple[int, ...]] = {}
-    numbers = solved.part.program.slots
-    for number in range(len(numbers) - 1, -1, -1):
-        before, after = solved.path[number], solved.path[number + 1]
-        label = int(after.origin[label, 0])
-        state = int(np.searchsorted(before.start, label, side="right")) - 1
-        slot = numbers[number]
-        if slot is not None:
-            below[slot] = tuple(engine.lattice.tiles[state].tolist())
-    return below

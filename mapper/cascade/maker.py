@@ -17,6 +17,7 @@ from tilewright.mapper.cascade.lower import Carried, LowerSearch, Part, Rules, p
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.shelf import Opened, Prepared, Shelf
 from tilewright.mapper.cascade.table import Solution, Table, named
+from tilewright.mapper.cascade.trails import trails
 from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.placement import Placement
@@ -231,10 +232,12 @@ class TableMaker:
         ready = self._ready(choice.run)
         compiled = self._parts(choice, ready)
         self.statistics = self.statistics.plus(Statistics(len(compiled)))
-        search = LowerSearch(ready.engine, compiled, ready.rules, self._budget.check)
+        search = LowerSearch(ready.engine, compiled, ready.rules)
+        self._shelf.clear_for(search.nbytes)
+        search.look_ahead(self._budget.check)
         metrics = self._metrics(choice, ready)
         made = Opened(ready, metrics, search, search.start(metrics))
-        self._shelf.open(choice.key, made)
+        self._shelf.opened[choice.key] = made
         return made
 
     def _timed(self, opened: Opened) -> bool:
@@ -255,7 +258,11 @@ class TableMaker:
         self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
         rules = replace(ready.rules, fused=wanted.fused, timed=timed)
         maker = RowMaker(ready.engine, opened.metrics, rules, most, self._budget)
-        return Solution(ready.space, ready.engine, maker.make(solved), tuple(maker.sources))
+        blocks = maker.make(solved)
+        origins = maker.origins(blocks)
+        return Solution(
+            ready.space, ready.engine, blocks, tuple(maker.sources), tuple(trails(solved, origins))
+        )
 
     def _prepare(self, run: Run) -> Prepared:
         space, scope = run.space, self._scope

@@ -41,14 +41,15 @@ Held = tuple[Place, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where labels come from: a solved part, and where its fused loops stand."""
+    """Where labels come from: a solved part, its number, and where its fused loops stand."""
 
-    solved: Solved
+    part: Part
+    number: int
     gaps: Gaps
 
     def depth(self, place: int) -> int:
         """Return the number of loops and lanes above holder `place` of the region."""
-        return len(self.solved.part.spreads) + sum(gap <= place for _, gap, _ in self.gaps)
+        return len(self.part.spreads) + sum(gap <= place for _, gap, _ in self.gaps)
 
     def depth_of(self, passage: Passage) -> int:
         """Return the number of loops and lanes above a Toll of the region."""
@@ -100,16 +101,27 @@ class RowMaker:
         self._cut = parted @ (1 << np.arange(len(lattice.bounds)))  # variables cut, as bits
         self._sizes: dict[Place, Floats] = {}
         self._pieces: dict[Shape, list[Block]] = {}
+        self._solved: Sequence[Solved] = ()
         self.sources: list[Source] = []
 
     def make(self, solved: Sequence[Solved]) -> dict[Shape, Block]:
         """Return the rows of all parts, only their Pareto points kept."""
-        for one in solved:
-            self._add(one)
+        self._solved = solved
+        for number in range(len(solved)):
+            self._add(number)
         return {shape: _reduced(pieces) for shape, pieces in sorted_shapes(self._pieces)}
 
-    def _add(self, solved: Solved) -> None:
+    def origins(self, blocks: Mapping[Shape, Block]) -> Ints:
+        """Return the number of the part and the label there of every point, shape (points, 2)."""
+        parts = np.array([source.number for source in self.sources], np.int64)
+        none = np.zeros((0, 2), np.int64)
+        found = np.concatenate([none, *(block.origin for block in blocks.values())])
+        found[:, 0] = parts[found[:, 0]]
+        return found
+
+    def _add(self, number: int) -> None:
         """Add the rows of one part: its labels by the variables that their fused loops cut."""
+        solved = self._solved[number]
         table = solved.path[-1]
         states = np.repeat(np.arange(table.start.shape[0] - 1), np.diff(table.start))
         lattice = self._engine.lattice
@@ -123,7 +135,8 @@ class RowMaker:
             chosen = np.flatnonzero(cut == pattern)
             options = (self._chains(v, legal.get(v, ())) for v in variables)
             for nested in product(*options):
-                source = Source(solved, tuple(loop for loops in nested for loop in loops))
+                gaps = tuple(loop for loops in nested for loop in loops)
+                source = Source(solved.part, number, gaps)
                 mine = chosen[self._divides(source.gaps, states[chosen])]
                 if allowed is not None:
                     mine = mine[allowed[self._above(source, 0, states[mine])]]
@@ -132,7 +145,7 @@ class RowMaker:
 
     def _add_placed(self, source: Source, labelled: tuple[Ints, Ints]) -> None:
         """Add the rows of one placement of the fused loops; `labelled`: labels, states."""
-        part, frame = source.solved.part, self._engine.frame
+        part, frame = source.part, self._engine.frame
         region = part.layout.region
         apart = self._rules.apart if self._rules.shares_room else frozenset()
         idle = idle_below(frame, part.layout, self._rules.apart)
@@ -147,7 +160,7 @@ class RowMaker:
 
     def _passed(self, source: Source, lowest: int) -> Iterator[Held]:
         """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
-        for one in passages(self._engine.frame, source.solved.part):
+        for one in passages(self._engine.frame, source.part):
             depth = source.depth_of(one)
             if depth < lowest and one.toll.tensor in self._rules.contested:
                 yield Place(one.toll.tensor, one.toll.component), depth, depth
@@ -190,11 +203,11 @@ class RowMaker:
 
     def _priced(self, source: Source, rooms: Sequence[Room], labelled: tuple[Ints, Ints]) -> Block:
         """Price the region for one placement of its fused loops; `labelled`: labels, states."""
-        self._budget.check(more=GROWTH * source.solved.labels.nbytes)
+        every = self._solved[source.number].labels
+        self._budget.check(more=GROWTH * every.nbytes)
         chosen, states = labelled
         lattice = self._engine.lattice
-        labels = source.solved.labels[chosen]
-        part = source.solved.part
+        labels, part = every[chosen], source.part
         step = stride(lattice, part.spreads)
         memories = {name: number for number, name in enumerate(self._rules.memories)}
         columns = len(source.gaps) + len(part.spreads) + 1
@@ -228,7 +241,7 @@ class RowMaker:
             & (values[:, 1] <= self._most.latency * times)
         )
         origin = np.stack([np.full(len(chosen), len(self.sources)), chosen], axis=1)
-        self.sources.append(replace(source, solved=source.solved.origins))
+        self.sources.append(source)
         return Block(states[fits], values[fits], origin[fits])
 
     def _charge(self, labels: Floats, adds: Sequence[Add], above: Ints) -> None:
@@ -242,7 +255,7 @@ class RowMaker:
         lattice = self._engine.lattice
         upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
         deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]
-        step = stride(lattice, source.solved.part.spreads)
+        step = stride(lattice, source.part.spreads)
         return widened(lattice, states, tiles_above(upper, deeper)) - step
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:

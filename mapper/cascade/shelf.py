@@ -52,10 +52,9 @@ class Shelf:
     prepared: dict[Hashable, Prepared] = field(default_factory=dict)
     opened: dict[Hashable, Opened] = field(default_factory=dict)
 
-    def open(self, key: Hashable, made: Opened) -> None:
-        """Keep what was opened; if there is too much, instead of what was opened last: searches go
-        through all in turn, so that what came first is asked for next."""
-        room = MOST_BYTES - made.lower.nbytes
+    def clear_for(self, nbytes: int) -> None:
+        """Drop what was opened last until there is room for so much more: searches go through all
+        in turn, so that what came first is asked for next."""
+        room = MOST_BYTES - nbytes
         while self.opened and sum(one.lower.nbytes for one in self.opened.values()) > room:
             self.opened.popitem()
-        self.opened[key] = made

@@ -14,6 +14,7 @@ from tilewright.mapper.cascade.boundary import Place
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.rooms import tiles_above
 from tilewright.mapper.cascade.rows import Block, Shape, Source, widened
+from tilewright.mapper.cascade.trails import Trail
 from tilewright.mapper.cascade.upper import stride, tiles_below
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.space import Mapspace
@@ -85,6 +86,7 @@ class Solution:
     engine: Engine
     blocks: Mapping[Shape, Block]
     sources: tuple[Source, ...]
+    trails: tuple[Trail, ...]
 
 
 @dataclass(frozen=True)

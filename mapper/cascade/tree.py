@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 
-from tilewright.mapper.cascade.lower import trace
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.passes import passages
 from tilewright.mapper.cascade.rows import Source
 from tilewright.mapper.cascade.table import Chosen, Table
+from tilewright.mapper.cascade.trails import Trail
 from tilewright.mapper.cascade.upper import stride
 from tilewright.mapper.mapping import Compute, Node, Sequential, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.mapping import Mapping as LoopNest
@@ -50,11 +50,12 @@ def body_of(table: Table, chosen: Chosen) -> Body:
     number, label = chosen.rows.origins[chosen.point].tolist()
     solution = table.solution
     source = solution.sources[number]
+    trail = solution.trails[source.number]
     names = {
         **dict(zip(solution.space.einsum.tensors, table.space.einsum.tensors, strict=True)),
         **dict(zip(solution.space.einsum.bounds, table.space.einsum.bounds, strict=True)),
     }
-    layout = source.solved.part.layout
+    layout = source.part.layout
     persistent = {a.tensor for a in solution.space.einsum.accesses if a.persistent}
     top = [
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
@@ -63,7 +64,7 @@ def body_of(table: Table, chosen: Chosen) -> Body:
     held = list(_held(source, solution.space.frame, names))
     backing = {(names[place.tensor], place.memory) for place in layout.on_chip}
     on_chip = frozenset(s for _, s in held if (s.tensors[0], s.component) in backing)
-    inner = tuple(_renamed(node, names, table) for node in _inner(table, source, label))
+    inner = tuple(_renamed(node, names, table) for node in _inner(table, trail, label))
     own = {loop: variable for variable, loop in table.names.items()}
     loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)
     return Body(tuple(top), loops, tuple(held), on_chip, inner)
@@ -73,7 +74,7 @@ def _held(
     source: Source, frame: Frame, names: Mapping[str, str]
 ) -> Iterator[tuple[int, Storage | Toll]]:
     """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first."""
-    part = source.solved.part
+    part = source.part
     found: list[tuple[int, Storage | Toll]] = []
     tolls = passages(frame, part)
     for place, holder in enumerate((*part.layout.region, None)):
@@ -85,14 +86,12 @@ def _held(
     yield from sorted(found, key=itemgetter(0))
 
 
-def _inner(table: Table, source: Source, label: int) -> Sequence[Node]:
+def _inner(table: Table, trail: Trail, label: int) -> Sequence[Node]:
     """Return the nodes below the lowest tensor on chip, in the names of the solution."""
-    part = source.solved.part
+    part = trail.part
     slots = part.program.skeleton
     engine = table.solution.engine
-    below = trace(engine, source.solved, label)
-    last = source.solved.path[-1]
-    state = int((last.start <= label).sum()) - 1
+    below, state = trail.below(engine.lattice, label), trail.state(label)
     tile = tuple(engine.lattice.tiles[state - stride(engine.lattice, part.spreads)].tolist())
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
     first = fills[part.layout.split] + 1

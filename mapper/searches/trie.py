@@ -20,6 +20,11 @@ class Node:
     before: Outlook | None = None  # outlook below the operation
     after: Outlook | None = None  # outlook above it, over everything that continues here
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are from here on."""
+        return 1 + sum(child.size for child in self.children.values())
+
 
 def grow(programs: Iterable[Program]) -> Node:
     """Build the tree of all programs."""
