@@ -45,6 +45,9 @@ from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged, sc
 from tilewright.mapper.searches.taps import taps
 from tilewright.mapper.searches.trie import Node, grow
 
+MOST_BYTES = 400_000_000  # of the outlooks of one tree; of larger ones a branch at a time is kept
+BRANCH_BYTES = 100_000_000
+
 Legal = tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -268,8 +271,12 @@ class LowerSearch:
         self._solved: list[Solved] = []
         self._kept = 0
         self._root = grow(part.program for part in parts)
-        self.nbytes = self._root.size * 2 * 8 * engine.lattice.size
-        """Bytes of the outlooks, of which each node has one of its own."""
+        self._branch = self._root.size
+        each = 2 * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
+        if self._root.size * each > MOST_BYTES:
+            self._branch = BRANCH_BYTES // each
+        self.nbytes = (self._branch + _above(self._root, self._branch)) * each
+        """Bytes of the outlooks that are kept at a time."""
         self.labels = 0
 
     def look_ahead(self, check: Callable[[], None]) -> None:
@@ -307,7 +314,19 @@ class LowerSearch:
         node.before = (
             node.after if node.operation is None else self._engine.undo(node.operation, node.after)
         )
+        if node.size > self._branch:
+            for child in node.children.values():
+                self._forget(child)
         return node.before
+
+    def _forget(self, node: Node) -> None:
+        """Drop the outlooks below the foot of a branch: they are made again when it is visited."""
+        if node.size > self._branch:
+            return
+        below = list(node.children.values())
+        for one in below:
+            one.before = one.after = None
+            below += one.children.values()
 
     def _nowhere(self) -> Outlook:
         """Return the outlook without any part: no label arrives."""
@@ -345,6 +364,9 @@ class LowerSearch:
     def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:
         path = (*path, replace(table, label=_NONE))
         self._solved += [Solved(self._parts[id(end)], table.label, path) for end in node.ends]
+        forgotten = [child for child in node.children.values() if child.before is None]
+        for child in forgotten:
+            self._look_ahead(child, self._budget.check)
         for child in node.children.values():
             assert child.operation is not None
             assert child.before is not None
@@ -357,6 +379,15 @@ class LowerSearch:
             self._budget.check(self._kept)
             if following.label.shape[0]:
                 self._visit(child, following, path)
+        if forgotten:
+            self._forget(node)
+
+
+def _above(node: Node, branch: int) -> int:
+    """Return how many nodes of a tree are the foot of a branch of so many nodes, or above it."""
+    if node.size <= branch:
+        return 1
+    return 1 + sum(_above(child, branch) for child in node.children.values())
 
 
 def bits_of(engine: Engine, tensor: str, memory: str) -> Floats:

@@ -19,24 +19,22 @@ class Node:
     ends: list[Program] = field(default_factory=list)
     before: Outlook | None = None  # outlook below the operation
     after: Outlook | None = None  # outlook above it, over everything that continues here
-
-    @property
-    def size(self) -> int:
-        """How many nodes there are from here on."""
-        return 1 + sum(child.size for child in self.children.values())
+    size: int = 1  # nodes from here on
 
 
 def grow(programs: Iterable[Program]) -> Node:
     """Build the tree of all programs."""
     root = Node(None)
     for program in programs:
-        node = root
+        way = [root]
         for operation in program.operations:
-            child = node.children.get(operation)
+            child = way[-1].children.get(operation)
             if child is None:
-                child = node.children[operation] = Node(operation)
-            node = child
-        node.ends.append(program)
+                child = way[-1].children[operation] = Node(operation)
+                for node in way:
+                    node.size += 1
+            way.append(child)
+        way[-1].ends.append(program)
     return root
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tilewright.arch.load import load_arch
-from tilewright.mapper.cascade import shelf
+from tilewright.mapper.cascade import lower, shelf
 from tilewright.mapper.cascade.api import fused_search
 from tilewright.mapper.workload import load_workload
 
@@ -58,3 +58,19 @@ def test_nothing_depends_on_what_is_kept(
     assert made_again.best.mapping == kept.best.mapping
     assert made_again.certificate == kept.certificate
     assert kept.certificate.kind == "optimal"
+
+
+@pytest.mark.parametrize("branch", [1, 4, 12])
+def test_nothing_depends_on_how_many_bounds_are_kept_at_a_time(
+    branch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
+    whole = fused_search(arch, workload, objective="edp")
+    states = 4 * 3 * 3  # of the lattice of either Einsum
+    monkeypatch.setattr(lower, "MOST_BYTES", 0)
+    monkeypatch.setattr(lower, "BRANCH_BYTES", branch * 2 * 8 * states)
+    in_branches = fused_search(arch, workload, objective="edp")
+    assert in_branches.best.mapping == whole.best.mapping
+    assert in_branches.certificate == whole.certificate
+    assert in_branches.statistics.labels == whole.statistics.labels
+    assert whole.certificate.kind == "optimal"
