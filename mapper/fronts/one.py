@@ -25,9 +25,9 @@ from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
 from tilewright.mapper.searches.compiled import compiled
 from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.copies import Copies, CopySearch
-from tilewright.mapper.searches.default import is_small
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
+from tilewright.mapper.searches.exhaustive import is_small
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.problem import refuse_unsupported

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.searches.copies import CopySearch
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, has_at_most
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, is_small
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.partial import PartialSearch
 from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import SpaceResult
-
-SMALL = 20_000  # points: some ten seconds of model evaluations
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +41,3 @@ class DefaultSearch:
                 raise
             refuse_unsupported(space.frame, networks=True, arrays=True)
             return PartialSearch(self.memory).find(space, goal, limits.seconds_left)
-
-
-def is_small(space: Mapspace, limits: Budget = ENDLESS) -> bool:
-    """Tell whether all mappings can be scored in some ten seconds, for all that is known in
-    `limits`."""
-    try:
-        return has_at_most(space, SMALL, limits)
-    except OutOfBudget:
-        return True
-    except TilewrightError:  # too large to be counted
-        return False

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from math import inf
 
+from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
@@ -22,6 +24,8 @@ from tilewright.mapper.searches.result import (
     no_report,
 )
 
+SMALL = 20_000  # mappings: some ten seconds of model evaluations
+PASSED = 300_000  # points: some ten seconds of looking whether they fit
 _TIE = 1e-12
 
 
@@ -101,3 +105,19 @@ def has_at_most(space: Mapspace, limit: int, limits: Budget = ENDLESS) -> bool:
         if left < 0:
             return False
     return True
+
+
+def is_small(space: Mapspace, limits: Budget = ENDLESS) -> bool:
+    """Tell whether all mappings can be scored in some ten seconds, for all that is known in
+    `limits`: those that fit are scored, the others only passed."""
+    try:
+        if has_at_most(space, SMALL, limits):
+            return True
+        if not has_at_most(space, PASSED, limits):
+            return False
+        fitting = chain.from_iterable(space.points_within(limits.check))
+        return next(islice(limits.watched(fitting), SMALL, None), None) is None
+    except OutOfBudget:
+        return True
+    except TilewrightError:  # too large to be counted
+        return False

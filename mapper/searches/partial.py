@@ -11,6 +11,7 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.compulsory import least_value
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, better, is_small
 from tilewright.mapper.searches.fields import fields
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.problem import leaks_of
@@ -22,7 +23,7 @@ from tilewright.mapper.searches.result import SpaceResult, Statistics
 class PartialSearch:
     """Optimal among the templates that the dynamic program models, with a bound on all.
 
-    `memory`: as in ExactSearch.
+    The others are listed if they are few. `memory`: as in ExactSearch.
     """
 
     memory: float = inf
@@ -31,10 +32,13 @@ class PartialSearch:
         """Return the best of these templates; UnsupportedFeature if none of them has a mapping."""
         limits = budget_from(budget, self.memory)
         try:
-            part = _modelled(space, limits)
+            part, rest = _divided(space, limits)
         except OutOfBudget:
             return SpaceResult(None, least_value(space, goal), False, Statistics(solved=1))
         result = ExactSearch(self.memory).find(part, goal, limits.seconds_left)
+        if is_small(rest, limits):
+            listing = ExhaustiveSearch(memory=self.memory)
+            return _both(result, listing.find(rest, goal, limits.seconds_left), goal)
         if result.best is None and result.proven:
             raise UnsupportedFeature(
                 f"{space.einsum.name} has no mapping but with lanes above holders of outer memories"
@@ -45,12 +49,26 @@ class PartialSearch:
         return replace(result, lower_bound=lower, proven=False)
 
 
-def _modelled(space: Mapspace, limits: Budget) -> Mapspace:
-    """Return the mapspace of the templates that the dynamic program models. OutOfBudget."""
+def _both(one: SpaceResult, two: SpaceResult, goal: Goal) -> SpaceResult:
+    """Join the results of two parts of a mapspace."""
+    best = one.best if two.best is None else two.best
+    if one.best is not None and two.best is not None:
+        best = two.best if better(two.best, one.best, goal) else one.best
+    lower = min(one.lower_bound, two.lower_bound)
+    return SpaceResult(best, lower, one.proven and two.proven, one.statistics.plus(two.statistics))
+
+
+def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
+    """Return the mapspaces of the templates that the dynamic program models, and of the others.
+
+    OutOfBudget.
+    """
     leaks = leaks_of(space.flat, space.conventions)
     compiler = Compiler(space.frame, fields(space.frame, leaks))
-    every = limits.watched(space.searched_within(limits.check))
-    return space.narrowed([one for one in every if _models(compiler, one)])
+    parts: tuple[list[Template], list[Template]] = ([], [])
+    for one in limits.watched(space.searched_within(limits.check)):
+        parts[not _models(compiler, one)].append(one)
+    return space.narrowed(parts[0]), space.narrowed(parts[1])
 
 
 def _models(compiler: Compiler, template: Template) -> bool:

@@ -11,6 +11,7 @@ from deep_cases import random_exchanged_case
 from fused_cases import (
     CHAINS,
     _memory,
+    random_bounded_case,
     random_case,
     random_deep_case,
     random_halo_case,
@@ -84,6 +85,18 @@ def test_fused_optimum_in_an_order_that_the_tree_does_not_show() -> None:
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 12, 15, 24])
 def test_fused_optimum_below_lanes(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_spread_case)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 8, 9, 11, 13, 22, 24])
+def test_fused_optimum_with_bounds_of_lanes(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_bounded_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(20))
+def test_fused_optimum_with_bounds_of_lanes_of_many(block: int) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], random_bounded_case) for seed in seeds) >= 5
 
 
 @pytest.mark.parametrize("seed", range(5))

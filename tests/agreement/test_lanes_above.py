@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from array_cases import loose_space_of
 
+from tilewright.arch.flattening import flatten
 from tilewright.arch.load import load_arch
 from tilewright.mapper.explain.reach import reach
 from tilewright.mapper.mapspace import space as space_module
@@ -15,8 +16,10 @@ from tilewright.mapper.mapspace.slots import Reserve
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact import ExactSearch
+from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, is_small
 from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.partial import PartialSearch
 from tilewright.mapper.workload import load_workload
 
 OPEN = (81, 87, 90, 123)
@@ -115,3 +118,42 @@ def test_more_lanes_than_can_be_listed_are_searched(conventions: str) -> None:
     proof = search(arch, workload, conventions=conventions).certificate
     assert proof.kind == ("optimal" if conventions == "default" else "bounded")
     assert 0 < proof.lower_bound <= proof.value
+
+
+@pytest.mark.parametrize("size", [40, 48, 56])
+def test_templates_that_are_not_modelled_are_listed_if_few_fit(size: int) -> None:
+    both = "[{name: read, energy: 3, RATE}, {name: write, energy: 3, RATE}]"
+    text = WIDE.replace("COST", f"leak_power: 0, area: 0, actions: {both}").replace("128", "2")
+    arch = load_arch(text.replace("RATE", "throughput: 1").replace("4096", str(size)))
+    workload = load_workload(
+        "workload:\n  rank_sizes: {M: 4, K: 2}\n  bits_per_value: {All: 8}\n"
+        '  einsums:\n  - {einsum: "Z[m] = A[m, k] * B[k]"}\n'
+    )
+    (einsum,) = workload.einsums
+    (flat,) = flatten(arch, workload.scope(einsum))
+    space = Mapspace(einsum, flat, "accelforge")
+    for objective in OBJECTIVES:
+        goal = Goal(objective)
+        found = PartialSearch().find(space, goal, None)
+        every = ExhaustiveSearch().find(space, goal, None)
+        assert found.proven
+        assert found.statistics.evaluations > 0
+        assert (found.best is None) == (every.best is None)
+        if found.best is None or every.best is None:
+            continue
+        for each in (objective, goal.second):
+            assert found.best.value(each) == pytest.approx(every.best.value(each), rel=1e-9)
+        assert found.lower_bound == pytest.approx(every.best.value(goal), rel=1e-9)
+
+
+def test_what_fits_decides_whether_a_mapspace_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = loose_space_of(81)
+    fitting = sum(1 for one in space.points_within(lambda: None) for _ in one)
+    assert 0 < fitting < space.points_at_most
+    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.SMALL", fitting)
+    assert is_small(space)
+    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.SMALL", fitting - 1)
+    assert not is_small(space)
+    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.PASSED", space.points_at_most - 1)
+    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.SMALL", fitting)
+    assert not is_small(space)

@@ -319,6 +319,35 @@ def random_spread_case(seed: int) -> tuple[Arch, Workload, str]:
     return load_arch(text), workload_of(texts, sizes), rng.choice(("default", "accelforge"))
 
 
+def random_bounded_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with lanes above or below the buffer, whose loops are bounded."""
+    rng = random.Random(f"bounded {seed}")
+    texts = rng.choice((CHAINS[0], CHAINS[2], *DAGS[:4]))
+    names = sorted({c for text in texts for c in text if c.islower()})
+    sizes = {name: rng.choice((2, 2, 3, 4)) for name in names}
+    dims = [_bounded_dim(name, rng) for name in ("x", "y")[: 1 + (len(names) < 4 and seed % 2)]]
+    lanes = f"  - !Container\n    name: PE\n    spatial: [{', '.join(dims)}]\n"
+    text = _text(rng.choice((3, 4, 6, 8, 12)), (rng.choice((5, 50)), 1), "", rng.choice((0, 2)))
+    place = rng.choice(("  - !Compute", "  - !Compute", "  - !Memory\n    name: BUF\n"))
+    low = _memory("REG", "8", "keep: " + rng.choice(("output", "weight")), (0.5, 128))
+    if place == "  - !Compute" and rng.random() < 0.3:
+        lanes += low
+    arch = load_arch(text.replace(place, lanes + place))
+    return arch, workload_of(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def _bounded_dim(name: str, rng: random.Random) -> str:
+    fields = [f"name: {name}, fanout: {rng.choice((2, 3, 4))}"]
+    if rng.random() < 0.3:
+        fields.append(f"{rng.choice(('reuse', 'may_reuse'))}: {rng.choice(('input', 'output'))}")
+    operator = rng.choice(("", "product")) + rng.choice(("==", "<=", ">=", "<", ">"))
+    target = rng.choice(("output", "~output", "weight", "input", "~weight"))
+    bound = f"expression: {target}.rank_variables, operator: '{operator}'"
+    value = rng.choice((1, 2, 2, 3)) if operator.endswith(("=", "<")) else 1
+    fields.append(f"loop_bounds: [{{{bound}, value: {value}}}]")
+    return f"{{{', '.join(fields)}}}"
+
+
 def opposed(seed: int, case: Case) -> tuple[Arch, Workload, str]:
     """Return a case in which the buffer is fast but dear, and DRAM cheap but slow."""
     arch, workload, conventions = case(seed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of, scattered
 from fused_tolls import passing
+from search_rules import breaks_lanes
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
@@ -82,6 +83,8 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
         found_lists = deep_lists(subject.workload, einsum, chip, resolve, subject.repeats)
     for nodes in passing(flat, einsum, chip, found_lists):
         if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
+            continue
+        if breaks_lanes(einsum, flat.components, nodes, subject.conventions == "accelforge"):
             continue
         if scattered(nodes, flat):
             continue

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from math import prod
 
-from tilewright.arch.components import Comparison, SpatialDim
+from tilewright.arch.components import Comparison, Component, SpatialDim
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.space import Mapspace
 
@@ -48,19 +48,27 @@ def _breaks_shape(space: Mapspace, template: Template, mapping: Mapping) -> bool
 
 
 def _breaks_dims(space: Mapspace, mapping: Mapping) -> bool:
-    used, own = lanes_used(space, mapping), frozenset(space.einsum.bounds)
-    for component in space.frame.components:
+    accelforge = space.conventions == "accelforge"
+    return breaks_lanes(space.einsum, space.frame.components, mapping.nodes, accelforge)
+
+
+def breaks_lanes(
+    einsum: Einsum, components: Sequence[Component], nodes: Sequence[Node], accelforge: bool
+) -> bool:
+    """Tell whether `reuse` or a loop bound of some dimension forbids the spatial loops of nodes."""
+    used, own = lanes_used(einsum, nodes), frozenset(einsum.bounds)
+    for component in components:
         for dim in component.spatial:
             chosen = used.get((component.name, dim.name), {})
-            reused = _reused(space.einsum, dim)
+            reused = _reused(einsum, dim)
             if any(chosen.get(v, 1) > 1 for v in reused):
                 return True
-            if space.conventions == "accelforge":
+            if accelforge:
                 if _breaks_accelforge_bounds(chosen, dim, reused):
                     return True
-            elif any(
-                breaks_bound(b, chosen, b.rank_variables & own - reused) for b in dim.loop_bounds
-            ):
+                continue
+            open_ = own - reused
+            if any(breaks_bound(b, chosen, b.rank_variables & open_) for b in dim.loop_bounds):
                 return True
     return False
 
@@ -97,11 +105,11 @@ def breaks_bound(bound: Comparison, chosen: dict[str, int], targets: Set[str]) -
     )
 
 
-def lanes_used(space: Mapspace, mapping: Mapping) -> Lanes:
-    """Return the lanes of every dimension, from the mapping's spatial loops."""
-    shape = dict(space.einsum.bounds)
+def lanes_used(einsum: Einsum, nodes: Sequence[Node]) -> Lanes:
+    """Return the lanes of every dimension, from the spatial loops of an Einsum's nodes."""
+    shape = dict(einsum.bounds)
     used: Lanes = {}
-    for node in mapping.nodes:
+    for node in nodes:
         if isinstance(node, (Temporal, Spatial)):
             turns = -(-shape[node.rank_variable] // node.tile_shape)
             shape[node.rank_variable] = node.tile_shape

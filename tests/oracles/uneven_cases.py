@@ -69,7 +69,7 @@ def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None
                 candidate = judge.candidate(mapping)
             except InfeasibleMapping:  # too many lanes, or too little room
                 continue
-            used = lanes_used(space, mapping)
+            used = lanes_used(space.einsum, mapping.nodes)
             dims = [(c.name, d.name) for c in space.frame.components for d in c.spatial]
             legal.append((candidate, {key: used.get(key, {}) for key in dims}))
         found += keep_well_used(space, legal)
