@@ -80,7 +80,7 @@ def test_runs_of_holders_equal_brute_force() -> None:
 @pytest.mark.parametrize("block", range(30))
 def test_runs_of_holders_equal_brute_force_on_many(block: int) -> None:
     seeds = range(1000 + block * 20, 1020 + block * 20)
-    assert sum(check(seed, 3000, tight_space_of) for seed in seeds) >= 5
+    assert sum(check(seed, 3000, tight_space_of) for seed in seeds) >= 4
 
 
 def test_bounds_of_lanes_equal_brute_force() -> None:
