@@ -67,8 +67,7 @@ def breaks_lanes(
                 if _breaks_accelforge_bounds(chosen, dim, reused):
                     return True
                 continue
-            open_ = own - reused
-            if any(breaks_bound(b, chosen, b.rank_variables & open_) for b in dim.loop_bounds):
+            if any(breaks_bound(b, chosen, b.rank_variables & own) for b in dim.loop_bounds):
                 return True
     return False
 
