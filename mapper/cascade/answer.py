@@ -57,7 +57,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     outside = [t for t in workload.tensors if t in boundaries.backed]
     spaces = [run.space for solo in cascade.einsums if isinstance(solo, tuple) for run in solo]
     lanes = "".join(dict.fromkeys(map(lanes_of, spaces)))
-    dealt = room.inner is not None and any(_has_upper_lanes(s, room.inner) for s in spaces)
+    dealt = [m for m in room.memories if m and any(_has_upper_lanes(s, m) for s in spaces)]
     text = f"mappings with even tiles{lanes}, the Einsums one after the other in the order given"
     if room.inner is None or not chip:
         text += f", in which they exchange tensors through {room.outer}"
@@ -70,17 +70,16 @@ def scope_of(cascade: Cascade, room: Room) -> str:
             f" of them, at most {cascade.repeats} per variable, above the lowest tensor that they"
             f" exchange in {' or '.join(memories)} and relevant to all of those"
         )
-        if dealt:
-            text += f", and lanes above {room.inner} over such variables"
-        first = [t for t in chip if len(boundaries.places(t)) < len(memories)]
-        if first:
-            text += f"; {', '.join(first)}: not backed below {room.inner}"
+        below = [name for name in dealt if name in memories]
+        if below:
+            text += f", and lanes above {' or '.join(below)} over such variables"
+        text += _fewer_places(boundaries, chip, memories)
         if len(memories) > 1 and not boundaries.shares_room:
             text += "; holders with no loop between count in the order of the hierarchy"
         if outside:
             text += f"; {', '.join(outside)}: backed in {room.outer}"
     text += _orders_in(spaces)
-    text += _copies_in(cascade, str(room.inner) if dealt else "")
+    text += _copies_in(cascade, str(room.inner) if room.inner in dealt else "")
     if boundaries.apart and boundaries.shares_room:
         apart = ", ".join(t for t in workload.tensors if t in boundaries.apart)
         text += f"; Einsums that hold {apart} in one place have room there for the largest tile"
@@ -89,6 +88,16 @@ def scope_of(cascade: Cascade, room: Room) -> str:
         text += (
             f"; of {several}, whose width changes, a tile has room for the widest until it comes"
         )
+    return text
+
+
+def _fewer_places(boundaries: Boundaries, chip: Sequence[str], memories: Sequence[str]) -> str:
+    """Say which tensors are exchanged in some of the memories only."""
+    text = ""
+    for tensor in chip:
+        places = {place.memory for place in boundaries.places(tensor)}
+        if others := [name for name in memories if name not in places]:
+            text += f"; {tensor}: not backed in {' or '.join(others)}"
     return text
 
 

@@ -183,7 +183,9 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     counted = [name for name in room.memories if name in room.crowded or name in memories]
     varied, unsettled = (one(ways, counted, boundaries) for one in (varied_in, unsettled_in))
     tolls = tolls_in(flat for _, flat in ways)
-    boundaries = replace(boundaries, varied=varied, unsettled=unsettled, tolls=tolls)
+    boundaries = replace(
+        boundaries, varied=varied, unsettled=unsettled, tolls=tolls, kept=room.places
+    )
     usage = usage_of(ways, memories, room, boundaries)
     crowded = room.crowded | frozenset(usage.names)
     lone = LoneSolver(request, room, boundaries, usage)

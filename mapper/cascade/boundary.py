@@ -9,7 +9,7 @@ sides: otherwise a tile would be needed before it is complete, or computed twice
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class Boundaries:
     to hold in different places above the same shared loop; `apart`: those of them that Einsums see
     through different windows; `shares_room`: where both hold one at the same place, it takes room
     once; `tolls`: those that tensors may pass on the way to any Einsum; `varied`, `unsettled`: see
-    tiled and views.py.
+    tiled and views.py; `kept[T]`: those of `memories` that T may stay in, if not all.
     """
 
     workload: Workload
@@ -54,6 +54,7 @@ class Boundaries:
     tolls: tuple[str, ...] = ()
     varied: frozenset[str] = frozenset()
     unsettled: frozenset[str] = frozenset()
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def tiled(self) -> frozenset[str]:
@@ -67,7 +68,8 @@ class Boundaries:
 
     def places(self, tensor: str) -> tuple[Place, ...]:
         """Return where a tensor may stay on chip, if it may."""
-        memories = self.memories[:1] if tensor in self.copied else self.memories
+        memories = self.kept.get(tensor, self.memories)
+        memories = self.memories[:1] if tensor in self.copied else memories
         return tuple(Place(tensor, memory) for memory in memories)
 
     def chains(self, tensor: str) -> tuple[tuple[int, ...], ...]:

@@ -207,8 +207,13 @@ def _admits_whole(space: Mapspace, template: Template) -> bool:
     return all(holds(comparison, space.einsum.bounds) for comparison in pins)
 
 
-def held_still(frame: Frame, layout: Layout) -> tuple[Comparison, ...]:
-    """Return the tile_shape of the first holder that shared loops may stand above."""
-    if not layout.region or not frame.rules.tile_shape:
-        return ()
-    return layout.template.placement.rules_of(layout.region[0].component).tile_shape
+def held_still(frame: Frame, layout: Layout) -> list[tuple[int, tuple[Comparison, ...]]]:
+    """Return the holders that shared loops may stand above whose memory has a tile_shape, which
+    holds at its first one."""
+    if not frame.rules.tile_shape:
+        return []
+    memories = [holder.component for holder in layout.region]
+    rules = layout.template.placement.rules_of
+    firsts = {memory: memories.index(memory) for memory in memories}
+    found = ((place, rules(memory).tile_shape) for memory, place in firsts.items())
+    return [(place, shapes) for place, shapes in found if shapes]

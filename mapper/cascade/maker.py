@@ -13,7 +13,8 @@ from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
-from tilewright.mapper.cascade.lower import Carried, LowerSearch, Part, Rules, parts
+from tilewright.mapper.cascade.lower import LowerSearch, Rules
+from tilewright.mapper.cascade.parts import Carried, Part, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.shelf import Opened, Prepared, Shelf
 from tilewright.mapper.cascade.table import Solution, Table, named
@@ -100,7 +101,7 @@ def _by_mask(space: Mapspace, boundary: Sequence[Place]) -> Mapping[int, Sequenc
 
 
 def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
-    """Return what the boundaries say about the Einsum, in numbers."""
+    """Return what the boundaries say about the Einsum, without the names of tensors."""
     carried, contested = boundaries.carried_by(einsum), boundaries.contested
     return tuple(
         (
@@ -108,6 +109,7 @@ def _roles(boundaries: Boundaries, einsum: Einsum) -> Hashable:
             tensor in boundaries.tiled,
             tensor in boundaries.apart,
             tuple(v in carried[tensor] for v in einsum.bounds) if tensor in carried else None,
+            tuple(place.memory for place in boundaries.places(tensor)) if tensor in carried else (),
         )
         for tensor in einsum.tensors
     )
@@ -311,10 +313,22 @@ class TableMaker:
             banned = banned_above(space, layout)
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]
             legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
-            dealt = [rules.carried[place.tensor] for place in layout.on_chip]
-            lanes = frozenset(space.einsum.bounds).intersection(*dealt)
-            found += parts(space.frame, ready.engine.fields, layout, Carried(legal, lanes))
+            carried = Carried(legal, _dealt(space, layout, rules.carried))
+            found += parts(space.frame, ready.engine.fields, layout, carried)
         return found
+
+
+def _dealt(
+    space: Mapspace, layout: Layout, carried: Mapping[str, frozenset[str]]
+) -> list[frozenset[str]]:
+    """Return the variables that lanes may deal out right above each holder of the region: those of
+    loops that may stand above every tensor on chip below."""
+    found: list[frozenset[str]] = []
+    left = frozenset(space.einsum.bounds)
+    for holder in reversed(layout.region):
+        left = left & carried[holder.tensor] if holder.backing else left
+        found.insert(0, left)
+    return found
 
 
 def _deciding(fields: Fields, timed: bool, wanted: Wanted) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tilewright.arch.components import Toll
 from tilewright.arch.flat import FlatArch
-from tilewright.mapper.cascade.lower import Part
+from tilewright.mapper.cascade.parts import Part
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.mapspace.slots import Fill, Pass
@@ -15,11 +15,11 @@ from tilewright.mapper.mapspace.slots import Fill, Pass
 
 class Passage(NamedTuple):
     """`toll` stands right above region holder number `place` (one more than the last: below all),
-    or, if there are any, above the innermost `lanes` lanes that deal out the region."""
+    or right below the outermost `lanes` lanes, above others that stand above that holder."""
 
     toll: Pass
     place: int
-    lanes: int
+    lanes: int | None
 
 
 def tolls_in(flats: Iterable[FlatArch]) -> tuple[str, ...]:
@@ -31,16 +31,21 @@ def tolls_in(flats: Iterable[FlatArch]) -> tuple[str, ...]:
 def passages(frame: Frame, part: Part) -> list[Passage]:
     """Return what passes Tolls above the lowest tensor on chip, outermost first.
 
-    A Toll stands right above the next holder of its tensor in a deeper memory; where it is above
-    the fanout of lanes, above these.
+    A Toll stands right above the next holder of its tensor in a deeper memory, or above the first
+    lanes of a deeper level if these come first.
     """
     region = part.layout.region
     found: list[Passage] = []
     for toll in _tolls_above(part):
         level = frame.level(toll.component)
         below = (i for i, holder in enumerate(region) if _reaches(frame, toll, holder))
-        lanes = sum(spread.place[0] > level for spread in part.spreads)
-        found.append(Passage(toll, next(below, len(region)), lanes))
+        place = next(below, len(region))
+        lanes = (n for n, spread in enumerate(part.spreads) if spread.place[0] > level)
+        first = next(lanes, None)
+        if first is not None and part.spreads[first].stand <= place:
+            found.append(Passage(toll, part.spreads[first].stand, first))
+        else:
+            found.append(Passage(toll, place, None))
     return sorted(found, key=lambda one: one.place)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
+from tilewright.mapper.cascade.exchange import places_of
 from tilewright.mapper.cascade.layout import memories_of
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -32,7 +33,8 @@ class Room:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
     there is none); `capacity`: its bits, inf when all tensors fit into it together; `limit`: the
     room of `outer`, None when everything fits there; `deeper`: further memories that exchanged
-    tensors may stay in, from the third one on, with their bits.
+    tensors may stay in, from the third one on, with their bits; `places`: in which of them all each
+    tensor may stay.
     """
 
     outer: str
@@ -40,6 +42,7 @@ class Room:
     capacity: float
     limit: Outermost | None = None
     deeper: tuple[tuple[str, float], ...] = ()
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def memories(self) -> tuple[str, ...]:
@@ -78,9 +81,13 @@ def room_of(runs: Sequence[tuple[Einsum, FlatArch]], deeper: bool = False) -> Ro
         return Room(outer.name, None, inf, limit)
     # a compute right below the outermost memory uses none
     inner = _one([memory for _, memory in seconds], "second memory")
-    further = _deeper(runs) if deeper else []
+    places = places_of(runs, deeper)
+    last = {several[-1] for several in places.values() if several}
+    names = [component.name for component in runs[0][1].components if isinstance(component, Memory)]
+    further = names[2 : max((names.index(name) + 1 for name in last), default=2)]
     pairs = tuple((name, _capacity(runs, name)) for name in further)
-    return Room(outer.name, inner.name, _capacity(runs, inner.name), limit, pairs)
+    places = {tensor: several or (inner.name, *further) for tensor, several in places.items()}
+    return Room(outer.name, inner.name, _capacity(runs, inner.name), limit, pairs, places)
 
 
 def _capacity(runs: Sequence[tuple[Einsum, FlatArch]], name: str) -> float:
@@ -89,52 +96,6 @@ def _capacity(runs: Sequence[tuple[Einsum, FlatArch]], name: str) -> float:
     seen = [(einsum, memory) for einsum, memory in ways if isinstance(memory, Memory)]
     size = seen[0][1].size
     return inf if _together(seen) <= size else size
-
-
-def _deeper(runs: Sequence[tuple[Einsum, FlatArch]]) -> list[str]:
-    """Return the memories from the third on, above all lanes, that all Einsums see, down to the
-    last one that may keep a tensor of several of them without the memories above."""
-    shared = frozenset(t for einsum, _ in runs for t in einsum.tensors if _users(runs, t) > 1)
-    paths = [_above_lanes(flat) for _, flat in runs]
-    found: list[tuple[Memory, ...]] = []
-    for several in zip(*paths, strict=False):
-        if len({(memory.name, memory.size) for memory in several}) > 1:
-            break
-        found.append(several)
-    for count in range(len(found), 2, -1):
-        ways = zip(*found[:count], strict=True)
-        if any(_kept_first(way) & shared for way in ways):
-            return [several[0].name for several in found[2:count]]
-    return []
-
-
-def _kept_first(memories: Sequence[Memory]) -> frozenset[str]:
-    """Return the tensors that the last memory may keep although none above it does."""
-    left: dict[str, frozenset[str]] = {}
-    forced: frozenset[str] = frozenset()
-    for memory in memories:
-        rules = memory.tensors.resolve(left)
-        left[memory.name] = frozenset()
-        may = rules.keep | rules.may_keep | rules.back
-        if memory is memories[-1]:
-            return may - forced
-        forced |= rules.keep | rules.back
-    return frozenset()
-
-
-def _users(runs: Sequence[tuple[Einsum, FlatArch]], tensor: str) -> int:
-    return len({einsum.name for einsum, _ in runs if tensor in einsum.tensors})
-
-
-def _above_lanes(flat: FlatArch) -> list[Memory]:
-    """Return the memories of a path down to its first lanes."""
-    found: list[Memory] = []
-    for component in flat.components:
-        if component.own_fanout > 1 or component.physical_fanout > 1:
-            break
-        if isinstance(component, Memory):
-            found.append(component)
-    return found
 
 
 def _together(runs: Sequence[tuple[Einsum, Memory]]) -> float:

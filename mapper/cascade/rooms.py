@@ -2,8 +2,8 @@
 
 A holder keeps what the loops below it use at a time: loops over variables relevant to its tensor
 only stream the tile, one along which it slides still does, the next one makes it stay
-(accelforge.md §2.3). The walk ends at another holder; by default not at those that stand in the
-same place, with no loop between (docs/conventions.md §4).
+(accelforge.md §2.3). The walk ends at lanes and at another holder; by default not at those that
+stand in the same place, with no loop between (docs/conventions.md §4).
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class Region:
         if self.holders[place].backing:
             return start
         for low in range(start, self._end(depths[place:])):
-            relevance = self._relevance[place][order[low][0]]
+            variable = order[low][0]
+            if variable < 0:
+                return low
+            relevance = self._relevance[place][variable]
             if relevance != "relevant":
                 return low + (relevance == "partial")
         return self._end(depths[place:])

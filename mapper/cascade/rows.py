@@ -18,15 +18,15 @@ import numpy as np
 
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Place
-from tilewright.mapper.cascade.layout import Layout, held_still
-from tilewright.mapper.cascade.lower import Part, Rules, Solved, bits_of
+from tilewright.mapper.cascade.ground import Gaps, Ground
+from tilewright.mapper.cascade.layout import Layout
+from tilewright.mapper.cascade.lower import Rules, Solved, bits_of
 from tilewright.mapper.cascade.pareto import pareto
-from tilewright.mapper.cascade.passes import Passage, passages
-from tilewright.mapper.cascade.rooms import Order, Region, Room, tiles_above
-from tilewright.mapper.cascade.upper import ABOVE, Spread, stride, with_lanes
+from tilewright.mapper.cascade.parts import Part
+from tilewright.mapper.cascade.passes import Passage
+from tilewright.mapper.cascade.rooms import Order, Room
+from tilewright.mapper.cascade.upper import Spread, over, under, with_lanes
 from tilewright.mapper.mapspace.fanout import divisors
-from tilewright.mapper.mapspace.frame import Frame
-from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.placement import Holder
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.kernels import Floats, Ints
@@ -34,8 +34,6 @@ from tilewright.mapper.searches.metrics import Metrics
 from tilewright.mapper.searches.routes import Add
 from tilewright.mapper.searches.tables import Engine
 
-# (variable, region holder that its loop stands right above, its tile: 0 for that of the state)
-Gaps = tuple[tuple[int, int, int], ...]
 Held = tuple[Place, int, int]
 
 
@@ -49,13 +47,21 @@ class Source:
 
     def depth(self, place: int) -> int:
         """Return the number of loops and lanes above holder `place` of the region."""
-        return len(self.part.spreads) + sum(gap <= place for _, gap, _ in self.gaps)
+        return len(self.part.down_to(place)) + self._loops_to(under(place))
 
     def depth_of(self, passage: Passage) -> int:
         """Return the number of loops and lanes above a Toll of the region."""
-        if passage.lanes:
-            return self.depth(ABOVE) - passage.lanes
-        return self.depth(passage.place)
+        if passage.lanes is None:
+            return self.depth(passage.place)
+        return passage.lanes + self._loops_to(over(passage.place))
+
+    @property
+    def above_lanes(self) -> list[int]:
+        """The number of loops above each of the lanes."""
+        return [self._loops_to(over(spread.stand)) for spread in self.part.spreads]
+
+    def _loops_to(self, gap: int) -> int:
+        return sum(own <= gap for _, own, _ in self.gaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +133,7 @@ class RowMaker:
         lattice = self._engine.lattice
         cut = self._cut[states]
         legal = dict(solved.part.legal)
-        pins = held_still(self._engine.frame, solved.part.layout)
-        allowed = self._engine.allowed(pins) if pins else None
+        ground = Ground(self._engine, solved.part, self._rules)
         patterns = np.unique(cut).tolist() if self._rules.fused else [0]
         for pattern in patterns:
             variables = [v for v in range(len(lattice.bounds)) if pattern >> v & 1]
@@ -138,29 +143,26 @@ class RowMaker:
                 gaps = tuple(loop for loops in nested for loop in loops)
                 source = Source(solved.part, number, gaps)
                 mine = chosen[self._divides(source.gaps, states[chosen])]
-                if allowed is not None:
-                    mine = mine[allowed[self._above(source, 0, states[mine])]]
+                for place, allowed in ground.pins:
+                    above = ground.above(source.gaps, under(place), states[mine])
+                    mine = mine[allowed[above]]
                 if len(mine):
-                    self._add_placed(source, (mine, states[mine]))
+                    self._add_placed(ground, source, (mine, states[mine]))
 
-    def _add_placed(self, source: Source, labelled: tuple[Ints, Ints]) -> None:
+    def _add_placed(self, ground: Ground, source: Source, labelled: tuple[Ints, Ints]) -> None:
         """Add the rows of one placement of the fused loops; `labelled`: labels, states."""
-        part, frame = source.part, self._engine.frame
-        region = part.layout.region
-        apart = self._rules.apart if self._rules.shares_room else frozenset()
-        idle = idle_below(frame, part.layout, self._rules.apart)
-        depths = tuple(source.depth(place) for place in range(len(region)))
-        above = sum(gap == ABOVE for _, gap, _ in source.gaps)
-        ways = (with_lanes(order, above, part.spreads) for order in orders(source.gaps, idle))
-        passed = tuple(self._passed(source, depths[-1])) if region else ()
-        for place, some in Region(frame, region, apart).by_room(depths, ways).items():
-            block = self._priced(source, place, labelled)
+        depths = tuple(source.depth(place) for place in range(len(ground.region.holders)))
+        above = source.above_lanes
+        ways = (with_lanes(order, above) for order in orders(source.gaps, ground.idle))
+        passed = tuple(self._passed(ground, source, depths[-1])) if depths else ()
+        for rooms, some in ground.region.by_room(depths, ways).items():
+            block = self._priced((ground, source), rooms, labelled)
             if len(block.states):
-                self._file((part, passed), depths, (place, some), block)
+                self._file((ground.part, passed), depths, (rooms, some), block)
 
-    def _passed(self, source: Source, lowest: int) -> Iterator[Held]:
+    def _passed(self, ground: Ground, source: Source, lowest: int) -> Iterator[Held]:
         """Yield where contested tensors pass Tolls above the innermost of `lowest` loops."""
-        for one in passages(self._engine.frame, source.part):
+        for one in ground.passages:
             depth = source.depth_of(one)
             if depth < lowest and one.toll.tensor in self._rules.contested:
                 yield Place(one.toll.tensor, one.toll.component), depth, depth
@@ -196,33 +198,40 @@ class RowMaker:
             for p, h, depth, (low, _) in zip(places, region, depths, rooms, strict=True)
             if not h.backing and depth < depths[-1] and h.tensor in self._rules.contested
         ]
+        spreads = tuple(spread._replace(stand=0) for spread in part.spreads)
         for order in some:
             stands = tuple(sorted((*held, *passed)))
-            shape = Shape(order, tuple(sorted(on_chip)), stands, part.spreads)
+            shape = Shape(order, tuple(sorted(on_chip)), stands, spreads)
             self._pieces.setdefault(shape, []).append(block)
 
-    def _priced(self, source: Source, rooms: Sequence[Room], labelled: tuple[Ints, Ints]) -> Block:
+    def _priced(
+        self,
+        placed: tuple[Ground, Source],
+        rooms: Sequence[Room],
+        labelled: tuple[Ints, Ints],
+    ) -> Block:
         """Price the region for one placement of its fused loops; `labelled`: labels, states."""
-        every = self._solved[source.number].labels
+        ground, source = placed
+        every, part = self._solved[source.number].labels, ground.part
         self._budget.check(more=GROWTH * every.nbytes)
         chosen, states = labelled
-        lattice = self._engine.lattice
-        labels, part = every[chosen], source.part
-        step = stride(lattice, part.spreads)
+        labels = every[chosen]
         memories = {name: number for number, name in enumerate(self._rules.memories)}
         columns = len(source.gaps) + len(part.spreads) + 1
         reserved = np.zeros((len(memories), len(chosen), columns))
         shared = np.zeros((len(memories), len(chosen)))
         streamed = part.layout.streamed
-        self._charge(labels, part.sent, self._above(source, ABOVE, states))
+        for place, adds in part.sent.items():
+            self._charge(labels, adds, ground.above(source.gaps, over(place), states))
         for place, holder in enumerate(part.layout.region):
             low, tiles = rooms[place]
             memory = memories[holder.component]
-            kept = self._bits(holder)[widened(lattice, states, dict(tiles)) - step]
+            kept = self._bits(holder)[ground.kept(tiles, states)]
             if holder.backing:
                 shared[memory] += kept
                 continue
-            self._charge(labels, part.above[place], self._above(source, place, states))
+            above = ground.above(source.gaps, under(place), states)
+            self._charge(labels, part.above[place], above)
             if place not in streamed:
                 reserved[memory, :, low] += kept
         reserved = np.cumsum(reserved, axis=2)
@@ -249,14 +258,6 @@ class RowMaker:
         for add in adds:
             counts = self._engine.count(add.tensor, add.kind, add.lanes)
             labels[:, add.field] += add.factor * counts[above]
-
-    def _above(self, source: Source, place: int, states: Ints) -> Ints:
-        """Return the tiles above a region holder, or (ABOVE) those of one lane, as states."""
-        lattice = self._engine.lattice
-        upper = [(v, tile) for v, gap, tile in source.gaps if gap <= place]
-        deeper = [(v, tile) for v, gap, tile in source.gaps if gap > place]
-        step = stride(lattice, source.part.spreads)
-        return widened(lattice, states, tiles_above(upper, deeper)) - step
 
     def _values(self, labels: Floats, reserved: Floats) -> Floats:
         energy, latency = labels[:, 0], np.zeros(len(labels))
@@ -336,41 +337,6 @@ def orders(gaps: Gaps, idle: Mapping[int, frozenset[int]]) -> Iterator[Order]:
 
 def _own(gaps: Gaps, variable: int) -> list[tuple[int, int]]:
     return [(v, tile) for v, _, tile in gaps if v == variable]
-
-
-def idle_below(
-    frame: Frame, layout: Layout, apart: frozenset[str] = frozenset()
-) -> dict[int, frozenset[int]]:
-    """Return, per region holder, the variables that may not be looped over first above it.
-
-    `apart`: tensors that another Einsum may have to hold where it is. Where a tile is held still,
-    or an order is given in which holders stand together, none is left out.
-    """
-    found = {place: frozenset[int]() for place in range(len(layout.region))}
-    rules = layout.template.placement.rules_of
-    for place, above in enumerate(layout.region[:-1]):
-        ordered = frame.rules.runs and rules(above.component).tensor_order_options
-        if above.backing or above.tensor in apart or ordered or held_still(frame, layout):
-            continue
-        access, names = frame.einsum.access(above.tensor), tuple(frame.einsum.bounds)
-        relevant = [v for v in names if access.relevance(v) == "relevant"]
-        found[place + 1] = frozenset(names.index(v) for v in relevant)
-    return found
-
-
-def widened(lattice: Lattice, states: Ints, tiles: Mapping[int, int]) -> Ints:
-    """Return the states with other tiles of some variables; 0 stands for the whole."""
-    moved = states.copy()
-    for column, axis in enumerate(lattice.axes):
-        if axis.variable in tiles:
-            digit = _power(axis.prime, tiles[axis.variable], axis.radix - 1)
-            moved += (digit - lattice.digits[states, column]) * axis.stride
-    return moved
-
-
-def _power(prime: int, tile: int, most: int) -> int:
-    """Return how often `prime` divides the tile, `most` times for the whole."""
-    return most if not tile else next(n for n in range(most, -1, -1) if tile % prime**n == 0)
 
 
 def sorted_shapes(pieces: Mapping[Shape, list[Block]]) -> list[tuple[Shape, list[Block]]]:

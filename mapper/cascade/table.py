@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
 from tilewright.arch.components import Memory
 from tilewright.mapper.cascade.boundary import Place
+from tilewright.mapper.cascade.ground import widened
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.rooms import tiles_above
-from tilewright.mapper.cascade.rows import Block, Shape, Source, widened
+from tilewright.mapper.cascade.rows import Block, Shape, Source
 from tilewright.mapper.cascade.trails import Trail
 from tilewright.mapper.cascade.upper import stride, tiles_below
 from tilewright.mapper.einsum import Einsum
@@ -141,15 +143,16 @@ def named(
 def _columns(shape: Shape, variables: Sequence[str]) -> list[int]:
     """Return the loops in an order that all Einsums agree about: lanes of one dimension, between
     which nothing stands, by the names of their variables."""
-    lanes = [i for i, (number, _) in enumerate(shape.order) if number < 0]
 
     def place(column: int) -> tuple[tuple[int, ...], str]:
         one = shape.spreads[-1 - shape.order[column][0]]
         return one.place, variables[one.variable]
 
-    order = list(range(len(shape.order)))
-    if lanes:
-        order[lanes[0] : lanes[-1] + 1] = sorted(lanes, key=place)
+    order: list[int] = []
+    numbers = range(len(shape.order))
+    for dealt, run in groupby(numbers, lambda column: shape.order[column][0] < 0):
+        columns = list(run)
+        order += sorted(columns, key=place) if dealt else columns
     return order
 
 
@@ -175,12 +178,13 @@ def _sizes(solution: Solution, shape: Shape, states: Ints, bits: Mapping[Place, 
     """Return the bits of each boundary tensor below the loops above it, per state; 0 if it is not
     on chip. `bits`: width of its values, in the order of the boundary."""
     lattice = solution.engine.lattice
-    depth, step = dict(shape.depths), stride(lattice, shape.spreads)
+    depth = dict(shape.depths)
     found = np.zeros((len(states), len(bits)))
     for column, (place, width) in enumerate(bits.items()):
         if place in depth:
             upper, deeper = shape.order[: depth[place]], shape.order[depth[place] :]
-            above = widened(lattice, states, tiles_above(upper, deeper)) - step
+            lanes = [shape.spreads[-1 - number] for number, _ in upper if number < 0]
+            above = widened(lattice, states, tiles_above(upper, deeper)) - stride(lattice, lanes)
             access = solution.space.einsum.access(place.tensor)
             found[:, column] = lattice.occupancy(access)[above] * width
     return found

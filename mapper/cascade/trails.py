@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.cascade.lower import Part, Solved
+from tilewright.mapper.cascade.lower import Solved
+from tilewright.mapper.cascade.parts import Part
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.kernels import Ints
 

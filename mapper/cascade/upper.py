@@ -1,11 +1,13 @@
-"""Lanes above the second memory: loops that Einsums run through together, side by side.
+"""Lanes above what Einsums exchange: loops that they run through together, side by side.
 
-A fanout between the outermost memory and the one in which Einsums exchange tensors gives each of
-its lanes a memory of its own. What stays there is dealt once, for all Einsums that touch it: the
-lanes are loops above it, below those that precede the fanout, over variables that any shared loop
-above it may run over (Boundaries.carried), and equal in all Einsums that meet there.
+A fanout between the outermost memory and one in which Einsums exchange tensors gives each of its
+lanes a memory of its own. What stays there is dealt once, for all Einsums that touch it: the lanes
+are loops above it, below those that precede the fanout, over variables that any shared loop above
+it may run over (Boundaries.carried), and equal in all Einsums that meet there. What they exchange
+in memories above the fanout has no part in this.
 
-What these lanes send over a Network is charged apart, for the tile right below all of them.
+What these lanes send over a Network is charged apart, for the tile right below those that stand
+together.
 
 A state of the program counts as if these lanes were one: its tile is that of one lane times the
 lanes, so that a variable is cut by shared loops where it is not whole. `stride` leads back.
@@ -32,38 +34,54 @@ from tilewright.mapper.searches.kernels import Ints
 from tilewright.mapper.searches.program import with_fixed_lanes
 from tilewright.mapper.searches.routes import Add, Route
 
-ABOVE = -1  # the gap above these lanes; those below have the numbers of the region's holders
+
+def over(place: int) -> int:
+    """Return the number of the gap above the lanes that stand right above holder `place` of the
+    region; gaps are numbered from the outermost in."""
+    return 2 * place
+
+
+def under(place: int) -> int:
+    """Return the number of the gap between these lanes and the holder; the only one of a holder
+    without them."""
+    return 2 * place + 1
 
 
 class Spread(NamedTuple):
     """Tiles of variable number `variable` dealt over `lanes` lanes of a dimension.
 
     `place`: (level of its component on the path, its number there, place among the variables of the
-    dimension if their order matters: else 0).
+    dimension if their order matters: else 0). `stand`: the region holder that it stands right
+    above.
     """
 
     place: tuple[int, int, int]
     variable: int
     lanes: int
     dim: tuple[str, str]  # component, dimension
+    stand: int = 0
 
 
 def lanes_of(
-    frame: Frame, slots: tuple[Slot, ...], limit: int, variables: Collection[str]
+    frame: Frame,
+    slots: tuple[Slot, ...],
+    region: Sequence[int],
+    variables: Sequence[Collection[str]],
 ) -> Iterator[tuple[tuple[Slot, ...], tuple[Spread, ...]]]:
-    """Yield the slots with each choice of the lanes above slot `limit`, dealt over `variables`.
+    """Yield the slots with each choice of the lanes above the last slot of the `region`, in which
+    `variables` may be dealt right above each of its slots.
 
     Behind a Network the variables of a dimension come in each order: what is sent depends on it.
     UnsupportedFeature if the choices are too many.
     """
-    upper = [i for i, slot in enumerate(slots[:limit]) if isinstance(slot, Fan)]
+    upper = [i for i, slot in enumerate(slots[: region[-1]]) if isinstance(slot, Fan)]
     left = tuple(
-        _over(slot, variables) if isinstance(slot, Fan) and i in upper else slot
+        _over(slot, variables[_next(i, region)]) if isinstance(slot, Fan) and i in upper else slot
         for i, slot in enumerate(slots)
     )
     for one in with_fixed_lanes(left, upper):
         for fixed in _ordered(frame, one, upper):
-            spreads = tuple(s for i in upper for s in _spreads(frame, fixed[i]))
+            spreads = tuple(s for i in upper for s in _spreads(frame, fixed[i], _next(i, region)))
             shares = (
                 prod(one.lanes for one in spreads if one.variable == number)
                 for number in range(len(frame.einsum.bounds))
@@ -71,6 +89,11 @@ def lanes_of(
             bounds = frame.einsum.bounds.values()
             if all(bound % share == 0 for bound, share in zip(bounds, shares, strict=True)):
                 yield fixed, spreads
+
+
+def _next(index: int, region: Sequence[int]) -> int:
+    """Return the number of the first slot of the region at or below slot `index`."""
+    return next(place for place, fill in enumerate(region) if fill >= index)
 
 
 def _behind_network(frame: Frame, level: int) -> bool:
@@ -100,20 +123,28 @@ def _orders(fan: Fan) -> Iterator[Fan]:
         )
 
 
-def sent_above(slots: Sequence[Slot], limit: int, routes: Iterable[Route]) -> tuple[Add, ...]:
-    """Return what the lanes above slot `limit` send over Networks, for the tile below all these.
+def sent_above(
+    slots: Sequence[Slot], region: Sequence[int], routes: Iterable[Route]
+) -> dict[int, tuple[Add, ...]]:
+    """Return what the lanes right above each slot of the region send over Networks, for the tile
+    below all lanes there.
 
     It is known per tile right below each dimension (hops.py); those below make it smaller.
     """
-    found: list[Add] = []
+    found: dict[int, list[Add]] = {}
     for route in routes:
-        below = [slot for slot in slots[route.slot : limit] if isinstance(slot, Fan)]
+        stand = _next(route.slot, region)
+        below = [slot for slot in slots[route.slot : region[stand]] if isinstance(slot, Fan)]
         lanes = [pair for fan in below for pair in zip(fan.variables, fan.choices[0], strict=True)]
         more = prod(number for _, number in lanes)
         for add in route.adds:
             factor = add.factor / more if add.kind == "moved" else add.factor
-            found.append(replace(add, factor=factor, lanes=_together([*add.lanes, *lanes])))
-    return tuple(sorted(add for add in found if add.factor != 0.0))
+            moved = replace(add, factor=factor, lanes=_together([*add.lanes, *lanes]))
+            found.setdefault(stand, []).append(moved)
+    return {
+        stand: tuple(sorted(add for add in adds if add.factor != 0.0))
+        for stand, adds in sorted(found.items())
+    }
 
 
 def _together(pairs: Iterable[tuple[str, int]]) -> Lanes:
@@ -129,7 +160,7 @@ def _over(fan: Fan, variables: Collection[str]) -> Fan:
     return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in other)))
 
 
-def _spreads(frame: Frame, slot: Slot) -> Iterator[Spread]:
+def _spreads(frame: Frame, slot: Slot, stand: int) -> Iterator[Spread]:
     assert isinstance(slot, Fan)
     level = frame.level(slot.component)
     dims = [dim.name for dim in frame.components[level].spatial]
@@ -137,7 +168,8 @@ def _spreads(frame: Frame, slot: Slot) -> Iterator[Spread]:
     for number, (variable, lanes) in enumerate(zip(slot.variables, slot.choices[0], strict=True)):
         if lanes > 1:
             place = level, dims.index(slot.name), number if ordered else 0
-            yield Spread(place, names.index(variable), lanes, (slot.component, slot.name))
+            dim = slot.component, slot.name
+            yield Spread(place, names.index(variable), lanes, dim, stand)
 
 
 def stride(lattice: Lattice, spreads: Sequence[Spread]) -> int:
@@ -148,10 +180,15 @@ def stride(lattice: Lattice, spreads: Sequence[Spread]) -> int:
     return lattice.offset(lattice.exponents(lanes))
 
 
-def with_lanes(order: Order, above: int, spreads: Sequence[Spread]) -> Order:
-    """Put the lanes into an order of loops, as numbers -1, -2, …; `above` loops precede them."""
-    dealt = tuple((-1 - number, 0) for number in range(len(spreads)))
-    return (*order[:above], *dealt, *order[above:])
+def with_lanes(order: Order, above: Sequence[int]) -> Order:
+    """Put the lanes into an order of loops, as numbers -1, -2, …; `above`: how many loops precede
+    each."""
+    found: list[tuple[int, int]] = []
+    done = 0
+    for number, count in enumerate(above):
+        found += [*order[done:count], (-1 - number, 0)]
+        done = count
+    return (*found, *order[done:])
 
 
 def tiles_below(

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from copied_cases import random_copied_case, random_deep_copied_case
-from deep_cases import random_exchanged_case
+from deep_cases import random_dealt_case, random_exchanged_case
 from fused_cases import (
     CHAINS,
     _memory,
@@ -42,7 +42,7 @@ OBJECTIVES = ("energy", "latency", "edp")
 def check(seed: int, objective: str, case: Case = random_case) -> bool:
     """Compare the two optima; False if there are too many mappings to enumerate."""
     arch, workload, conventions = case(seed)
-    deep = case is random_exchanged_case
+    deep = case in (random_exchanged_case, random_dealt_case)
     listed = best_fused(Subject(arch, workload, conventions, deep=deep), objective)
     if listed is None:
         return False
@@ -134,11 +134,17 @@ def test_fused_optimum_exchanged_in_two_memories(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_exchanged_case)
 
 
+@pytest.mark.parametrize("seed", [0, 8, 15, 18, 23, 29])
+def test_fused_optimum_exchanged_below_lanes_under_a_memory(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_dealt_case)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(20))
-def test_fused_optimum_exchanged_in_two_memories_of_many(block: int) -> None:
+@pytest.mark.parametrize("case", [random_exchanged_case, random_dealt_case])
+def test_fused_optimum_exchanged_in_two_memories_of_many(block: int, case: Case) -> None:
     seeds = range(1000 + block * 10, 1010 + block * 10)
-    assert sum(check(seed, OBJECTIVES[seed % 3], random_exchanged_case) for seed in seeds) >= 5
+    assert sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds) >= 5
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -8,7 +8,7 @@ from fused_cases import Case, random_meshed_case, random_network_case, random_re
 from fused_mappings import best_fused
 from fused_owns import Subject
 
-from tilewright.mapper.cascade import lower
+from tilewright.mapper.cascade import parts
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.errors import InternalError
@@ -53,7 +53,7 @@ def test_fused_optimum_with_a_network_and_lanes_above(seed: int) -> None:
 
 
 def test_what_lanes_above_send_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lower, "sent_above", lambda *_: ())
+    monkeypatch.setattr(parts, "sent_above", lambda *_: {})
     with pytest.raises(InternalError, match="the fused search computed energy"):
         check(0, 8_000, random_relayed_case)
 
@@ -73,7 +73,7 @@ def test_fused_optimum_with_two_dimensions_behind_networks_of_many(block: int) -
 def test_what_lanes_above_send_counts_beside_lanes_still_to_be_chosen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lower, "at_fixed_lanes", lambda *_: [])
+    monkeypatch.setattr(parts, "at_fixed_lanes", lambda *_: [])
     with pytest.raises(InternalError, match="the fused search computed energy"):
         check(1, 8_000, random_meshed_case)
 

@@ -22,7 +22,7 @@ OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
 Place = tuple[str, str]  # tensor, memory
 Resolve = Callable[[Mapping[str, frozenset[str]]], PlacementRules]
 Loop = tuple[str, int]  # rank variable, turns
-SIDE_BY_SIDE = "|"  # behind the number of a dimension above the inner memory, before the variable
+SIDE_BY_SIDE = "|"  # behind the number of a dimension, before the variable
 
 
 def on_chip_candidates(workload: Workload) -> dict[str, list[int]]:
@@ -65,34 +65,33 @@ class Lanes:
 class Order:
     """Holders from the outermost in, and the variables allowed in each gap above the exchanged.
 
-    `lanes`: below the inner memory; `upper`: above it. `repeats`: how many loops over one variable
+    `lanes`: dimensions, each with the memory above it. `repeats`: how many loops over one variable
     may stand in those gaps.
     """
 
     places: tuple[Place, ...]
     legal: tuple[frozenset[str], ...]
-    lanes: tuple[Lanes, ...]
-    upper: tuple[Lanes, ...]
+    lanes: tuple[tuple[Lanes, str], ...]
     repeats: int
 
-    @property
-    def dealing(self) -> int:
-        """The gap whose last loops are the lanes: below all holders of the inner memory."""
-        return sum(memory == INNER for _, memory in self.places)
+    def dealing(self, number: int) -> int:
+        """The gap with the lanes of a dimension: below all holders of the memory above them."""
+        above = (OUTER, INNER, LOW).index(self.lanes[number][1])
+        return sum(memory in (INNER, LOW)[:above] for _, memory in self.places)
 
 
 def lists(
     workload: Workload,
     einsum: Einsum,
     chip: frozenset[str],
-    below: tuple[list[str], tuple[Lanes, ...], tuple[Lanes, ...]],
+    below: tuple[list[str], tuple[tuple[Lanes, str], ...]],
     repeats: int = 1,
 ) -> Iterator[list[Node]]:
     """Yield the nodes of `einsum` below the outermost memory, constraints aside.
 
-    `below`: what the innermost memory keeps, the lanes above it, and those above the inner one.
+    `below`: what the innermost memory keeps, and the lanes.
     """
-    low, lanes, upper = below
+    low, lanes = below
     mine = [t for t in einsum.tensors if t in chip]
     others = [t for t in einsum.tensors if t not in chip]
     candidates = on_chip_candidates(workload)
@@ -107,7 +106,7 @@ def lists(
             )
             for last in permutations(low):
                 places = (*((t, INNER) for t in order), *((t, LOW) for t in last))
-                yield from placed(einsum, Order(places, legal, lanes, upper, repeats))
+                yield from placed(einsum, Order(places, legal, lanes, repeats))
 
 
 def deep_lists(
@@ -115,6 +114,7 @@ def deep_lists(
     einsum: Einsum,
     chip: Mapping[str, str],
     rules: tuple[Resolve, Resolve],
+    lanes: tuple[tuple[Lanes, str], ...] = (),
     repeats: int = 1,
 ) -> Iterator[list[Node]]:
     """Yield the nodes where the innermost memory, too, may hold what is exchanged.
@@ -139,7 +139,7 @@ def deep_lists(
                     )
                     for gap in range(lowest + 1)
                 )
-                yield from placed(einsum, Order(places, legal, (), (), repeats))
+                yield from placed(einsum, Order(places, legal, lanes, repeats))
 
 
 def kept_ways(
@@ -155,22 +155,27 @@ def kept_ways(
 
 
 def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:
-    """Yield the nodes with all loops; the last parts of each bound are its lanes."""
+    """Yield the nodes with all loops; the last parts of each bound are its lanes.
+
+    Those above what is exchanged, or above the inner memory, come in every order with the loops of
+    their gap, others as the last loops of it.
+    """
     names, fused = list(einsum.bounds), len(order.legal)
     gaps = len(order.places) + 1
-    first = gaps + len(order.lanes)
-    parts = first + len(order.upper)
+    dims = range(len(order.lanes))
+    parts = gaps + len(dims)
     for turns in product(*(list(splits(b, parts)) for b in einsum.bounds.values())):
         named = list(zip(names, turns, strict=True))
-        dealt = [[(n, turn[i]) for n, turn in named] for i in range(gaps, first)]
-        shares = [[(n, turn[first + i]) for n, turn in named] for i in range(len(order.upper))]
-        above = [(f"{i}{SIDE_BY_SIDE}{n}", share)
-                 for i, some in enumerate(shares) for n, share in some if share > 1]  # fmt: skip
+        shares = [{n: turn[gaps + i] for n, turn in named if turn[gaps + i] > 1} for i in dims]
         loops = [[(n, turn[g]) for n, turn in named if turn[g] > 1] for g in range(gaps)]
-        loops[0] += above
+        last: list[list[Loop]] = [[] for _ in range(gaps)]
+        for i in dims:
+            gap = order.dealing(i)
+            among = loops if gap < fused or order.lanes[i][1] == OUTER else last
+            among[gap] += [(f"{i}{SIDE_BY_SIDE}{n}", share) for n, share in shares[i].items()]
         if any(
-            prod(share for _, share in some) > lanes.fanout
-            for some, lanes in zip(dealt + shares, order.lanes + order.upper, strict=True)
+            prod(share.values()) > lanes.fanout
+            for share, (lanes, _) in zip(shares, order.lanes, strict=True)
         ):
             continue
         if any(
@@ -188,7 +193,8 @@ def placed(einsum: Einsum, order: Order) -> Iterator[list[Node]]:
         for chosen in product(*choices):
             shared = [name for gap in chosen[:fused] for name, _ in gap]
             if all(shared.count(name) <= order.repeats for name in shared):
-                yield nodes_of(einsum, order, chosen, dealt)
+                whole = ((*some, *fixed) for some, fixed in zip(chosen, last, strict=True))
+                yield nodes_of(einsum, order, tuple(whole))
 
 
 def orders_seen(
@@ -239,10 +245,8 @@ def factored(number: int, most: int) -> list[tuple[int, ...]]:
     return found
 
 
-def nodes_of(
-    einsum: Einsum, order: Order, loops: tuple[tuple[Loop, ...], ...], dealt: list[list[Loop]]
-) -> list[Node]:
-    """Write the loops between the holders; `dealt`: what of each variable the lanes share."""
+def nodes_of(einsum: Einsum, order: Order, loops: tuple[tuple[Loop, ...], ...]) -> list[Node]:
+    """Write the loops and lanes between the holders."""
     tile = dict(einsum.bounds)
     nodes: list[Node] = []
     for gap, turns in enumerate(loops):
@@ -250,15 +254,10 @@ def nodes_of(
             number, _, name = loop.rpartition(SIDE_BY_SIDE)
             tile[name] //= turn
             if number:
-                lanes = order.upper[int(number)]
+                lanes, _ = order.lanes[int(number)]
                 nodes.append(Spatial(name, tile[name], lanes.dim, lanes.component))
             else:
                 nodes.append(Temporal(name, tile[name]))
-        for lanes, some in zip(order.lanes, dealt, strict=True) if gap == order.dealing else ():
-            for name, share in some:
-                tile[name] //= share
-                if share > 1:
-                    nodes.append(Spatial(name, tile[name], lanes.dim, lanes.component))
         if gap < len(order.places):
             tensor, memory = order.places[gap]
             nodes.append(Storage((tensor,), memory))

@@ -75,12 +75,14 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
     outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
     rules = inner_rules(flat, einsum, frozenset(chip))
     low = [] if einsum.is_copy and subject.conventions == "accelforge" else kept_low(flat, einsum)
-    below = low, *lanes_of(flat)
+    below = low, lanes_of(flat)
     best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
     found_lists = lists(subject.workload, einsum, frozenset(chip), below, subject.repeats)
     if subject.deep:
         resolve = tuple(resolver(flat, name) for name in (INNER, LOW))
-        found_lists = deep_lists(subject.workload, einsum, chip, resolve, subject.repeats)
+        found_lists = deep_lists(
+            subject.workload, einsum, chip, resolve, lanes_of(flat), subject.repeats
+        )
     for nodes in passing(flat, einsum, chip, found_lists):
         if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
             continue

@@ -27,14 +27,16 @@ def kept_low(flat: FlatArch, einsum: Einsum) -> list[str]:
     return []
 
 
-def lanes_of(flat: FlatArch) -> tuple[tuple[Lanes, ...], tuple[Lanes, ...]]:
-    """Return the dimensions of lanes below the inner memory, and those above or on it."""
-    inner = [component.name for component in flat.components].index(INNER)
-    below, above = (
-        tuple(Lanes(c.name, d.name, d.fanout) for c in part for d in c.spatial)
-        for part in (flat.components[inner + 1 :], flat.components[: inner + 1])
-    )
-    return below, above
+def lanes_of(flat: FlatArch) -> tuple[tuple[Lanes, str], ...]:
+    """Return the dimensions of lanes, each with the memory above it; a memory stands below its own
+    lanes."""
+    found: list[tuple[Lanes, str]] = []
+    above = OUTER
+    for component in flat.components:
+        found += [(Lanes(component.name, dim.name, dim.fanout), above) for dim in component.spatial]
+        if isinstance(component, Memory):
+            above = component.name
+    return tuple(found)
 
 
 def breaks_rule(
@@ -107,14 +109,19 @@ def misshapen(einsum: Einsum, nodes: list[Node], rules: PlacementRules) -> bool:
 
 
 def scattered(nodes: list[Node], flat: FlatArch) -> bool:
-    """Tell whether lanes above the inner memory stand apart, or not in the order of the file, where
+    """Tell whether lanes between two memories stand apart, or not in the order of the file, where
     it matters what a Network sends: the search has them together (its scope says so)."""
     if not any(isinstance(component, Network) for component in flat.components):
         return False
-    dims = [(lanes.component, lanes.dim) for lanes in lanes_of(flat)[1]]
     turning = [n for n in nodes if isinstance(n, Temporal | Spatial)]
-    found = [i for i, n in enumerate(turning)
-             if isinstance(n, Spatial) and (n.component, n.name) in dims]  # fmt: skip
-    order = [dims.index((n.component, n.name)) for i in found
-             if isinstance(n := turning[i], Spatial)]  # fmt: skip
-    return order != sorted(order) or (bool(found) and found[-1] - found[0] >= len(found))
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for lanes, above in lanes_of(flat):
+        groups.setdefault(above, []).append((lanes.component, lanes.dim))
+    for dims in groups.values():
+        found = [i for i, n in enumerate(turning)
+                 if isinstance(n, Spatial) and (n.component, n.name) in dims]  # fmt: skip
+        order = [dims.index((n.component, n.name)) for i in found
+                 if isinstance(n := turning[i], Spatial)]  # fmt: skip
+        if order != sorted(order) or (found and found[-1] - found[0] >= len(found)):
+            return True
+    return False

@@ -16,10 +16,12 @@ from tilewright.mapper.cascade.api import fused_search, no_collection
 from tilewright.mapper.cascade.boundary import Place, boundaries_of
 from tilewright.mapper.cascade.choices import Choices
 from tilewright.mapper.cascade.extent import Extent
+from tilewright.mapper.cascade.ground import idle_below
 from tilewright.mapper.cascade.layout import layouts
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.pareto import pareto
-from tilewright.mapper.cascade.rows import Order, idle_below, orders
+from tilewright.mapper.cascade.rows import Order, orders
+from tilewright.mapper.cascade.upper import under
 from tilewright.mapper.cascade.walk import Labels, behind, reduced
 from tilewright.mapper.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.placement import Holder
@@ -217,8 +219,8 @@ def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
     )
     names = tuple(einsum.bounds)
     idle = idle_below(space.frame, layout)
-    assert {names[v] for v in idle[1]} == {"k", "n"}
-    assert idle[0] == frozenset()
+    assert set(idle) == {under(1)}
+    assert {names[v] for v in idle[under(1)]} == {"k", "n"}
 
 
 def test_the_collector_is_switched_on_again() -> None:

@@ -59,7 +59,7 @@ def spatial_of(nodes: tuple[Node, ...]) -> list[Spatial]:
 def test_tiles_below_loops_and_lanes() -> None:
     """m = 24: loops to 12, then 4 lanes of 3, then loops to 1; n = 8 over 2 lanes, then to 2."""
     spreads = (Spread((1, 0), 0, 4, ("T", "x")), Spread((1, 0), 1, 2, ("T", "x")))
-    order = with_lanes(((0, 12), (0, 0), (1, 0)), 1, spreads)
+    order = with_lanes(((0, 12), (0, 0), (1, 0)), (1, 1))
     assert order == ((0, 12), (-1, 0), (-2, 0), (0, 0), (1, 0))
     lattice = Lattice({"m": 24, "n": 8})
     state = lattice.offset(lattice.exponents((4, 4)))  # lanes taken for one: 4 x 1, 2 x 2
@@ -70,7 +70,7 @@ def test_tiles_below_loops_and_lanes() -> None:
 
 def test_two_dimensions_deal_one_variable() -> None:
     spreads = (Spread((1, 0), 0, 2, ("T", "x")), Spread((1, 1), 0, 3, ("T", "y")))
-    order = with_lanes((), 0, spreads)
+    order = with_lanes((), (0, 0))
     assert tiles_below(order, spreads, (12,), np.array([[12]])).tolist() == [[6, 2]]
 
 
