@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Literal
 
 Relevance = Literal["irrelevant", "relevant", "partial"]
@@ -14,14 +15,25 @@ Combine = Literal["*", "+"]  # what one operation does with the values of the in
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """An affine form over rank variables: sum of coefficient * variable, plus a constant."""
+    """An affine form over rank variables: sum of coefficient * variable, plus a constant.
+
+    The variables run from 0: where they begin is in the constant; `written` is the one in the file.
+    `least`: the positions that one point counts for (conventions.md §12).
+    """
 
     terms: tuple[tuple[str, int], ...]  # (rank variable, coefficient), in the order written
     constant: int = 0
+    least: int = 1
+    written: int = 0
 
     def extent(self, tile: Mapping[str, int]) -> int:
         """Number of positions it spans when each variable runs over `tile[v]` values."""
-        return 1 + sum(abs(factor) * (tile[name] - 1) for name, factor in self.terms)
+        return self.least + sum(abs(factor) * (tile[name] - 1) for name, factor in self.terms)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one variable, perhaps with a factor, and tiles of it do not overlap."""
+        return len(self.terms) == 1 and self.least == 1
 
     def value(self, point: Mapping[str, int]) -> int:
         return self.constant + sum(factor * point[name] for name, factor in self.terms)
@@ -46,7 +58,7 @@ class TensorAccess:
         found: dict[str, Relevance] = {}
         for _, form in self.projection:
             for name, _ in form.terms:
-                found.setdefault(name, "relevant" if len(form.terms) == 1 else "partial")
+                found.setdefault(name, "relevant" if form.is_single else "partial")
         return found
 
     def relevance(self, rank_variable: str) -> Relevance:
@@ -59,7 +71,12 @@ class TensorAccess:
         Then tile extent x iterations does not depend on the tile.
         """
         forms = [form for _, form in self.projection if rank_variable in dict(form.terms)]
-        return len(forms) == 1 and len(forms[0].terms) == 1 and abs(forms[0].terms[0][1]) == 1
+        return len(forms) == 1 and forms[0].is_single and abs(forms[0].terms[0][1]) == 1
+
+    @property
+    def least(self) -> int:
+        """Elements that one point counts for in a holder; one operation moves one all the same."""
+        return prod(form.least for _, form in self.projection)
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
         """Elements of the tensor under a tile: product of the ranks' extents (accelforge §2.1)."""

@@ -28,6 +28,7 @@ from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
 from tilewright.mapper.model.guards import check
 from tilewright.mapper.model.occupancy import Body
+from tilewright.mapper.model.offsets import counted
 from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
 from tilewright.mapper.model.tally import Tally, tally
 from tilewright.mapper.model.unfinished import unfinished
@@ -75,6 +76,7 @@ def evaluate(
     workload = workload if isinstance(workload, Workload) else load_workload(workload)
     mapping = mapping if isinstance(mapping, Mapping) else load_mapping(mapping)
     chosen = conventions_called(conventions)
+    workload = counted(workload, chosen.einsum)
     paths = paths_of(mapping)
     _check_einsums(paths, workload)
     try:

@@ -219,4 +219,4 @@ def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
 
 def _shifted(form: Affine, found: Mapping[str, tuple[int, int]]) -> Affine:
     start = sum(factor * found[name][0] for name, factor in form.terms)
-    return Affine(form.terms, form.constant + start)
+    return Affine(form.terms, form.constant + start, written=form.constant)

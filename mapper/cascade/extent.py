@@ -11,8 +11,8 @@ from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.searches.kernels import Floats, Ints
 
-# per rank its terms: (loop, bound, factor); a rank of several terms slides
-Ranks = tuple[tuple[tuple[str, int, int], ...], ...]
+# per rank the positions of one point and its terms: (loop, bound, factor); one of several slides
+Ranks = tuple[tuple[int, tuple[tuple[str, int, int], ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Extent:
         sizes: list[Floats] = []
         for bits, ranks in self.views:
             sizes.append(np.full(len(tiles), bits))
-            for terms in ranks:
-                extent: int | Ints = 1 - sum(factor for _, _, factor in terms)
+            for least, terms in ranks:
+                extent: int | Ints = least - sum(factor for _, _, factor in terms)
                 for name, bound, factor in terms:
                     extent = extent + factor * (tiles[:, place[name]] if name in place else bound)
                 sizes[-1] *= extent
@@ -57,8 +57,8 @@ def extent_of(einsum: Einsum, names: Mapping[str, str], tensor: str, bits: float
     """Return the extent of `tensor` as `einsum` sees it; `names` of the loops over its variables,
     `bits` per value."""
     ranks = tuple(
-        tuple((names[v], einsum.bounds[v], abs(factor)) for v, factor in form.terms)
+        (form.least, tuple((names[v], einsum.bounds[v], abs(factor)) for v, factor in form.terms))
         for _, form in einsum.access(tensor).projection
-        if form.terms
+        if form.terms or form.least > 1
     )
     return Extent(((bits, ranks),))

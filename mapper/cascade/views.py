@@ -135,19 +135,22 @@ def _within(boundaries: Boundaries, tensor: str, pair: tuple[int, int]) -> bool:
     einsums = [boundaries.workload.einsums[number] for number in pair]
     common = set(names[0].values()) & set(names[1].values())
     ranks: dict[str, dict[str, int]] = {}
+    least: dict[str, int] = {}
     bounds: dict[str, int] = {}
     for sign, einsum, own in zip((1, -1), einsums, names, strict=True):
         for rank, form in einsum.access(tensor).projection:
             terms = ranks.setdefault(rank, {})
+            least[rank] = least.get(rank, 0) + sign * form.least
             for variable, factor in form.terms:
                 name = own[variable]
                 terms[name] = terms.get(name, 0) + sign * abs(factor)
                 bounds[name] = einsum.bounds[variable]
     more = (
-        sum(
+        least[rank]
+        + sum(
             max(factor, 0 if name in common else factor) * (bounds[name] - 1)
             for name, factor in terms.items()
         )
-        for terms in ranks.values()
+        for rank, terms in ranks.items()
     )
     return all(values <= 0 for values in more)

@@ -120,7 +120,7 @@ class Lattice:
         many = lanes or {}
         size = np.ones(self.size)
         for _, form in access.projection:
-            extent = np.ones(self.size)
+            extent = np.full(self.size, float(form.least))
             for name, factor in form.terms:
                 tile = self.tiles[:, self.variables.index(name)] * many.get(name, 1)
                 extent += abs(factor) * (tile - 1)

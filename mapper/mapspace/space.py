@@ -33,6 +33,7 @@ from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.sparse import placement_like, sparse_placements
 from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
+from tilewright.mapper.model.conventions import conventions_called
 
 if TYPE_CHECKING:
     from tilewright.arch.flat import FlatArch
@@ -94,6 +95,7 @@ class Mapspace:
         **others: Unpack[Others],
     ) -> None:
         own = conventions != "accelforge"
+        einsum = conventions_called(conventions).einsum(einsum)
         check_uneven(einsum, uneven, own)
         self.einsum = einsum
         self.flat = flat

@@ -37,6 +37,7 @@ from tilewright.mapper.model.nest import (
     stop_unless_adjacent,
 )
 from tilewright.mapper.model.network import Hops, hops_of
+from tilewright.mapper.model.offsets import EinsumRule, offsets_add, offsets_move
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.reuse import Traffic, even_traffic
 from tilewright.mapper.model.uneven import exact_traffic
@@ -52,11 +53,11 @@ class Conventions:
     `first_tiles`: what becomes of initial_tile_shape; `traffic`, `hops`, `steps`, `used`: how
     uneven tiles are counted, and in `hops` also what the links of a network carry; `stops`: which
     holders stop the lowering of a reservation; `sinks`: whether loops that a tensor sees below the
-    holder do; `copy`: what a copy Einsum moves; `shared`: which loops two Einsums run in together;
-    `tile`: whether they share a tile that both use; `places`: places of a distributed memory at
-    work; `gate`: the part of a gateable fanout that leaks; `grid_gate`: the part of a component
-    inside an Array that leaks, by one gateable dimension of the grid; `instances`: how many
-    instances of a component have area and leak.
+    holder do; `copy`: what a copy Einsum moves; `einsum`: what constants in indices do; `shared`:
+    which loops two Einsums run in together; `tile`: whether they share a tile that both use;
+    `places`: places of a distributed memory at work; `gate`: the part of a gateable fanout that
+    leaks; `grid_gate`: the part of a component inside an Array that leaks, by one gateable
+    dimension of the grid; `instances`: how many instances of a component have area and leak.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Conventions:
     stops: StopRule
     sinks: SinkRule
     copy: Callable[[Path, View], Plan]
+    einsum: EinsumRule
     shared: SharedLoops
     tile: Copy
     places: PlacesAtWork
@@ -179,6 +181,7 @@ DEFAULT = Conventions(
     stops=stop_unless_adjacent,
     sinks=some_loop_sinks,
     copy=source_to_destination,
+    einsum=offsets_move,
     shared=loops_above_the_split,
     tile=one_per_storage,
     places=at_least_one,
@@ -196,6 +199,7 @@ ACCELFORGE = Conventions(
     stops=stop_at_any_holder,
     sinks=no_loop_sinks,
     copy=source_moves_up,
+    einsum=offsets_add,
     shared=loops_above_exchanged,
     tile=one_per_einsum,
     places=in_proportion,

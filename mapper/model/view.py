@@ -52,7 +52,7 @@ class TensorView:
     streams: bool
     relevance: Mapping[str, int]
     simple: tuple[str, ...] | None  # the variables, if each rank is one variable taken once
-    ranks: tuple[tuple[tuple[str, int], ...], ...]
+    ranks: tuple[tuple[int, tuple[tuple[str, int], ...]], ...]  # (of one point, terms)
     bits_per_value: Fraction
 
     def tile(self, shape: Mapping[str, int]) -> int:
@@ -62,9 +62,9 @@ class TensorView:
             for name in self.simple:
                 size *= shape[name]
             return size
-        for rank in self.ranks:
-            extent = 1
-            for name, factor in rank:
+        for least, terms in self.ranks:
+            extent = least
+            for name, factor in terms:
                 extent += factor * (shape[name] - 1)
             size *= extent
         return size
@@ -155,16 +155,21 @@ def simple_variables(einsum: Einsum) -> frozenset[str]:
         for access in einsum.accesses
         for _, form in access.projection
         for name, factor in form.terms
-        if len(form.terms) > 1 or factor != 1
+        if not form.is_single or factor != 1
     }
     return frozenset(einsum.bounds) - mixed
 
 
 def _tensor_view(access: TensorAccess, einsum: Einsum, skips: bool) -> TensorView:
     forms = [form for _, form in access.projection]
-    ranks = tuple(tuple((name, abs(factor)) for name, factor in form.terms) for form in forms)
-    alone = all(len(rank) <= 1 and all(factor == 1 for _, factor in rank) for rank in ranks)
-    simple = tuple(name for rank in ranks for name, _ in rank) if alone else None
+    ranks = tuple(
+        (form.least, tuple((name, abs(factor)) for name, factor in form.terms)) for form in forms
+    )
+    alone = all(
+        least == 1 and len(terms) <= 1 and all(factor == 1 for _, factor in terms)
+        for least, terms in ranks
+    )
+    simple = tuple(name for _, terms in ranks for name, _ in terms) if alone else None
     relevance = {name: _RELEVANCE[access.relevance(name)] for name in einsum.bounds}
     accumulates = access.output and not einsum.is_copy
     return TensorView(

@@ -59,7 +59,11 @@ def _einsum(einsum: Einsum, variables: Numbers) -> Hashable:
                 access.persistent,
                 access.bits_per_value,
                 tuple(
-                    (form.constant, tuple((variables[name], n) for name, n in form.terms))
+                    (
+                        form.constant,
+                        form.least,
+                        tuple((variables[name], n) for name, n in form.terms),
+                    )
                     for _, form in access.projection
                 ),
             )

@@ -17,6 +17,8 @@ from tilewright.arch.names import did_you_mean
 from tilewright.arch.tree import Arch
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapping import Mapping as LoopNest
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.offsets import counted
 from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods import method_called
@@ -154,6 +156,7 @@ def request_of(
     began = time.monotonic()
     options = options_of(given)
     work = workload if isinstance(workload, Workload) else load_workload(workload)
+    work = counted(work, conventions_called(options.conventions).einsum)
     _check_uneven(options, work)
     return Request(
         arch if isinstance(arch, Arch) else load_arch(arch),

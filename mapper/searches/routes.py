@@ -20,7 +20,7 @@ from tilewright.mapper.mapspace.slots import Fill, Loops, Slot
 from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.early import Early, early_of
 from tilewright.mapper.searches.fields import Fields
-from tilewright.mapper.searches.taps import Tap
+from tilewright.mapper.searches.taps import Tap, moved_as_one
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -92,7 +92,8 @@ class Router:
     def _rates(self, tap: Tap) -> dict[int, float]:
         """Return, per field, what one value of the tap adds (signed)."""
         share = self._places.get(self._frame.components[tap.level].name, 1)
-        key = (tap.edge.tensor, tap.level, tap.action, tap.sign, share)
+        last = tap.edge.child is None
+        key = (tap.edge.tensor, tap.level, tap.action, tap.sign, share, last)
         if key not in self._fields.rates:
             self._fields.rates[key] = self._rates_of(tap, share)
         return self._fields.rates[key]
@@ -103,7 +104,7 @@ class Router:
         action = next((a for a in component.actions if a.name == tap.action), None)
         if action is None:
             return {}
-        values = action.values_per_action[tap.edge.tensor]
+        values = action.values_per_action[tap.edge.tensor] * moved_as_one(self._frame, tap)
         calls = float(tap.sign * component.actions_scale / values)
         rates = {0: calls * action.energy}
         if (field := self._fields.calls.get((tap.level, tap.action))) is not None:

@@ -51,6 +51,12 @@ class Tap:
     sign: int
 
 
+def moved_as_one(frame: Frame, tap: Tap) -> int:
+    """Return how many of the values that a tap counts move together: an operation takes one value,
+    however many positions one point counts for in a holder."""
+    return frame.einsum.access(tap.edge.tensor).least if tap.edge.child is None else 1
+
+
 def edges(frame: Frame, template: Template) -> Iterator[Edge]:
     """Enumerate the edges of every tensor of the template."""
     for tensor in frame.einsum.tensors:

@@ -394,3 +394,22 @@ def test_einsums_that_use_one_storage_share_its_tile() -> None:
     for conventions, bits in (("default", 64 + 16 + 16), ("accelforge", 2 * 64 + 16 + 16)):
         found = evaluate(arch, workload, load_mapping(text), conventions)
         assert found.capacity["BUF"] == bits
+
+
+def test_a_constant_in_an_index_moves_a_tile() -> None:
+    """A[m + 2] above m: 4 values, or 6; below m: 1 a turn, or 3. An operation takes one of them."""
+    hold = "!Storage {tensors: [A], component: BUF}"
+    loop = "!Temporal {rank_variable: m, tile_shape: 1}"
+    frame = """
+        !Storage {tensors: [A, B, Z], component: DRAM}
+        MIDDLE
+        !Temporal {rank_variable: n, tile_shape: 1}
+        !Compute {einsum: Z, component: MAC}
+    """
+    for middle, default, theirs in ((f"{hold}\n{loop}", 4, 6), (f"{loop}\n{hold}", 4, 12)):
+        mapping = frame.replace("MIDDLE", middle)
+        for conventions, reads in (("default", default), ("accelforge", theirs)):
+            found = score("Z[m, n] = A[X: m + 2] * B[n]", "M: 4, N: 3", mapping, conventions)
+            assert found.actions["Z/DRAM/A/read"] == reads
+            assert found.actions["Z/BUF/A/read"] == 4 * 3
+            assert found.memory_bits["Z/BUF/A"] == (3 if conventions == "accelforge" else 1)

@@ -17,7 +17,7 @@ from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.slots import Fill, Loops, Slot
 from tilewright.mapper.searches.fields import Fields
-from tilewright.mapper.searches.taps import Tap, taps
+from tilewright.mapper.searches.taps import Tap, moved_as_one, taps
 from tilewright.mapper.searches.uneven.chains import Kind, Lane
 
 
@@ -195,5 +195,5 @@ def _calls(frame: Frame, tap: Tap) -> tuple[float, float] | None:
     action = next((a for a in component.actions if a.name == tap.action), None)
     if action is None:
         return None
-    values = action.values_per_action[tap.edge.tensor]
+    values = action.values_per_action[tap.edge.tensor] * moved_as_one(frame, tap)
     return float(tap.sign * component.actions_scale / values), float(action.energy)

@@ -24,11 +24,8 @@ class Group:
     @property
     def plain(self) -> bool:
         """One value of the tensor per value of the variable: extents add up."""
-        return (
-            len(self.forms) == 1
-            and len(self.forms[0].terms) == 1
-            and abs(self.forms[0].terms[0][1]) == 1
-        )
+        form = self.forms[0]
+        return len(self.forms) == 1 and form.is_single and abs(form.terms[0][1]) == 1
 
 
 def groups_of(access: TensorAccess) -> tuple[Group, ...]:
@@ -66,7 +63,7 @@ def moved(
 
 def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
     """Return the positions that a form spans under tiles of some sizes."""
-    positions: Floats = np.ones(1)
+    positions: Floats = np.full(1, float(form.least))
     for name, factor in form.terms:
         positions = positions + abs(factor) * (sizes[name] - 1)
     return positions
@@ -100,7 +97,7 @@ def least_moved(group: Group, bounds: dict[str, int], fewest: Callable[[str], Fl
 
 def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
     """Sum the positions of one form over all visits of `tiles` tiles of each variable."""
-    total = _times(tiles, None)
+    total = form.least * _times(tiles, None)
     for name, factor in form.terms:
         total = total + abs(factor) * (bounds[name] - tiles[name]) * _times(tiles, name)
     return total

@@ -125,7 +125,7 @@ class Grid:
         access = self.frame.einsum.access(slot.tensor)
         size: Floats = np.ones([1] * len(self.shape))
         for _, form in access.projection:
-            extent: Floats = np.ones([1] * len(self.shape))
+            extent: Floats = np.full([1] * len(self.shape), float(form.least))
             for name, factor in form.terms:
                 number = self.variables.index(name)
                 smallest = self.along(number, self.axes[number].smallest)

@@ -180,7 +180,7 @@ class Sweep:
         names = list(self._frame.einsum.bounds)
         size = np.ones(len(labels))
         for _, form in access.projection:
-            extent = np.ones(len(labels))
+            extent = np.full(len(labels), float(form.least))
             for name, factor in form.terms:
                 extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
             size *= extent

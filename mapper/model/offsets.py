@@ -1,0 +1,40 @@
+"""What the constant of an index does to the size of tiles (docs/conventions.md §12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilewright.mapper.einsum import Affine, Einsum
+from tilewright.mapper.workload import Workload
+
+EinsumRule = Callable[[Einsum], Einsum]
+
+
+def offsets_move(einsum: Einsum) -> Einsum:
+    """Return the Einsum as it is: a constant moves a tile and does not make it larger."""
+    return einsum
+
+
+def offsets_add(einsum: Einsum) -> Einsum:
+    """Return the Einsum with tiles that reach from 0 to what their last point touches, as
+    accelforge 1.0.467 takes them: `m + 2` counts two positions more than `m`."""
+    if not any(form.written > 0 for a in einsum.accesses for _, form in a.projection):
+        return einsum
+    accesses = tuple(
+        replace(access, projection=tuple((rank, _grown(form)) for rank, form in access.projection))
+        for access in einsum.accesses
+    )
+    return replace(einsum, accesses=accesses)
+
+
+def _grown(form: Affine) -> Affine:
+    return replace(form, least=1 + max(0, form.written))
+
+
+def counted(workload: Workload, rule: EinsumRule) -> Workload:
+    """Return the workload with each Einsum as `rule` counts it; the same if that changes none."""
+    einsums = tuple(rule(einsum) for einsum in workload.einsums)
+    if all(one is other for one, other in zip(einsums, workload.einsums, strict=True)):
+        return workload
+    return replace(workload, einsums=einsums)

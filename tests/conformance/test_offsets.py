@@ -1,0 +1,92 @@
+"""Indices with constants: optima of AccelForge 1.0.467, whose tiles begin at 0 (point 12)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.arch.load import load_arch
+from tilewright.mapper import search
+from tilewright.mapper.workload import load_workload
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: 1000000
+    area: 0
+    leak_power: 0
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions:
+    - {name: read, energy: 100, throughput: 64}
+    - {name: write, energy: 101, throughput: 32}
+  - !Memory
+    name: BUF
+    size: SIZE
+    area: 0
+    leak_power: 0
+    tensors: {keep: ~DRAM, may_keep: All}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 128}]
+  - !Compute
+    name: MAC
+    area: 0
+    leak_power: 0
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+WORKLOAD = """
+workload:
+  rank_sizes: {SIZES}
+  bits_per_value: {All: 8}
+  einsums: [EINSUMS]
+"""
+PRODUCT = '"Z[m, n] = A[X: m + 2] * B[n]"'
+OUTPUT = '"Z[Q: p + 1, n] = A[p, k] * B[n, k]"'
+SLICE = '"Z[m, n] = A[X: 3, M: m, k] * B[n, k]"'
+CHAIN = '"Y[m, n] = A[X: m + 1, k] * B[k, n]", "Z[p, n] = Y[M: p, N: n] * C[n]"'
+ODD = '"Y[m, n] = A[m, k] * B[k, n]", "Z[p, n] = Y[M: 2 * p + 1, N: n] * C[n]"'
+CASES = [
+    (PRODUCT, "M: 4, N: 4", 64, 22696),
+    ('"Z[m, n] = A[X: m + n + 1] * B[n]"', "M: 4, N: 4", 64, 24392),
+    (OUTPUT, "P: 4, N: 4, K: 4", 64, 89792),
+    (OUTPUT, "P: 4, N: 4, K: 4", 256, 54720),
+    (SLICE, "M: 4, N: 4, K: 4", 256, 85920),
+    (CHAIN, "M: 8, N: 4, K: 4", 64, 162960),
+    (CHAIN, "M: 8, N: 4, K: 4", 256, 96208),
+    (ODD, "M: 8, N: 4, K: 4", 64, 185736),
+    (ODD, "M: 8, N: 4, K: 4", 256, 105736),
+]
+
+
+def answer(case: tuple[str, str, int], conventions: str, method: str | None = None) -> float:
+    einsums, sizes, size = case
+    arch = load_arch(ARCH.replace("SIZE", str(size)))
+    workload = load_workload(WORKLOAD.replace("SIZES", sizes).replace("EINSUMS", einsums))
+    found = search(arch, workload, conventions=conventions, method=method)
+    assert found.certificate.kind == "optimal"
+    return found.certificate.value
+
+
+@pytest.mark.parametrize(("einsums", "sizes", "size", "joule"), CASES)
+def test_the_optimum_is_that_of_the_reference(
+    einsums: str, sizes: str, size: int, joule: float
+) -> None:
+    assert answer((einsums, sizes, size), "accelforge") == joule
+
+
+@pytest.mark.parametrize("case", [case[:3] for case in CASES if '", "' not in case[0]])
+@pytest.mark.parametrize("conventions", ["default", "accelforge"])
+def test_the_optimum_is_that_of_an_enumeration(
+    case: tuple[str, str, int], conventions: str
+) -> None:
+    value = answer(case, conventions)
+    assert value == pytest.approx(answer(case, conventions, "exhaustive"), rel=1e-9)
+
+
+def test_where_the_iteration_space_begins_makes_no_tile_larger() -> None:
+    """1 <= m < 5 are four rows of A; its optimum is that of 0 <= m < 4."""
+    text = WORKLOAD.replace("EINSUMS", '"Z[m, n] = A[m] * B[n]"')
+    begun = text.replace("{SIZES}", "{N: 4}\n  iteration_space_shape: {m: 1 <= m < 5}")
+    for given in (text.replace("SIZES", "M: 4, N: 4"), begun):
+        arch = load_arch(ARCH.replace("SIZE", "64"))
+        found = search(arch, load_workload(given), conventions="accelforge")
+        assert found.certificate.value == 21000
