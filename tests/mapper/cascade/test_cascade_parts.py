@@ -122,7 +122,7 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
 
 
 def test_extents_shrink_with_the_loops_above() -> None:
-    extent = Extent(((2.0, ((("m", 8, 1),), (("n", 6, 1),))),))
+    extent = Extent(((2.0, ((1, (("m", 8, 1),)), (1, (("n", 6, 1),)))),))
     assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [96]
     loops = (LoopName("m"), LoopName("k"))
     assert extent.below(loops, np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
@@ -131,10 +131,16 @@ def test_extents_shrink_with_the_loops_above() -> None:
 
 
 def test_the_largest_of_several_windows_counts() -> None:
-    whole, window = (("w", 6, 1),), (("p", 2, 2), ("r", 3, 1))
+    whole, window = (1, (("w", 6, 1),)), (1, (("p", 2, 2), ("r", 3, 1)))
     extent = Extent(((1.0, (whole,)),)).joined(Extent(((1.0, (window,)),)))
     tiles = np.array([[6, 2], [3, 2], [3, 1]])
     assert extent.below((LoopName("w"), LoopName("p")), tiles).tolist() == [6, 5, 3]
+
+
+def test_positions_of_one_point_count_whatever_the_tile() -> None:
+    extent = Extent(((1.0, ((3, (("m", 8, 1),)), (4, ()))),))
+    assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [40]
+    assert extent.below((LoopName("m"),), np.array([[2], [1]])).tolist() == [16, 12]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
