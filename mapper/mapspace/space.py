@@ -95,9 +95,8 @@ class Mapspace:
         **others: Unpack[Others],
     ) -> None:
         own = conventions != "accelforge"
-        einsum = conventions_called(conventions).einsum(einsum)
+        self.einsum = einsum = conventions_called(conventions).einsum(einsum)
         check_uneven(einsum, uneven, own)
-        self.einsum = einsum
         self.flat = flat
         self.backed = backed
         self.crowded = others.get("crowded", frozenset())
