@@ -49,14 +49,18 @@ class Solver:
         Problems that are still to be solved get equal parts of what is left.
         """
         end = self._request.hurried(share).budget
-        keys = [[key for key, _ in self.spaces(einsum)] for einsum in self.workload.einsums]
+        einsums = self.workload.einsums
+        numbers: dict[Hashable, int] = {}  # keys are large: each is looked up once
+        problems = [
+            [numbers.setdefault(key, len(numbers)) for key, _ in self.spaces(einsum)]
+            for einsum in einsums
+        ]
+        ahead = {number for key, number in numbers.items() if (key, goal) not in self._known}
         found = []
-        for number, einsum in enumerate(self.workload.einsums):
+        for einsum, own in zip(einsums, problems, strict=True):
             left = end.seconds_left
-            if left is not None:
-                ahead = {key for few in keys[number:] for key in few}
-                left /= max(1, sum((key, goal) not in self._known for key in ahead))
-            found.append(self.solve(einsum, goal, left))
+            found.append(self.solve(einsum, goal, left and left / max(1, len(ahead))))
+            ahead -= set(own)
         return found
 
     def solve(self, einsum: Einsum, goal: Goal, seconds: float | None = None) -> Solved:
