@@ -202,13 +202,23 @@ def orders_seen(
 ) -> list[tuple[Loop, ...]]:
     """Return orders of the last gap, one of each kind that the holders above tell apart.
 
-    These are the holders of the run right above the gap: without a loop between them and it.
+    These are the holders of the run right above the gap: without a loop between them and it. Below
+    a Network it matters, too, whether loops stand below the lanes.
     """
     *upper, gap = loops
     start = max((g for g, loops_there in enumerate(upper) if loops_there), default=0)
     run = [tensor for tensor, _ in places[start : len(upper)]]
-    kinds = {tuple(streamed(einsum, t, order) for t in run): order for order in permutations(gap)}
+    kinds = {
+        (_dealt_last(order), *(streamed(einsum, t, order) for t in run)): order
+        for order in permutations(gap)
+    }
     return list(kinds.values())
+
+
+def _dealt_last(loops: tuple[Loop, ...]) -> bool:
+    """Tell whether no loop in time stands below lanes."""
+    dealt = [SIDE_BY_SIDE in name for name, _ in loops]
+    return dealt == sorted(dealt)
 
 
 def streamed(einsum: Einsum, tensor: str, loops: tuple[Loop, ...]) -> frozenset[str]:

@@ -7,7 +7,7 @@ from fused_lists import INNER, LOW, OUTER, Lanes
 from tilewright.arch.components import Memory, Network, PlacementRules
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping import Compute, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.fanout import holds
 
 
@@ -110,7 +110,10 @@ def misshapen(einsum: Einsum, nodes: list[Node], rules: PlacementRules) -> bool:
 
 def scattered(nodes: list[Node], flat: FlatArch) -> bool:
     """Tell whether lanes between two memories stand apart, or not in the order of the file, where
-    it matters what a Network sends: the search has them together (its scope says so)."""
+    it matters what a Network sends: the search has them together (its scope says so).
+
+    And right above what they feed, the Compute or its lanes, where no memory holds anything below.
+    """
     if not any(isinstance(component, Network) for component in flat.components):
         return False
     turning = [n for n in nodes if isinstance(n, Temporal | Spatial)]
@@ -124,4 +127,12 @@ def scattered(nodes: list[Node], flat: FlatArch) -> bool:
                  if isinstance(n := turning[i], Spatial)]  # fmt: skip
         if order != sorted(order) or (found and found[-1] - found[0] >= len(found)):
             return True
+        if found and _loops_above_compute(nodes[nodes.index(turning[found[-1]]) + 1 :]):
+            return True
     return False
+
+
+def _loops_above_compute(nodes: list[Node]) -> bool:
+    """Tell whether loops in time come first, and then the Compute or its lanes."""
+    after = next(i for i, node in enumerate(nodes) if not isinstance(node, Temporal))
+    return after > 0 and isinstance(nodes[after], Compute | Spatial)
