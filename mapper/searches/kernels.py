@@ -31,7 +31,7 @@ Bools = NDArray[np.bool_]
 Labels = tuple[Ints, Floats]  # start, label
 Step = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
 View = tuple[Floats, Floats, Floats]  # rest, gain, bound
-Choices = tuple[Ints, Floats, Floats, Ints, Floats]  # reach, times, plus, fields, fares
+Choices = tuple[Ints, Floats, Floats]  # reach, linear, fares
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 
 _HOME: Final = "tilewright.mapper.searches.label_kernels"
@@ -45,7 +45,7 @@ def _kernel(name: str, *arguments: str) -> Kernel:
 
 
 _closure = _kernel("closure", _I1, _TABLE, "int64, int64", _VIEW)
-_deal = _kernel("deal", _I1, _TABLE, _I2, _F2, _F2, _I1, _F2, _VIEW)
+_deal = _kernel("deal", _I1, _TABLE, _I2, _F2, _F2, _VIEW)
 _charge = _kernel("charge", _I1, _TABLE, _I1, _F2, _F1, _VIEW)
 _union = _kernel("union", _I1, _TABLE, _I2, _TABLE, _I2, _I1, _F2, _I2)
 _first = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
@@ -71,9 +71,10 @@ def closure(table: Labels, nd: int, axis: tuple[int, int], view: View) -> Step:
 def deal(table: Labels, nd: int, choices: Choices, view: View) -> Step:
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + .
 
-    `choices` = (reach, times, plus, fields, fares). reach[c, s]: index of the state that choice c
-    leads to from s, or -1, shape (choices, states); times and plus: shape (choices, fields).
-    Before that, choice c charges fares[c * len(fields) + i, t / lanes_c] to field fields[i].
+    `choices` = (reach, linear, fares). reach[c, s]: index of the state that choice c leads to from
+    s, or -1, shape (choices, states); linear[c]: what it multiplies each field by, then what it
+    adds. Before that it charges its rows of `fares`, as many for each choice: field, amount at
+    each state below.
     """
 
     def step(job: Ints, *results: Any) -> None:

@@ -165,13 +165,12 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 @compiled
 def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    job: Ints, start: Ints, label: Floats, reach: Ints, times: Floats, plus: Floats,
-    fields: Ints, fares: Floats,
+    job: Ints, start: Ints, label: Floats, reach: Ints, linear: Floats, fares: Floats,
     rest: Floats, gain: Floats, bound: Floats, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
     nd, _, count = job
-    charged = fields.shape[0]
+    width, charged = label.shape[1], fares.shape[0] // reach.shape[0]
     for state in range(job[1], start.shape[0] - 1):
         begin[state] = first = count
         for choice in range(reach.shape[0]):
@@ -182,13 +181,13 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 if count + 2 > out.shape[0]:
                     job[1], job[2] = state, first
                     return
-                for field in range(label.shape[1]):
+                for field in range(width):
                     out[count, field] = (
-                        label[index, field] * times[choice, field] + plus[choice, field]
+                        label[index, field] * linear[choice, field] + linear[choice, width + field]
                     )
-                for i in range(charged):
-                    fare = fares[choice * charged + i, below]
-                    out[count, fields[i]] += fare * times[choice, fields[i]]
+                for row in range(choice * charged, (choice + 1) * charged):
+                    field = int(fares[row, 0])
+                    out[count, field] += fares[row, 1 + below] * linear[choice, field]
                 if _hopeless(out, count, (rest[state], gain[state]), bound):
                     continue
                 origin[count, 0] = index

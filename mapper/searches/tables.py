@@ -27,8 +27,6 @@ from tilewright.mapper.searches.program import (
 )
 from tilewright.mapper.searches.routes import Add
 
-_NONE: Floats = np.zeros((0, 0))
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -49,16 +47,29 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """An operation as arrays: see kernels.charge and kernels.deal. `bars`: it rules out states."""
+    """Costs as arrays: see kernels.charge. `bars`: they rule out states."""
 
     fields: Ints
     plus: Floats
     room: Floats
-    reach: Ints
-    times: Floats
-    lanes: Floats
-    fares: Floats
     bars: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """A dimension as arrays: see kernels.deal. `lanes`: of each choice."""
+
+    reach: Ints
+    linear: Floats
+    fares: Floats
+    lanes: Floats
+
+    def energy(self, width: int) -> Floats:
+        """Return the joules of each choice by the state below; labels have `width` fields."""
+        choices, states = self.reach.shape
+        added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
+        rows = len(self.fares) // choices  # of each choice, that of the energy first
+        return added + self.fares[::rows, 1:] if rows else added
 
 
 class Engine:
@@ -69,6 +80,7 @@ class Engine:
         self.fields = fields
         self.lattice = Lattice(frame.einsum.bounds)
         self._arrays: dict[Operation, Arrays] = {}
+        self._dealings: dict[Deal, Dealing] = {}
         self._counts: dict[tuple[str, str, tuple[tuple[str, int], ...]], Floats] = {}
         self._axes: dict[tuple[str, ...], list[Axis]] = {}
 
@@ -103,11 +115,12 @@ class Engine:
             return self._slide(operation, table, nd, (before.rest, before.gain, bound))
         if isinstance(operation, Settle):
             return _settled(operation, table, nd)
-        arrays = self._array(operation)
         labels, view = (table.start, table.label), (after.rest, after.gain, bound)
         if isinstance(operation, Deal):
-            choices = (arrays.reach, arrays.times, arrays.plus, arrays.fields, arrays.fares)
+            dealing = self._dealing(operation)
+            choices = (dealing.reach, dealing.linear, dealing.fares)
             return Table(*kernels.deal(labels, nd, choices, view))
+        arrays = self._array(operation)
         return Table(*kernels.charge(labels, nd, (arrays.fields, arrays.plus, arrays.room), view))
 
     def undo(self, operation: Operation, after: Outlook) -> Outlook:
@@ -124,14 +137,11 @@ class Engine:
                 for add in operation.refunds
             ]
             return replace(after, rest=after.rest + sum(refunds))
-        arrays = self._array(operation)
         if isinstance(operation, Deal):
-            energy = np.repeat(arrays.plus[:, :1], len(after.rest), axis=1)
-            if operation.fares:  # energy is the first of the fields that they are charged to
-                energy += arrays.fares[:: len(arrays.fields)]
-            return Outlook(
-                *kernels.deal_above(after.rest, after.gain, arrays.reach, energy, arrays.lanes)
-            )
+            dealing = self._dealing(operation)
+            made = (dealing.reach, dealing.energy(self.fields.width), dealing.lanes)
+            return Outlook(*kernels.deal_above(after.rest, after.gain, *made))
+        arrays = self._array(operation)
         rest = after.rest + arrays.plus[0]
         if not arrays.bars:
             return replace(after, rest=rest)
@@ -180,15 +190,18 @@ class Engine:
 
     def _array(self, operation: Operation) -> Arrays:
         if operation not in self._arrays:
-            if isinstance(operation, Deal):
-                made = self._deal_arrays(operation)
-            elif isinstance(operation, Occupy):
+            if isinstance(operation, Occupy):
                 made = self._occupy_arrays(operation)
             else:
                 assert isinstance(operation, Charge)
                 made = self._charge_arrays(operation)
             self._arrays[operation] = made
         return self._arrays[operation]
+
+    def _dealing(self, operation: Deal) -> Dealing:
+        if operation not in self._dealings:
+            self._dealings[operation] = self._dealt(operation)
+        return self._dealings[operation]
 
     def count(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...] = ()) -> Floats:
         """Return the `moved` or `first` count of an edge per tile at its child (see taps.py).
@@ -249,7 +262,7 @@ class Engine:
         room = (float(field), float(size), float(operation.last))
         return _charge([0, field], np.stack([fits, bits]), room)
 
-    def _deal_arrays(self, operation: Deal) -> Arrays:
+    def _dealt(self, operation: Deal) -> Dealing:
         fan = operation.fan
         lanes = np.array([float(prod(choice)) for choice in fan.choices])
         times = scales(self.frame, self.fields, fan)
@@ -259,8 +272,12 @@ class Engine:
         for field, values in operation.times:
             times[:, field] = values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
-        numbers, fares = self._summed(operation.fares) if operation.fares else ([], _NONE)
-        return Arrays(np.array(numbers, np.int64), plus, np.zeros(3), reach, times, lanes, fares)
+        fares = np.zeros((0, 1))
+        if operation.fares:
+            numbers, charged = self._summed(operation.fares)
+            column = np.tile(np.array(numbers, np.float64), len(operation.fares))
+            fares = np.column_stack([column, charged])
+        return Dealing(reach, np.hstack([times, plus]), fares, lanes)
 
 
 def scales(frame: Frame, fields: Fields, fan: Fan) -> Floats:
@@ -314,9 +331,8 @@ def compute_energy(frame: Frame) -> float:
 
 
 def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:
-    fields, reach = np.array(numbers, np.int64), _NONE.astype(np.int64)
     bars = bool(plus[0].max() == inf)
-    return Arrays(fields, plus, np.array(room), reach, _NONE, np.zeros(0), _NONE, bars)
+    return Arrays(np.array(numbers, np.int64), plus, np.array(room), bars)
 
 
 def _composed(first: Ints, second: Ints) -> Ints:

@@ -89,16 +89,16 @@ def test_deal(nd: int, seed: int) -> None:
     times[:, 2] = [m * k for m, k in choices]
     plus = np.zeros((len(choices), 4))
     plus[:, 0] = [rng.randrange(3) for _ in choices]
-    fields = np.array([0, 2] if seed % 2 else [], np.int64)
-    fares = np.array(
-        [[rng.randrange(4) for _ in range(LATTICE.size)] for _ in range(len(choices) * len(fields))]
-    ).reshape(-1, LATTICE.size).astype(float)  # fmt: skip
-    begin, out, origin = kernels.deal(
-        (start, label), nd, (reach, times, plus, fields, fares), (*open_view(), FREE)
-    )
     fare = np.zeros((len(choices), LATTICE.size, 4))
-    for place, field in enumerate(fields.tolist()):
-        fare[:, :, field] = fares[place :: len(fields)]
+    fields = [0, 2] if seed % 2 else []
+    rows = [(c, field) for c in range(len(choices)) for field in fields]
+    fares = np.zeros((len(rows), 1 + LATTICE.size))
+    for row, (c, field) in enumerate(rows):
+        fare[c, :, field] = [rng.randrange(4) for _ in range(LATTICE.size)]
+        fares[row] = [field, *fare[c, :, field]]
+    begin, out, origin = kernels.deal(
+        (start, label), nd, (reach, np.hstack([times, plus]), fares), (*open_view(), FREE)
+    )
     slow: Twin = []
     for state in range(LATTICE.size):
         found = [
@@ -204,7 +204,7 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     choices = [2**power for power in range(41)]
     reach = np.stack([line.reach(("m",), (choice,)) for choice in choices])
     plus = np.arange(164.0).reshape(41, 4)
-    nothing = np.zeros(0, np.int64), np.zeros((0, 0))
-    begin, out, origin = kernels.deal(table, 1, (reach, np.ones((41, 4)), plus, *nothing), view)
+    linear = np.hstack([np.ones((41, 4)), plus])
+    begin, out, origin = kernels.deal(table, 1, (reach, linear, np.zeros((0, 1))), view)
     assert np.array_equal(out, table[1] + plus)
     assert origin.tolist() == [[0, choice] for choice in range(41)]
