@@ -42,18 +42,19 @@ def _may_exchange(runs: Sequence[Run], tensor: str, memory: str) -> bool:
 
 
 def _keeps_first(flat: FlatArch, tensor: str, memory: str) -> bool:
-    left: dict[str, frozenset[str]] = {}
+    kept: dict[str, frozenset[str]] = {}
+    able = False
     for component in flat.components:
         if not isinstance(component, Memory):
             continue
-        rules = component.tensors.resolve(left)
+        rules = component.tensors.resolve(kept)
         forced = rules.keep | rules.back
         if component.name == memory:
-            return tensor in forced | rules.may_keep
-        if tensor in forced:
+            able = tensor in forced | rules.may_keep
+        elif tensor in (rules.back if able else forced):  # `back` is kept in no memory above
             return False
-        left[component.name] = frozenset()
-    return False
+        kept[component.name] = frozenset({tensor} if component.name == memory else ())
+    return able
 
 
 def _seen_by_all(runs: Sequence[Run]) -> list[tuple[str, int]]:

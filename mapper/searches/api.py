@@ -89,13 +89,23 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
 
 
 def _noted(request: Request, einsums: tuple[Einsum, ...], note: str, explain: bool) -> SearchResult:
-    """Search each Einsum on its own, because of what `note` says."""
+    """Search each Einsum on its own, because of what `note` says.
+
+    UnsupportedFeature where none has a mapping alone, but fused ones may exist.
+    """
     try:
         return replace(_apart(request, einsums, explain), notes=(note,))
     except NoFeasibleMapping as error:
         from tilewright.mapper.explain.together import no_mapping_alone
 
-        raise (no_mapping_alone(request) if explain else None) or error from None
+        if not explain:
+            raise
+        raise no_mapping_alone(request) or _unknown(error, note) from None
+
+
+def _unknown(error: NoFeasibleMapping, note: str) -> UnsupportedFeature:
+    """Return the error where nothing fits without fusion, and `note` says why none was searched."""
+    return UnsupportedFeature(f"{note}\nWithout it, {error.what}", instead=error.instead)
 
 
 def _without_fusion(

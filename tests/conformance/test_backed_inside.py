@@ -10,6 +10,7 @@ import pytest
 from tilewright.arch.load import load_arch
 from tilewright.mapper import search
 from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import load_workload
 
 ARCH = """
@@ -52,6 +53,24 @@ workload:
   - {einsum: "X[m, p] = Y[m, n] * C[n, p]", renames: {weight: C}}
   - {einsum: "Z[m, n] = X[m, p] * D[p, n]", renames: {weight: D}}
 """
+L2 = """\
+  - !Memory
+    name: L2
+    size: 256
+    area: 0
+    leak_power: 0
+    tensors: {keep: Nothing, may_keep: All}
+    actions: [{name: read, energy: 20, throughput: 128}, {name: write, energy: 25, throughput: 64}]
+  - !Container {name: CORE, spatial: [{name: q, fanout: 4}]}
+"""
+SCALED = """
+workload:
+  rank_sizes: {K: 2, M: 2, N: 4}
+  bits_per_value: {All: 4}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, k] * B[k, n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "Z[m, n] = Y[m, n] * C[n]", renames: {input: Y, weight: C, output: Z}}
+"""
 
 
 def arch_of(size: int, kept: str, back: str) -> str:
@@ -82,3 +101,20 @@ def test_weights_are_backed_below_shared_loops(size: int, joule: float) -> None:
     assert found.certificate.value == joule
     assert found.certificate.kind == "optimal"
     assert found.notes == ()
+
+
+def test_a_buffer_below_lanes_backs_what_einsums_exchange() -> None:
+    """`back` says that L2, above the lanes, may not keep it. By default no fused search models Z,
+    which the buffer backs and no Einsum reads: that is said, not that nothing fits."""
+    arch = load_arch(
+        arch_of(10**6, '{keep: "~(Intermediates | output)", may_keep: All}', "output").replace(
+            "  - !Memory\n    name: BUF", L2 + "  - !Memory\n    name: BUF"
+        )
+    )
+    workload = load_workload(SCALED)
+    found = search(arch, workload, objective="latency", conventions="accelforge")
+    assert found.certificate.value == 6
+    assert found.certificate.kind == "optimal"
+    with pytest.raises(UnsupportedFeature, match="Z may be backed in BUF") as refusal:
+        search(arch, workload, objective="latency")
+    assert "Without it, no mapping of Y fits" in str(refusal.value)

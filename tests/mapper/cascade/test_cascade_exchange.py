@@ -44,6 +44,7 @@ def places(arch: Arch, tensor: str, deeper: bool = True) -> tuple[str, ...]:
         ("keep: Nothing, may_keep: output", "keep: Nothing, may_keep: All", ("REG",)),  # not read
         ("keep: Nothing, may_keep: All", "keep: Nothing, may_keep: weight", ("BUF",)),
         ("keep: weight, may_keep: Nothing", "keep: ~BUF, may_keep: All", ("REG",)),
+        ("keep: Nothing, may_keep: All", "keep: ~BUF, back: Intermediates", ("REG",)),
     ],
 )
 def test_all_users_must_be_allowed_to_keep_it(
