@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -17,14 +17,13 @@ Combine = Literal["*", "+"]  # what one operation does with the values of the in
 class Affine:
     """An affine form over rank variables: sum of coefficient * variable, plus a constant.
 
-    The variables run from 0: where they begin is in the constant; `written` is the one in the file.
-    `least`: the positions that one point counts for (conventions.md §12).
+    The variables run from 0: where they begin is in the constant. `least`: the positions that one
+    point counts for (conventions.md §12).
     """
 
     terms: tuple[tuple[str, int], ...]  # (rank variable, coefficient), in the order written
     constant: int = 0
     least: int = 1
-    written: int = 0
 
     def extent(self, tile: Mapping[str, int]) -> int:
         """Number of positions it spans when each variable runs over `tile[v]` values."""
@@ -34,6 +33,10 @@ class Affine:
     def is_single(self) -> bool:
         """Whether it is one variable, perhaps with a factor, and tiles of it do not overlap."""
         return len(self.terms) == 1 and self.least == 1
+
+    def written(self, starts: Mapping[str, int]) -> int:
+        """Return the constant in the file, where the variables begin at `starts`."""
+        return self.constant - sum(factor * starts.get(name, 0) for name, factor in self.terms)
 
     def value(self, point: Mapping[str, int]) -> int:
         return self.constant + sum(factor * point[name] for name, factor in self.terms)
@@ -97,6 +100,7 @@ class Einsum:
     is_copy: bool = False
     n_instances: int = 1
     combine: Combine = "*"
+    starts: Mapping[str, int] = field(default_factory=dict)  # where variables begin in the file
 
     @property
     def tensors(self) -> tuple[str, ...]:

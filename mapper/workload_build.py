@@ -213,10 +213,11 @@ def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
         draft.spec.is_copy_operation,
         names.instances(draft),
         draft.combine,
+        {name: start for name, (start, _) in draft.ranges.items() if start},
     )
     return einsum, resolved.scope
 
 
 def _shifted(form: Affine, found: Mapping[str, tuple[int, int]]) -> Affine:
     start = sum(factor * found[name][0] for name, factor in form.terms)
-    return Affine(form.terms, form.constant + start, written=form.constant)
+    return Affine(form.terms, form.constant + start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.arch.printing import dump_yaml
@@ -14,7 +15,7 @@ def dump_workload(workload: Workload) -> str:
     """Return YAML text that `load_workload` reads back to an equal workload.
 
     It holds what the file came to: templates, sizes of ranks, set expressions and renames are
-    resolved, every rank variable starts at 0, and instances of the workload are in its Einsums.
+    resolved, and instances of the workload are in its Einsums.
     """
     accesses = {access.tensor: access for e in workload.einsums for access in e.accesses}
     block: dict[str, object] = {
@@ -30,8 +31,18 @@ def dump_workload(workload: Workload) -> str:
 
 def einsum_text(einsum: Einsum) -> str:
     """Return the Einsum in the concise notation, outputs on the left."""
-    left = " * ".join(_access(access) for access in einsum.outputs)
-    return f"{left} = {f' {einsum.combine} '.join(_access(access) for access in einsum.inputs)}"
+    left = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
+    right = (_access(_in_file(access, einsum)) for access in einsum.inputs)
+    return f"{left} = {f' {einsum.combine} '.join(right)}"
+
+
+def _in_file(access: TensorAccess, einsum: Einsum) -> TensorAccess:
+    """Return the access with variables that begin where they do in the file."""
+    projection = tuple(
+        (rank, replace(form, constant=form.written(einsum.starts)))
+        for rank, form in access.projection
+    )
+    return replace(access, projection=projection)
 
 
 def _access(access: TensorAccess) -> str:
@@ -69,7 +80,10 @@ def _einsum(einsum: Einsum) -> dict[str, object]:
         if einsum.name != einsum.accesses[0].tensor:
             found["name"] = einsum.name
     else:
-        found = {"name": einsum.name, "tensor_accesses": [_long(a) for a in einsum.accesses]}
+        found = {
+            "name": einsum.name,
+            "tensor_accesses": [_long(_in_file(a, einsum)) for a in einsum.accesses],
+        }
     if einsum.is_copy:
         found["is_copy_operation"] = True
     if einsum.n_instances != 1:
@@ -90,9 +104,13 @@ def _long(access: TensorAccess) -> dict[str, object]:
 
 
 def _bounds(workload: Workload) -> dict[str, str]:
-    """All Einsums agree on the bound of a rank variable."""
-    bounds = {name: bound for e in workload.einsums for name, bound in e.bounds.items()}
-    return {name: f"0 <= {name} < {bound}" for name, bound in bounds.items()}
+    """All Einsums agree on the range of a rank variable."""
+    bounds = {
+        name: (e.starts.get(name, 0), bound)
+        for e in workload.einsums
+        for name, bound in e.bounds.items()
+    }
+    return {name: f"{start} <= {name} < {start + bound}" for name, (start, bound) in bounds.items()}
 
 
 def _renames(workload: Workload) -> dict[str, object]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tilewright.mapper.einsum import Affine, Einsum
+from tilewright.mapper.einsum import Einsum, TensorAccess
 from tilewright.mapper.workload import Workload
 
 EinsumRule = Callable[[Einsum], Einsum]
@@ -19,17 +19,19 @@ def offsets_move(einsum: Einsum) -> Einsum:
 def offsets_add(einsum: Einsum) -> Einsum:
     """Return the Einsum with tiles that reach from 0 to what their last point touches, as
     accelforge 1.0.467 takes them: `m + 2` counts two positions more than `m`."""
-    if not any(form.written > 0 for a in einsum.accesses for _, form in a.projection):
+    written = [form.written(einsum.starts) for a in einsum.accesses for _, form in a.projection]
+    if max(written, default=0) <= 0:
         return einsum
-    accesses = tuple(
-        replace(access, projection=tuple((rank, _grown(form)) for rank, form in access.projection))
-        for access in einsum.accesses
-    )
+    accesses = tuple(_grown(access, einsum.starts) for access in einsum.accesses)
     return replace(einsum, accesses=accesses)
 
 
-def _grown(form: Affine) -> Affine:
-    return replace(form, least=1 + max(0, form.written))
+def _grown(access: TensorAccess, starts: Mapping[str, int]) -> TensorAccess:
+    projection = tuple(
+        (rank, replace(form, least=1 + max(0, form.written(starts))))
+        for rank, form in access.projection
+    )
+    return replace(access, projection=projection)
 
 
 def counted(workload: Workload, rule: EinsumRule) -> Workload:
