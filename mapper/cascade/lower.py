@@ -23,7 +23,7 @@ from tilewright.mapper.searches.routes import Add
 from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
 from tilewright.mapper.searches.trie import Node, grow
 
-MOST_BYTES = 400_000_000  # of the outlooks of one tree; of larger ones a branch at a time is kept
+TREE_BYTES = 400_000_000  # of the outlooks of one tree; of larger ones a branch at a time is kept
 BRANCH_BYTES = 100_000_000
 
 
@@ -78,7 +78,7 @@ class LowerSearch:
         self._root = grow(part.program for part in parts)
         self._branch = self._root.size
         each = 2 * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
-        if self._root.size * each > MOST_BYTES:
+        if self._root.size * each > TREE_BYTES:
             self._branch = BRANCH_BYTES // each
         self.nbytes = (self._branch + _above(self._root, self._branch)) * each
         """Bytes of the outlooks that are kept at a time."""

@@ -67,7 +67,7 @@ def test_nothing_depends_on_how_many_bounds_are_kept_at_a_time(
     arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
     whole = fused_search(arch, workload, objective="edp")
     states = 4 * 3 * 3  # of the lattice of either Einsum
-    monkeypatch.setattr(lower, "MOST_BYTES", 0)
+    monkeypatch.setattr(lower, "TREE_BYTES", 0)
     monkeypatch.setattr(lower, "BRANCH_BYTES", branch * 2 * 8 * states)
     in_branches = fused_search(arch, workload, objective="edp")
     assert in_branches.best.mapping == whole.best.mapping
