@@ -163,16 +163,19 @@ def apply_min_usage(
     floors = [0.0] * len(dims)
     if einsum.is_copy or all(dim.dim.min_usage <= 0 for dim in dims):
         return plain
-    if _alive(dims, einsum, room, floors, wholes) is None:
-        return plain  # nothing fits whatever the lanes
+    alive: list[set[tuple[int, ...]]] | None = None
     for index in range(len(dims) - 1, -1, -1):
+        if dims[index].dim.min_usage <= 0:
+            continue
         for floor in _floors(dims[index]):
             floors[index] = floor
-            if _alive(dims, einsum, room, floors, wholes) is not None:
+            alive = _alive(dims, einsum, room, floors, wholes)
+            if alive is not None:
                 break
+        if alive is None:
+            return plain  # nothing fits whatever the lanes
     if wholes:
         return tuple(_above_floor(one, floor) for one, floor in zip(dims, floors, strict=True))
-    alive = _alive(dims, einsum, room, floors, wholes)
     assert alive is not None
     return tuple(
         replace(fan, choices=tuple(c for c in fan.choices if c in kept))
@@ -187,9 +190,7 @@ def _above_floor(one: Dim, floor: float) -> Fan:
 
 
 def _floors(one: Dim) -> list[float]:
-    """Return the usages to ask for in turn: min_usage, then what lies below it."""
-    if one.dim.min_usage <= 0:
-        return [0.0]
+    """Return the usages to ask for in turn: min_usage, then what lies below it, down to all."""
     used = {usage(one.dim, prod(choice)) for choice in one.fan.choices}
     below = sorted((u for u in used if u < one.dim.min_usage - _ROUNDING), reverse=True)
     return [one.dim.min_usage, *below]

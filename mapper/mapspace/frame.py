@@ -50,6 +50,7 @@ class Frame:
     `shared`: whether other Einsums use its tensors, so that the outermost memory holds these whole;
     `exchanged`: tensors above whose outermost holder loops may stand that other Einsums share.
     `listed`: templates name every choice of lanes that holders see below themselves (lanes.py).
+    `first_network`: the level of the outermost one, or one below all others if there is none.
     What it works out is kept for the next template.
     """
 
@@ -60,15 +61,22 @@ class Frame:
     exchanged: frozenset[str] = frozenset()
     listed: bool = False
     shared: bool = False
+    first_network: int = field(init=False, compare=False)
     laid_out: dict[Template, tuple[Slot, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _kept: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _bits: dict[Reserve, float] = field(default_factory=dict, compare=False, repr=False)
     _shared: dict[object, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
     _tight: dict[object, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Work out what is asked for of every template."""
+        networks = (i for i, c in enumerate(self.components) if isinstance(c, Network))
+        object.__setattr__(self, "first_network", next(networks, len(self.components)))
 
     @property
     def wholes(self) -> Mapping[str, tuple[int, ...]]:
@@ -93,12 +101,6 @@ class Frame:
         """Whether values travel on a network somewhere on the path."""
         return self.first_network < len(self.components)
 
-    @property
-    def first_network(self) -> int:
-        """The level of the outermost network; without any, a level below all others."""
-        levels = (i for i, c in enumerate(self.components) if isinstance(c, Network))
-        return next(levels, len(self.components))
-
     def level(self, component: str) -> int:
         """Return the position of `component` on the path."""
         if not self._levels:
@@ -118,8 +120,14 @@ class Frame:
     def fans(self, template: Template) -> tuple[Fan, ...]:
         """Return the spatial dimensions of the path with their choices, outermost first.
 
-        They depend on the placement only, not on the order of the holders.
+        They depend on what is held where only, not on the order of the holders.
         """
+        held = (template.placement.kept, len(template.holders))  # copies may leave holders out
+        if held not in self._kept:
+            self._kept[held] = self._fans_of(template)
+        return self._kept[held]
+
+    def _fans_of(self, template: Template) -> tuple[Fan, ...]:
         banned = _spatial_bans(self, template)
         bans = tuple(sorted((name, tuple(sorted(names))) for name, names in banned.items()))
         if bans not in self._roomy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
@@ -223,6 +223,7 @@ class _Draft:
         owing = frozenset(index for debt in rooms for index, _ in debt.adds)
         if any(isinstance(slot, Reserve) and slot.under for slot in slots):
             slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
+        reserves = _by_component(slots)
         operations: list[Operation] = [at.charge(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
@@ -230,7 +231,7 @@ class _Draft:
             if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
                 own = at.deal(index, slot)
             elif isinstance(slot, Reserve) and index not in owing:
-                own = _occupy(self._frame, slots, index, rooms)
+                own = _occupy(self._frame, reserves[slot.component], index, rooms)
             if own is not None:
                 operations.append(own)
                 numbers.append(index)
@@ -307,17 +308,21 @@ def _operation(slot: Slot) -> Operation | None:
     return None
 
 
+def _by_component(slots: Sequence[Slot]) -> dict[str, dict[int, Reserve]]:
+    """Return the reservations in each memory by their slots."""
+    found: dict[str, dict[int, Reserve]] = {}
+    for index, slot in enumerate(slots):
+        if isinstance(slot, Reserve):
+            found.setdefault(slot.component, {})[index] = slot
+    return found
+
+
 def _occupy(
-    frame: Frame, slots: tuple[Slot, ...], index: int, rooms: Sequence[Debt]
+    frame: Frame, reserves: Mapping[int, Reserve], index: int, rooms: Sequence[Debt]
 ) -> Occupy | None:
-    """Return the operation of the reservation at slot `index`; `rooms`: bits paid later."""
-    slot = slots[index]
-    assert isinstance(slot, Reserve)
-    same = [
-        i for i, s in enumerate(slots) if isinstance(s, Reserve) and s.component == slot.component
-    ]
-    found = [s for i in same if isinstance(s := slots[i], Reserve)]
-    if not frame.can_overflow(tuple(found)):
+    """Return the operation of the reservation at slot `index`, one of `reserves`, those of its
+    memory; `rooms`: bits paid later."""
+    if not frame.can_overflow(tuple(reserves.values())):
         return None
-    later = any(debt.top < index and debt.adds[0][0] in same for debt in rooms)
-    return Occupy(slot, len(same) > 1, index == same[0] and not later)
+    later = any(debt.top < index and debt.adds[0][0] in reserves for debt in rooms)
+    return Occupy(reserves[index], len(reserves) > 1, index == min(reserves) and not later)
