@@ -44,8 +44,9 @@ class Fields:
 
     `room`: memory -> bits in use. `lanes`: minus the number of busy computes. `gates`:
     a dimension that gates leakage -> lanes used of it, or places that serve them. `calls`:
-    (level, action) -> calls of one instance, of the actions that a latency rule depends on; where
-    it is a plain sum, all actions of a level have one field, of `seconds` per call;
+    (level, action) -> calls of one instance, of the actions that a latency rule depends on, or of
+    all if it gives seconds without calls, which count where something is held only; where it is a
+    plain sum of calls, all actions of a level have one field, of `seconds` per call;
     `links` and `ways`: of a network, (level, dimension) -> actions on its busiest link, and
     level -> the longest way. `owed`, `owed_room`, `owed_calls`: energy, bits and calls that are
     paid later (deferrals.py). `summed`: memories whose bits in use matter to the end.
@@ -108,7 +109,7 @@ def fields(
         for level, component in enumerate(frame.components)
         if not isinstance(component, Compute | Network)
         for action in component.actions
-        if matters(component, action.name)
+        if matters(component, action.name) or idle_seconds(component)
     ]
     first = lanes + 1 + len(gates)
     seconds = {
@@ -157,12 +158,19 @@ def _dims_below(frame: Frame, level: int) -> list[str]:
 def seconds_per_call(component: Component, action: str) -> float | None:
     """Return what a call adds to the time of its component; None if that is no plain sum."""
     rule = component.latency
-    if not isinstance(rule, LinearLatency) or len(rule.pieces) > 1:
+    if not isinstance(rule, LinearLatency) or len(rule.pieces) > 1 or idle_seconds(component):
         return None
     terms = rule.pieces[0].terms
     if any(seconds == inf for _, seconds in terms):
         return None
     return sum(seconds for name, seconds in terms if name == action)
+
+
+def idle_seconds(component: Component) -> float:
+    """Return what the latency rule of a component gives without any call."""
+    if component.latency is None or isinstance(component, Compute | Network):
+        return 0.0
+    return component.latency({action.name: 0.0 for action in component.actions})
 
 
 def matters(component: Component, action: str) -> bool:

@@ -13,8 +13,8 @@ from tilewright.arch.components import Component, Compute, Network
 from tilewright.arch.latency import LinearLatency
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.searches import kernels
-from tilewright.mapper.searches.fields import Fields, Leak
-from tilewright.mapper.searches.kernels import Floats
+from tilewright.mapper.searches.fields import Fields, Leak, idle_seconds
+from tilewright.mapper.searches.kernels import Bools, Floats
 
 Objective = Literal["energy", "latency", "edp"]
 KINDS: dict[Objective, float] = {
@@ -97,13 +97,15 @@ class Metrics:
         fields = self._fields.calls
         summed = self._summed(level)
         if summed is not None:
-            return summed[0] + float(label[summed[1]])
+            return float(label[summed])
         calls = {
             action.name: float(label[field])
             if (field := fields.get((level, action.name))) is not None
             else 0.0
             for action in component.actions
         }
+        if not any(calls.values()):  # nothing is held there: no latency (mapper/model/costs.py)
+            return 0.0
         return component.latency(calls)
 
     def all_latencies(self, labels: Floats) -> Floats:
@@ -118,15 +120,19 @@ class Metrics:
             assert isinstance(component.latency, LinearLatency)
             summed = self._summed(level)
             if summed is not None:
-                worst = np.maximum(worst, summed[0] + labels[:, summed[1]])
+                worst = np.maximum(worst, labels[:, summed])
                 continue
+            taken = np.zeros(len(labels))
             for piece in component.latency.pieces:
                 total = np.full(len(labels), piece.constant)
                 for name, seconds in piece.terms:
                     field = self._fields.calls.get((level, name))
                     if field is not None:
                         total += seconds * labels[:, field]
-                worst = np.maximum(worst, total)
+                taken = np.maximum(taken, total)
+            if idle_seconds(component):
+                taken[~self._holds(level, labels)] = 0.0
+            worst = np.maximum(worst, taken)
         return worst
 
     def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
@@ -139,12 +145,16 @@ class Metrics:
             watts += leak.watts * used
         return labels[:, 0] + watts * latencies
 
-    def _summed(self, level: int) -> tuple[float, int] | None:
-        """Return the seconds without calls and the field of those of all calls, if there is one."""
-        rule, calls = self._frame.components[level].latency, self._fields.calls
+    def _holds(self, level: int, labels: Floats) -> Bools:
+        """Tell which labels have calls of a level: without, nothing is held there."""
+        own = sorted({field for (at, _), field in self._fields.calls.items() if at == level})
+        return np.asarray(labels[:, own].any(axis=1))
+
+    def _summed(self, level: int) -> int | None:
+        """Return the field of the seconds of all calls, if there is one."""
         for at, action in self._fields.seconds:
-            if at == level and isinstance(rule, LinearLatency):
-                return rule.pieces[0].constant, calls[at, action]
+            if at == level:
+                return self._fields.calls[at, action]
         return None
 
     def _on_network(self, level: int, label: Floats) -> dict[str, float]:

@@ -102,6 +102,8 @@ def seconds_of_first_moves(space: Mapspace, tops: Sequence[Tops]) -> float:
             if (access.tensor, component.name) in always:
                 name = "write" if access.output else "read"
                 calls[name] += _calls(frame, component, access.tensor, name)
+        if not any(calls.values()):  # it may hold nothing, and takes no time then
+            continue
         lanes = prod(c.own_fanout for c in frame.components[: level + 1])
         lanes *= component.physical_fanout
         least = {name: count / lanes for name, count in calls.items()}
