@@ -7,7 +7,7 @@ stand above all loops, and the innermost hands over one for each operation, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, prod
@@ -16,7 +16,7 @@ from tilewright.arch.components import Component, Memory
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.evaluation import evaluate_flat
 from tilewright.mapper.mapping import Compute, Mapping, Node, Storage, Temporal, Toll
-from tilewright.mapper.mapspace.placement import Placement
+from tilewright.mapper.mapspace.placement import Placement, Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.path import paths_of
@@ -60,8 +60,8 @@ def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[f
         for name, tensor in view.tensors.items()
     }
     ideal, conventions = replace(view, tensors=tensors), conventions_called(space.conventions)
-    for placement in placements:
-        (path,) = paths_of(Mapping(tuple(_nodes(space, placement))))
+    for template in filter(None, map(space.first_template, placements)):
+        (path,) = paths_of(Mapping(tuple(_nodes(space, template))))
         score = evaluate_flat([(path, ideal)], conventions)
         busy = (score.latency_by.get(f"{einsum.name}/{name}", 0.0) for name in _alone(space))
         yield score.dynamic_energy, max(busy, default=0.0)
@@ -95,29 +95,13 @@ def _scaled(tensor: TensorView, part: Fraction) -> TensorView:
     return replace(tensor, leaf=(reads, writes, skipped))
 
 
-def _nodes(space: Mapspace, placement: Placement) -> Iterator[Node]:
+def _nodes(space: Mapspace, template: Template) -> Iterator[Node]:
     """Yield all holders that a copy passes, then all loops."""
-    memories = {c.name for c in space.flat.components if isinstance(c, Memory)}
-    passed = (
-        placement.kept if space.frame.rules.copies_whole else _until_backed(placement, memories)
-    )
-    for name, tensors in passed:
-        kind = Storage if name in memories else Toll
-        yield from (kind((tensor,), name) for tensor in sorted(tensors))
+    held = (*template.holders, *template.tolls)
+    for component in space.flat.components:
+        kind = Storage if isinstance(component, Memory) else Toll
+        passing = sorted(holder.tensor for holder in held if holder.component == component.name)
+        yield from (kind((tensor,), component.name) for tensor in passing)
     for variable in space.einsum.bounds:
         yield Temporal(variable, 1)
     yield Compute(space.einsum.name, space.flat.compute.name)
-
-
-def _until_backed(placement: Placement, memories: Set[str]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Leave out what placement.until_backed leaves out of templates: the memories below the one
-    that backs the last tensor, but Tolls stay."""
-    backed: set[str] = set()
-    every = {tensor for _, tensors in placement.kept for tensor in tensors}
-    for name, tensors in placement.kept:
-        if name not in memories:
-            yield name, tensors
-            continue
-        first = [tensor for tensor in tensors if tensor not in backed]
-        backed |= set(first)
-        yield name, tensors if backed < every else first
