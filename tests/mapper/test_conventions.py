@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from one_einsum import ARCH, score
 
 from tilewright.arch.load import load_arch
 from tilewright.mapper.errors import MappingError
@@ -12,44 +13,6 @@ from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping_file import load_mapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.workload import load_workload
-
-ARCH = """\
-arch:
-  nodes:
-  - !Memory
-    name: DRAM
-    size: inf
-    area: 0
-    leak_power: 0
-    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
-  - !Memory
-    name: BUF
-    size: 10000
-    area: 1
-    leak_power: 1
-    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]
-  - !Compute
-    name: MAC
-    area: 1
-    leak_power: 1
-    spatial: [{name: lane, fanout: 8, power_gateable: true}]
-    actions: [{name: compute, energy: 1, throughput: 1}]
-"""
-
-
-def score(einsum: str, sizes: str, mapping: str, conventions: str, copy: bool = False) -> Score:
-    workload = (
-        f"workload:\n  rank_sizes: {{{sizes}}}\n  bits_per_value: {{All: 1}}\n  einsums:\n"
-        f'  - {{einsum: "{einsum}", is_copy_operation: {str(copy).lower()}}}\n'
-    )
-    nodes = "".join(f"  - {line.strip()}\n" for line in mapping.strip().splitlines())
-    return evaluate(
-        load_arch(ARCH),
-        load_workload(workload),
-        load_mapping(f"mapping:\n  nodes:\n{nodes}"),
-        conventions,
-    )
-
 
 LANES = """
     !Storage {tensors: [A, B, Z], component: DRAM}
@@ -125,65 +88,6 @@ def test_occupancy_does_not_depend_on_the_order_of_adjacent_holders() -> None:
     assert bits["AB", "default"] == bits["BA", "default"] == (6, 48)
     assert bits["AB", "accelforge"] == (24, 48)
     assert bits["BA", "accelforge"] == (6, 48)
-
-
-def test_copies_read_the_source_and_write_the_destination() -> None:
-    mapping = """
-        !Storage {tensors: [A], component: DRAM}
-        !Storage {tensors: [Y, A], component: BUF}
-        !Temporal {rank_variable: m, tile_shape: 1}
-        !Temporal {rank_variable: k, tile_shape: 1}
-        !Compute {einsum: Y, component: MAC}
-    """
-    default = score("Y[m, k] = A[m, k]", "M: 4, K: 6", mapping, "default", copy=True)
-    moved = {key: count for key, count in default.actions.items() if count}
-    assert moved == {"Y/DRAM/A/read": 24, "Y/BUF/Y/write": 24}
-    assert default.memory_bits == {"Y/DRAM/A": 24, "Y/BUF/Y": 24}
-    assert default.latency_by["Y/MAC"] == 0.0
-    theirs = score("Y[m, k] = A[m, k]", "M: 4, K: 6", mapping, "accelforge", copy=True)
-    moved = {key: count for key, count in theirs.actions.items() if count}
-    assert moved == {"Y/DRAM/A/write": 24, "Y/BUF/A/read": 24}
-
-
-def test_copy_in_place_moves_nothing() -> None:
-    mapping = """
-        !Storage {tensors: [A, Y], component: DRAM}
-        !Temporal {rank_variable: m, tile_shape: 1}
-        !Compute {einsum: Y, component: MAC}
-    """
-    default = score("Y[m] = A[m]", "M: 4", mapping, "default", copy=True)
-    assert not any(default.actions.values())
-
-
-def test_copy_of_what_lies_below_only_is_read_there() -> None:
-    mapping = """
-        !Storage {tensors: [Y], component: DRAM}
-        !Storage {tensors: [A], component: BUF}
-        !Temporal {rank_variable: m, tile_shape: 1}
-        !Compute {einsum: Y, component: MAC}
-    """
-    default = score("Y[m] = A[m]", "M: 4", mapping, "default", copy=True)
-    moved = {key: count for key, count in default.actions.items() if count}
-    assert moved == {"Y/BUF/A/read": 4, "Y/DRAM/Y/write": 4}
-    theirs = score("Y[m] = A[m]", "M: 4", mapping, "accelforge", copy=True)
-    assert theirs.energy == default.energy
-
-
-def test_copy_through_a_buffer_writes_the_destination_back() -> None:
-    mapping = """
-        !Storage {tensors: [A, Y], component: DRAM}
-        !Storage {tensors: [Y, A], component: BUF}
-        !Temporal {rank_variable: m, tile_shape: 1}
-        !Compute {einsum: Y, component: MAC}
-    """
-    default = score("Y[m] = A[m]", "M: 4", mapping, "default", copy=True)
-    moved = {key: count for key, count in default.actions.items() if count}
-    assert moved == {
-        "Y/DRAM/A/read": 4,
-        "Y/BUF/Y/write": 4,
-        "Y/BUF/Y/read": 4,
-        "Y/DRAM/Y/write": 4,
-    }
 
 
 def test_initial_tile_shape_is_honoured() -> None:
