@@ -36,11 +36,13 @@ class AnnealingSearch:
     A step to a worse mapping is taken with probability exp(-loss / temperature), where loss is the
     logarithm of the ratio of the objectives (Kirkpatrick et al., Science 220, 1983); the
     temperature falls geometrically. Same seed, same answer, unless a budget ends it early.
+    `memory`: as in ExactSearch.
     """
 
     samples: int = 2000
     seed: int = 0
     report: Report = no_report
+    memory: float = inf
 
     def watched(self, report: Report) -> AnnealingSearch:
         """Return the same search that calls `report` whenever its best value falls."""
@@ -48,8 +50,8 @@ class AnnealingSearch:
 
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best mapping met, with the lower bound of the exact search's relaxation."""
-        began, limits = time.monotonic(), budget_from(budget)
-        run, bound, empty = _Run(space, goal, self.report), bound_within(space, goal, budget), False
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        run, bound, empty = _Run(space, goal, self.report), bound_within(space, goal, limits), False
         with suppress(OutOfBudget):  # then `run` has what was found so far
             empty = self._cooled(run, space, limits)
         statistics = Statistics(

@@ -31,9 +31,11 @@ def lower_bound(space: Mapspace, goal: Goal, limits: Budget = ENDLESS) -> float:
     return bound if bound < inf else 0.0
 
 
-def bound_within(space: Mapspace, goal: Goal, budget: float | None) -> float:
-    """Return the same in a share of so many seconds."""
-    return lower_bound(space, goal, budget_from(None if budget is None else SHARE * budget))
+def bound_within(space: Mapspace, goal: Goal, limits: Budget) -> float:
+    """Return the same in a share of the seconds left."""
+    left = limits.seconds_left
+    seconds = None if left is None else SHARE * left
+    return lower_bound(space, goal, budget_from(seconds, limits.memory))
 
 
 def roomiest(space: Mapspace, limits: Budget = ENDLESS) -> Place | None:

@@ -53,15 +53,22 @@ class Budget:
     def check(self, labels: int = 0, more: float = 0.0) -> None:
         """Raise OutOfBudget if the time, the labels or the memory are beyond the budget, or would
         be with `more` bytes."""
-        if labels > self.labels or self.is_used_up:
-            raise OutOfBudget
-        if self.memory < inf and resident() + more > self.memory:
+        if labels > self.labels or self.is_late or self._exceeds(more):
             raise OutOfBudget
 
     @property
     def is_used_up(self) -> bool:
+        """Tell whether the time is over, or the memory full."""
+        return self.is_late or self._exceeds(0.0)
+
+    @property
+    def is_late(self) -> bool:
         """Tell whether the time is over."""
         return self.deadline < inf and time.monotonic() > self.deadline
+
+    def _exceeds(self, more: float) -> bool:
+        """Tell whether `more` bytes are beyond the memory."""
+        return self.memory < inf and resident() + more > self.memory
 
 
 ENDLESS = Budget()

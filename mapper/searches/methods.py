@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from math import inf
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.names import did_you_mean
@@ -18,9 +19,10 @@ _WHERE = {
 METHODS = ("exact", *_WHERE)
 
 
-def method_called(name: str, seed: int = 0) -> SpaceSearch | None:
+def method_called(name: str, seed: int = 0, memory: float = inf) -> SpaceSearch | None:
     """Return the search of this name, started at `seed`; None for "exact", the default.
 
+    `memory`: as in ExactSearch.
     TilewrightError, with close names, if there is none of that name.
     """
     if name == "exact":
@@ -35,4 +37,4 @@ def method_called(name: str, seed: int = 0) -> SpaceSearch | None:
     make: Callable[..., SpaceSearch] = getattr(
         import_module(f"tilewright.mapper.searches.{module}"), kind
     )
-    return make() if name == "exhaustive" else make(seed=seed)
+    return make(memory=memory) if name == "exhaustive" else make(seed=seed, memory=memory)

@@ -59,8 +59,8 @@ class Options:
     Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
     accelforge. `uneven`: rank variables that may have one loop whose last tile is smaller, or "all"
     of them. `budget`: seconds; when they are used up, the best mapping so far comes back with a
-    proven bound. `max_memory`: bytes of the process; a search over fused mappings stops in the same
-    way before it needs more. `method`: search every Einsum alone with this instead of
+    proven bound. `max_memory`: bytes of the process; a search stops in the same way before it needs
+    more. `method`: search every Einsum alone with this instead of
     DefaultSearch; a SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is
     the default, fusion and all). `seed`: where methods that go by chance start. `progress`: is
     called with the best value and the bound so far. `max_fused_loops_per_rank_variable`: of
@@ -177,8 +177,6 @@ def options_of(given: Mapping[str, object]) -> Options:
                 instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
             )
     chosen = {name: _names(v) if name in _LISTS else v for name, v in given.items()}
-    if isinstance(given.get("method"), str):
-        chosen["method"] = method_called(str(given["method"]), int(str(given.get("seed", 0))))
     options = Options(**chosen)  # type: ignore[arg-type]
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
@@ -196,7 +194,10 @@ def options_of(given: Mapping[str, object]) -> Options:
             value=options.max_fused_loops_per_rank_variable,
             instead="max_fused_loops_per_rank_variable=1, or fusion=False",
         )
-    return options
+    if not isinstance(options.method, str):
+        return options
+    memory = inf if options.max_memory is None else options.max_memory
+    return replace(options, method=method_called(options.method, options.seed, memory))
 
 
 def _names(value: object) -> tuple[str, ...]:

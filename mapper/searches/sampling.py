@@ -20,11 +20,15 @@ from tilewright.mapper.searches.result import Report, SpaceResult, Statistics, n
 
 @dataclass(frozen=True, slots=True)
 class RandomSearch:
-    """`samples` draws with the generator started at `seed`; it proves nothing."""
+    """`samples` draws with the generator started at `seed`; it proves nothing.
+
+    `memory`: as in ExactSearch.
+    """
 
     samples: int = 1000
     seed: int = 0
     report: Report = no_report
+    memory: float = inf
 
     def watched(self, report: Report) -> RandomSearch:
         """Return the same search that calls `report` whenever its best value falls."""
@@ -33,8 +37,8 @@ class RandomSearch:
     def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
         """Return the best of the draws, with the lower bound that the exact search starts from."""
         began = time.monotonic()
-        limits = budget_from(budget)
-        bound = bound_within(space, goal, budget)
+        limits = budget_from(budget, self.memory)
+        bound = bound_within(space, goal, limits)
         draws = self._draws(space, limits)
         best, count, ended = best_of(draws, space, goal, limits, self.report)
         statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 class OptunaSearch:
     """`samples` trials of Optuna's TPE sampler, started at `seed`; the same answer each time.
 
-    A point that overfills a memory is a pruned trial.
+    A point that overfills a memory is a pruned trial. `memory`: as in ExactSearch.
     """
 
     samples: int = 200
     seed: int = 0
     report: Report = no_report
+    memory: float = inf
 
     def watched(self, report: Report) -> OptunaSearch:
         """Return the same search that calls `report` whenever its best value falls."""
@@ -45,8 +46,8 @@ class OptunaSearch:
         """Return the best of the trials, with the bound that the exact search starts from."""
         import optuna
 
-        began, limits = time.monotonic(), budget_from(budget)
-        bound = bound_within(space, goal, budget)
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        bound = bound_within(space, goal, limits)
         try:
             roomy = roomiest(space, limits)
         except OutOfBudget:

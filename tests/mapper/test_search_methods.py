@@ -75,14 +75,19 @@ def test_annealing_comes_close_on_a_larger_space() -> None:
 
 @pytest.mark.parametrize("method", ["exact", "exhaustive", "random", "annealing", "optuna"])
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
-def test_methods_stopped_at_once_have_a_mapping_and_a_bound(method: str, objective: str) -> None:
+@pytest.mark.parametrize("limit", [{"budget": 0.0}, {"max_memory": 1.0}], ids=["time", "memory"])
+def test_methods_stopped_at_once_have_a_mapping_and_a_bound(
+    method: str, objective: str, limit: dict[str, float]
+) -> None:
     work = chain(12, 16)
     best = search(arch(), work, objective=objective).certificate.value
-    hasty = search(arch(), work, objective=objective, method=method, budget=0.0, fusion=False)
+    options = {"objective": objective, "method": method, "fusion": False, **limit}
+    hasty = search(arch(), work, **options)  # type: ignore[arg-type]
     proof = hasty.certificate
     assert 0 < proof.lower_bound <= best * (1 + 1e-9)
     assert proof.value >= best * (1 - 1e-9)
     assert evaluate(arch(), work, hasty.best.mapping) == hasty.best.score
+    assert hasty.statistics.evaluations <= 1 or method == "exact"
 
 
 def test_budgets_end_searches_by_chance() -> None:
