@@ -19,7 +19,7 @@ from tilewright.mapper.explain.relaxation import (
 from tilewright.mapper.explain.subject import Subject, TooLarge
 from tilewright.mapper.workload import Workload
 
-_CUT = "The budget ended this explanation; there may be more to say."
+_CUT = "This explanation was cut short; there may be more to say."
 _SAID = {
     "smallest": "conflict; no smaller set does",
     "irreducible": "conflict; without any one of them the others can be kept",
@@ -35,7 +35,7 @@ class Explanation:
     no constraint can be blamed. `lines`: their constraints in words, sizes with what the others
     need of them. `relaxations`: every single one that helps, the least change of a number first,
     then what can only be lifted. `together`: if no single one helps, some that do so together.
-    `cut`: a budget ended it before all was looked at; what it says holds.
+    `cut`: it ended before all was looked at, which would take too long; what it says holds.
     """
 
     einsum: str
@@ -69,7 +69,7 @@ class Explanation:
             return "\n        or: ".join(r.text for r in self.relaxations)
         if self.together:
             return "all of: " + "; ".join(r.text for r in self.together)
-        return "a larger budget, to see what helps" if self.cut else "other constraints"
+        return "other constraints; which was not found in time" if self.cut else "other constraints"
 
 
 def explain_infeasible(subject: Subject) -> Explanation | None:
@@ -82,7 +82,7 @@ def explain_infeasible(subject: Subject) -> Explanation | None:
         if subject.feasible(active):
             return None
     except TooLarge:  # the search has proven that there is none
-        return Explanation(subject.einsum.name, (), cut=subject.ended)
+        return Explanation(subject.einsum.name, (), cut=subject.cut)
     conflicts = tuple(_conflicts(subject))
     lines = [tuple(str(c) for c in conflict.constraints) for conflict in conflicts]
     relaxations: list[Relaxation] = []
@@ -96,9 +96,8 @@ def explain_infeasible(subject: Subject) -> Explanation | None:
             together = tuple(_together(subject, conflicts[0]))
     except TooLarge:
         pass  # what was found so far is true
-    cut = subject.ended
     return Explanation(
-        subject.einsum.name, conflicts, tuple(lines), tuple(relaxations), together, cut
+        subject.einsum.name, conflicts, tuple(lines), tuple(relaxations), together, subject.cut
     )
 
 

@@ -32,7 +32,8 @@ class Subject:
     """What can be asked about one Einsum; `backed`: tensors the outermost memory must keep.
 
     min_usage is left out: it gives way where nothing reaches it, so it never forbids a mapping.
-    When the `budget` is over, or `spent` (of work) is too much, TooLarge ends what is asked.
+    When the `budget` is over, or `spent` (of work) is too much, TooLarge ends what is asked; `cut`
+    says that it did.
     """
 
     arch: Arch
@@ -45,6 +46,7 @@ class Subject:
     budget: Budget = ENDLESS
     spent: float = 0.0
     ended: bool = False  # by the budget
+    cut: bool = False
     _known: dict[Active, bool] = field(default_factory=dict, repr=False)
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
     _all: tuple[Constraint, ...] | None = field(default=None, repr=False)
@@ -172,10 +174,9 @@ class Subject:
     def check(self, work: float = 0.0) -> None:
         """Raise TooLarge if the time is over, or `work` (states to look at) is too much."""
         self.spent += work
-        if self.spent > WORK:
-            raise TooLarge
-        if self.ended or self.budget.is_used_up:
-            self.ended = True
+        self.ended = self.ended or self.budget.is_used_up
+        if self.ended or self.spent > WORK:
+            self.cut = True
             raise TooLarge
 
     def mapping_of(self, space: Mapspace) -> Witness | None:
@@ -183,6 +184,7 @@ class Subject:
         try:
             return self._existence.find(space)
         except UnsupportedFeature:  # more choices of lanes than can be looked through
+            self.cut = True
             raise TooLarge from None
 
     def enabled_alone(self, constraint: Constraint) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 
@@ -33,14 +34,18 @@ def no_mapping_together(request: Request) -> InfeasibleMapping:
 
 
 def no_mapping_alone(request: Request) -> InfeasibleMapping | None:
-    """Return the error for the first Einsum that has no mapping wherever shared tensors stay."""
+    """Return the error for the first Einsum that has no mapping wherever shared tensors stay.
+
+    None if each has one, for all that can be told in time.
+    """
     return _first_alone(_exchanging(request))
 
 
 def _first_alone(subjects: Sequence[Subject]) -> InfeasibleMapping | None:
     for subject in subjects:
-        if not subject.feasible(frozenset(subject.constraints)):
-            return no_mapping(subject)
+        with suppress(TooLarge):
+            if not subject.feasible(frozenset(subject.constraints)):
+                return no_mapping(subject)
     return None
 
 
@@ -56,7 +61,7 @@ def _subjects(request: Request) -> list[Subject]:
     return [
         Subject(
             request.arch, request.workload, einsum, request.options.conventions,
-            uneven=request.uneven(einsum),
+            uneven=request.uneven(einsum), budget=request.time_to_explain,
         )
         for einsum in request.workload.einsums
     ]  # fmt: skip
@@ -103,21 +108,28 @@ class _Together:
         fixed = {c for c in self._constraints if c.kind == "may_keep" and c.component in ends}
         rest = [c for c in self._constraints if c not in fixed]
         found = find_conflict(rest, lambda active: self.feasible(active | fixed))
-        if found is not None and not self.feasible(frozenset(found.constraints)):
+        if found is not None and self._proven(found):
             return found
         return find_conflict(self._constraints, self.feasible)
 
+    def _proven(self, conflict: Conflict) -> bool:
+        try:
+            return not self.feasible(frozenset(conflict.constraints))
+        except TooLarge:
+            return False
+
     def explained(self) -> NoFeasibleMapping:
         """Return the error with the conflict and what helps, each tried by a search."""
-        names = [einsum.name for einsum in self._request.workload.einsums]
-        head = f"{', '.join(names)} have mappings one by one, but none together"
+        names = ", ".join(einsum.name for einsum in self._request.workload.einsums)
+        head = f"{names} have mappings one by one, but none together"
+        if any(subject.cut for subject in self._subjects):  # then that is not known
+            head = f"{names} have no mapping together"
         conflict = self._conflict()
         if conflict is None:
             return NoFeasibleMapping(head, instead="larger memories; what helps was not found")
-        try:
-            helps = list(self._helps(conflict.constraints))
-        except TooLarge:
-            helps = []
+        helps: list[str] = []
+        with suppress(TooLarge):  # what was found so far is true
+            helps.extend(self._helps(conflict.constraints))
         lines = "\n".join(f"  - {c}" for c in conflict.constraints)
         return NoFeasibleMapping(
             f"{head}. These {len(conflict.constraints)} constraints conflict"

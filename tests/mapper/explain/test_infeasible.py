@@ -243,7 +243,7 @@ def test_an_explanation_without_time_says_that_nothing_was_looked_at() -> None:
     found = explain_infeasible(subject)
     assert found is not None
     assert found.cut
-    assert "The budget ended this explanation" in str(found)
+    assert "This explanation was cut short" in str(found)
 
 
 @pytest.mark.parametrize("looks", [100, 1000])

@@ -9,6 +9,7 @@ import pytest
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.mapper.explain import subject
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import load_workload
 
@@ -71,6 +72,23 @@ def test_the_einsum_that_fails_alone_is_named() -> None:
         search(arch(512, "may_keep: All, tile_shape: [{expression: C, operator: ==, value: 3}]")
                .with_values({"BUF.tensors.keep": "~DRAM | C"}), WORK)  # fmt: skip
     assert "the tile at BUF over n (of 2): == 3" in str(caught.value)
+
+
+@pytest.mark.parametrize("work", [0.0, 10.0, 30.0, 100.0, 300.0])
+def test_what_takes_too_long_is_left_unsaid(work: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever work is allowed, nothing false is said: X has none alone, the others have."""
+    monkeypatch.setattr(subject, "WORK", work)
+    rules = "may_keep: All, tile_shape: [{expression: C, operator: ==, value: 3}]"
+    failing = arch(512, rules).with_values({"BUF.tensors.keep": "~DRAM | C"})
+    with pytest.raises(NoFeasibleMapping) as caught:
+        search(failing, WORK)
+    assert str(caught.value).startswith(
+        ("no mapping of X fits", "Y, X, Z have no mapping together")
+    )
+    assert "whatever the constraints" not in str(caught.value)
+    with pytest.raises(NoFeasibleMapping) as caught:
+        search(arch(7), WORK)
+    assert "together" in str(caught.value)
 
 
 def test_the_memory_that_is_too_small_is_part_of_the_conflict() -> None:
