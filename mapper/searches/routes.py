@@ -163,7 +163,8 @@ class Router:
             return Route(top, _adds(rates, tensor, "moved", carried / above, ()))
         if tap.edge.child is None and len(open_) == 1:
             index, lanes = open_[0]
-            whole = self._frame.einsum.operations / fixed
+            least = self._frame.einsum.access(tensor).least  # what one operation counts for
+            whole = self._frame.einsum.operations * least / fixed
             return Route(index, per_choice=_choices(rates, [whole / n for n in lanes]))
         return Route(blocked=tuple(i for i, _ in open_), deferral=later)
 

@@ -57,6 +57,28 @@ CASES = [
 ]
 
 
+LANES = """  - !Container
+    name: PE
+    spatial: [{name: x, fanout: 4}]
+  - !Memory
+    name: REG
+    size: 8
+    area: 0
+    leak_power: 0
+    tensors: {keep: weight}
+    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 2, throughput: inf}]
+  - !Compute
+"""
+WINDOW = """
+workload:
+  rank_sizes: {C: 3, M: 2, P: 4, R: 2}
+  bits_per_value: {All: 4}
+  einsums:
+  - einsum: "Z[m, p] = A[c, W: 2 * p + r + 1] * B[c, m, r]"
+    renames: {input: A, weight: B, output: Z}
+"""
+
+
 def answer(case: tuple[str, str, int], conventions: str, method: str | None = None) -> float:
     einsums, sizes, size = case
     arch = load_arch(ARCH.replace("SIZE", str(size)))
@@ -90,3 +112,12 @@ def test_where_the_iteration_space_begins_makes_no_tile_larger() -> None:
         arch = load_arch(ARCH.replace("SIZE", "64"))
         found = search(arch, load_workload(given), conventions="accelforge")
         assert found.certificate.value == 21000
+
+
+def test_lanes_that_are_open_share_what_counts_twice() -> None:
+    """An operation takes one value, whichever lanes over m share it."""
+    arch = ARCH.replace("SIZE", "1024").replace("keep: ~DRAM", "keep: All")
+    lanes = load_arch(arch.replace("  - !Compute\n", LANES))
+    found = search(lanes, load_workload(WINDOW), conventions="accelforge")
+    assert found.certificate.kind == "optimal"
+    assert found.certificate.value == 21856
