@@ -12,22 +12,24 @@ from tilewright.arch.flat import FlatArch
 from tilewright.arch.resolve import Resolver
 from tilewright.arch.scope import EinsumNames, Layer, LazyNames, Names
 from tilewright.arch.spec import LeafSpec
+from tilewright.arch.switches import Switch, passed_by
 from tilewright.arch.tree import Arch, Node
 
 _HOLDERS = ("Memory", "Toll")
 
 
 def flatten(
-    arch: Arch, scope: Scope | None = None, kept: Kept | None = None
+    arch: Arch, scope: Scope | None = None, kept: Kept | None = None, switch: Switch = passed_by
 ) -> tuple[FlatArch, ...]:
     """Return one flattened architecture for each Compute that is enabled, in file order.
 
     `scope` brings the Einsum's names; without it, fields that need one stay open (NaN or empty,
     listed in `unresolved`) and every component counts as enabled. `kept` says which tensors the
-    memories keep, for expressions that name them outside of `tensors:`. SpecError with the place
-    for every expression or number that does not hold.
+    memories keep, for expressions that name them outside of `tensors:`. `switch`: what stands in
+    the place of a component that is disabled. SpecError with the place for every expression or
+    number that does not hold.
     """
-    walk = _Walk(arch, scope, kept or {})
+    walk = _Walk(arch, scope, kept or {}, switch)
     walk.visit_list(arch.root.children, _Surroundings())
     return tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
 
@@ -47,13 +49,17 @@ class _Place:
 
     node: Node
     component: Component
-    enabled: bool
+    stands: Component | None  # what stands in its place on the way to a Compute
     above: tuple[_Place, ...]
     forks: tuple[Node, ...]
 
     @property
     def name(self) -> str:
         return self.node.name
+
+    @property
+    def enabled(self) -> bool:
+        return self.stands is self.component
 
 
 @dataclass(slots=True)
@@ -63,6 +69,7 @@ class _Walk:
     arch: Arch
     scope: Scope | None
     kept: Kept
+    switch: Switch
     places: list[_Place] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)
     grids: dict[str, str] = field(default_factory=dict)
@@ -142,10 +149,11 @@ class _Walk:
             names = Layer(self.einsum.kept(holders, self.kept), names)
         resolver = Resolver(self.arch, node, names, self.einsum, self.unresolved)
         assert isinstance(node.spec, LeafSpec)
-        enabled = resolver.flag(node.spec.enabled, "enabled")
+        enabled = resolver.condition(node.spec.enabled, "enabled")
         position = Position(parent_fanout, holders, around.grid)
         component = build_component(resolver, position)
-        place = _Place(node, component, enabled, around.above, around.forks)
+        stands = self.switch(component, enabled)
+        place = _Place(node, component, stands, around.above, around.forks)
         self.places.append(place)
         return place
 
@@ -155,11 +163,11 @@ class _Walk:
     def flat(self, place: _Place) -> FlatArch:
         """Assemble the flattened architecture that ends at this Compute."""
         assert isinstance(place.component, Compute)
-        path = tuple(p for p in (*place.above, place) if p.enabled)
-        on_path = {p.name for p in path}
+        path = tuple(p.stands for p in (*place.above, place) if p.stands is not None)
+        on_path = {component.name for component in path}
         return FlatArch(
             compute=place.component,
-            components=tuple(p.component for p in path),
+            components=path,
             beside=tuple(p.component for p in self.places if p.name not in on_path),
             einsum=None if self.scope is None else self.scope.einsum,
             disabled=frozenset(p.name for p in self.places if not p.enabled),

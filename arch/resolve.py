@@ -92,12 +92,19 @@ class Resolver:
 
     def flag(self, value: object, *steps: str | int) -> bool:
         """True or False, or a set (true if not empty)."""
+        return bool(self.condition(value, *steps))
+
+    def condition(self, value: object, *steps: str | int) -> object:
+        """What is written as a value as True or False; else what an expression comes to, a set or
+        number perhaps, and True if it needs an Einsum and there is none."""
+        if not isinstance(value, str):
+            return bool(value)
         result = self._evaluate(value, True, steps)
         if isinstance(result, str):
             raise SpecError(
                 f"{_label(steps)} must be true or false", where=self.where(*steps), value=value
             )
-        return bool(result)
+        return result
 
     def tensors(self, value: object, *steps: str | int) -> frozenset[str]:
         """A set of tensors."""

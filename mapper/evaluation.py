@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Protocol
@@ -80,7 +79,8 @@ def evaluate(
     paths = paths_of(mapping)
     _check_einsums(paths, workload)
     try:
-        score = evaluate_flat([(path, _view(arch, workload, path)) for path in paths], chosen)
+        runs = [(path, _view(arch, workload, path, chosen)) for path in paths]
+        score = evaluate_flat(runs, chosen)
     except OverflowError:
         raise MappingError(
             "a count of this mapping, or what it costs, is larger than any float",
@@ -212,30 +212,29 @@ def _check_tensors(path: Path, tensors: frozenset[str]) -> None:
 _views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, View]] = OrderedDict()
 
 
-def _view(arch: Arch, workload: Workload, path: Path) -> View:
+def _view(arch: Arch, workload: Workload, path: Path, conventions: Conventions) -> View:
     """Return the view of a path's Einsum, kept for the same loaded objects and placement."""
     held: dict[str, set[str]] = {}
     for step in path.steps:
         if isinstance(step, Hold):
             held.setdefault(step.component, set()).add(step.tensor)
     kept = {component: frozenset(tensors) for component, tensors in held.items()}
-    key = (id(arch), id(workload), path.einsum, path.component, frozenset(kept.items()))
+    same = (path.einsum, path.component, frozenset(kept.items()), conventions.name)
+    key = (id(arch), id(workload), *same)
     found = _views.get(key)
     if found is not None and found[0] is arch and found[1] is workload:
         _views.move_to_end(key)
         return found[2]
-    view = _make_view(arch, workload, path, kept)
+    einsum = workload.einsum(path.einsum)
+    flats = flatten(arch, workload.scope(einsum), kept, conventions.switch)
+    view = _make_view(einsum, flats, path)
     _views[key] = (arch, workload, view)
     if len(_views) > _KEPT_VIEWS:
         _views.popitem(last=False)
     return view
 
 
-def _make_view(
-    arch: Arch, workload: Workload, path: Path, kept: MappingOf[str, frozenset[str]]
-) -> View:
-    einsum = workload.einsum(path.einsum)
-    flats = flatten(arch, workload.scope(einsum), kept)
+def _make_view(einsum: Einsum, flats: tuple[FlatArch, ...], path: Path) -> View:
     for flat in flats:
         if flat.compute.name == path.component:
             return make_view(einsum, flat)

@@ -14,6 +14,7 @@ from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
 from tilewright.mapper.explain.existence import Existence, Witness
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.budget import ENDLESS, Budget
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload
@@ -112,7 +113,9 @@ class Subject:
         if enabled not in self._flats:
             changes = {f"{name}.enabled": True for name in sorted(enabled)}
             arch = self.arch.with_values(changes) if changes else self.arch
-            self._flats[enabled] = flatten(arch, self.workload.scope(self.einsum))
+            scope = self.workload.scope(self.einsum)
+            switch = conventions_called(self.conventions).switch
+            self._flats[enabled] = flatten(arch, scope, switch=switch)
         return self._flats[enabled]
 
     def spaces(

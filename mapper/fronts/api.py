@@ -11,7 +11,6 @@ import numpy as np
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
-from tilewright.arch.flattening import flatten
 from tilewright.mapper.cascade.usage import refuse_gaps
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.evaluation import evaluate
@@ -129,8 +128,7 @@ def measures_for(request: Request, einsums: Sequence[Einsum]) -> Measures:
 
 
 def _flats(request: Request, einsums: Sequence[Einsum]) -> list[FlatArch]:
-    scopes = [request.workload.scope(einsum) for einsum in einsums]
-    return [flat for scope in scopes for flat in flatten(request.arch, scope)]
+    return [flat for einsum in einsums for flat in request.asked.flats(einsum)]
 
 
 def best_of(found: Sequence[ScoredMapping], measures: Measures) -> tuple[ScoredMapping, ...]:

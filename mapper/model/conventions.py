@@ -14,6 +14,7 @@ from fractions import Fraction
 from tilewright.arch.components import Component, SpatialDim
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flat import instances, instances_accelforge
+from tilewright.arch.switches import Switch, emptied, passed_by
 from tilewright.mapper.mapping import Temporal
 from tilewright.mapper.model.capacity import (
     Copy,
@@ -57,7 +58,8 @@ class Conventions:
     which loops two Einsums run in together; `tile`: whether they share a tile that both use;
     `places`: places of a distributed memory at work; `gate`: the part of a gateable fanout that
     leaks; `grid_gate`: the part of a component inside an Array that leaks, by one gateable
-    dimension of the grid; `instances`: how many instances of a component have area and leak.
+    dimension of the grid; `instances`: how many instances of a component have area and leak;
+    `switch`: what stands in the place of a component that is disabled.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Conventions:
     gate: Callable[[SpatialDim, Count], float]
     grid_gate: Callable[[Component, SpatialDim, Count], float]
     instances: Callable[[Component], int]
+    switch: Switch
 
 
 def _as_given(path: Path) -> Path:
@@ -188,6 +191,7 @@ DEFAULT = Conventions(
     gate=_used_part,
     grid_gate=_places_used,
     instances=instances,
+    switch=passed_by,
 )
 ACCELFORGE = Conventions(
     name="accelforge",
@@ -206,6 +210,7 @@ ACCELFORGE = Conventions(
     gate=_used_part_twice,
     grid_gate=_grid_used_twice,
     instances=instances_accelforge,
+    switch=emptied,
 )
 _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}
 

@@ -104,7 +104,8 @@ class Request:
 
     def flats(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the path to each Compute that can do an Einsum."""
-        return tuple(flatten(self.arch, self.workload.scope(einsum)))
+        switch = conventions_called(self.options.conventions).switch
+        return flatten(self.arch, self.workload.scope(einsum), switch=switch)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Return the mapping of the workload that one found for this request stands for."""

@@ -12,6 +12,7 @@ from tilewright.mapper.errors import MappingError
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.mapping_file import load_mapping
 from tilewright.mapper.score import Score
+from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import load_workload
 
 LANES = """
@@ -317,3 +318,18 @@ def test_a_constant_in_an_index_moves_a_tile() -> None:
             assert found.actions["Z/DRAM/A/read"] == reads
             assert found.actions["Z/BUF/A/read"] == 4 * 3
             assert found.memory_bits["Z/BUF/A"] == (3 if conventions == "accelforge" else 1)
+
+
+def test_what_is_disabled_keeps_its_lanes_for_accelforge() -> None:
+    """8 multiplications on 4 lanes of a disabled buffer: 2 s; by default it is passed by: 8 s. An
+    empty set disables by default only."""
+    dealt = "enabled: ENABLED\n    spatial: [{name: z, fanout: 4}]\n    size: 10000"
+    arch = ARCH.replace("size: 10000", dealt).replace("fanout: 8", "fanout: 1")
+    text = "workload: {bits_per_value: {All: 1}, rank_sizes: {M: 8}, einsums: [EINSUM]}\n"
+    workload = text.replace("EINSUM", '"Z[m] = A[m] * B[m]"')
+    for enabled in ("len(All) == 2", "Nothing", "All"):
+        of_buf = arch.replace("ENABLED", enabled)
+        found = search(of_buf, workload, objective="latency", conventions="accelforge")
+        assert found.certificate.value == 2
+        default = search(of_buf, workload, objective="latency")
+        assert default.certificate.value == (2 if enabled == "All" else 8)
