@@ -125,7 +125,8 @@ def _copies_in(cascade: Cascade, dealt: str) -> str:
             f"; copies ({', '.join(joint)}) hold below the loops that they share what they do not"
             " exchange there"
         )
-    if dealt and tables:
-        names = ", ".join(table.einsum.name for table in tables)
+    undealt = [table.einsum.name for table in tables if not table.deals]
+    if dealt and undealt:
+        names = ", ".join(undealt)
         found += f"; copies ({names}) share no lanes above {dealt}"
     return found + "; what a copy reads on chip has room there until then" * bool(tables)

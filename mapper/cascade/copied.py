@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from tilewright.mapper.cascade.boundary import Place
+from tilewright.mapper.cascade.copy_bodies import Lane
 from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.pareto import pareto
 from tilewright.mapper.cascade.table import Rows
@@ -82,12 +83,52 @@ def lanes_in(mapping: LoopNest, bounds: Mapping[str, int]) -> dict[str, int]:
 @dataclass(frozen=True, slots=True)
 class Point:
     """A mapping of a copy: its joule, second and bits in use (Usage.of_points), its lanes per
-    variable, what it takes on chip, and the number of its body."""
+    variable, what it takes on chip, the number of its body, and the `shared` ones of its lanes,
+    which stand above what it keeps on chip."""
 
     cost: tuple[float, ...]
     lanes: Mapping[str, int]
     standing: Standing
     body: int
+    shared: tuple[Lane, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """What stands above what a copy keeps on chip: loops in time over variables, outermost first,
+    and `shared` lanes below the first `above` of them. `depths`: of the tensors on chip, in both.
+    """
+
+    turns: tuple[str, ...]
+    depths: Mapping[str, int]
+    above: int = 0
+    shared: tuple[Lane, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of all loops, outermost first."""
+        lanes = (lane.variable for lane in self.shared)
+        return (*self.turns[: self.above], *lanes, *self.turns[self.above :])
+
+    def named(self, names: Mapping[str, str]) -> tuple[LoopName, ...]:
+        """Return the names of all loops."""
+        turns = [LoopName(names[variable]) for variable in self.turns]
+        lanes = [LoopName(names[lane.variable], lane.dim) for lane in self.shared]
+        return (*turns[: self.above], *lanes, *turns[self.above :])
+
+    def tiles(self, states: Ints, bounds: Mapping[str, int]) -> Ints:
+        """Return the tiles below all loops; `states`: below those in time, all lanes together."""
+        left = {v: np.full(len(states), bound, np.int64) for v, bound in bounds.items()}
+        lanes = dict.fromkeys(bounds, 1)
+        found: list[Ints] = []
+        for column, variable in enumerate(self.variables):
+            dealt = column - self.above
+            if 0 <= dealt < len(self.shared):
+                lanes[variable] *= self.shared[dealt].number
+            else:
+                left[variable] = states[:, column if dealt < 0 else column - len(self.shared)]
+            found.append(left[variable] // lanes[variable])
+        return np.array(found, np.int64).reshape(len(found), len(states)).T
 
 
 @dataclass(frozen=True)
@@ -109,8 +150,9 @@ class CopyRows:
     capacities: tuple[float, ...]
 
     def plain(self, order: Sequence[str], points: Sequence[Point]) -> Iterator[Rows]:
-        """Yield the rows without loops; `order`: the tensors on chip, outermost first."""
-        yield from self._made((), dict.fromkeys(order, 0), points)
+        """Yield the rows without loops in time; `order`: the tensors on chip, outermost first."""
+        for shared, some in _by_lanes(points):
+            yield from self._made(Nest((), dict.fromkeys(order, len(shared)), 0, shared), some)
 
     def below_loops(
         self, order: Sequence[str], again: bool, points: Sequence[Point]
@@ -118,39 +160,41 @@ class CopyRows:
         """Yield the rows with loops, of those that can fit; `again`: only those with a loop between
         the tensors on chip."""
         deepest = self.carried[order[-1]] & {v for v, b in self.einsum.bounds.items() if b > 1}
-        for loops in _sequences(sorted(deepest), self.repeats):
+        for turns in _sequences(sorted(deepest), self.repeats):
             first = self.carried[order[0]]
-            most = next((i for i, v in enumerate(loops) if v not in first), len(loops))
-            last = min(most, len(loops) - 1) if again else most
-            for depth in range(last + 1) if len(order) > 1 else (len(loops),):
-                yield from self._made(loops, {order[0]: depth, order[-1]: len(loops)}, points)
+            most = next((i for i, v in enumerate(turns) if v not in first), len(turns))
+            last = min(most, len(turns) - 1) if again else most
+            for depth in range(last + 1) if len(order) > 1 else (len(turns),):
+                for shared, some in _by_lanes(points):
+                    lanes = len(shared)
+                    depths = {order[0]: depth + lanes, order[-1]: len(turns) + lanes}
+                    for above in range(depth + 1 if shared else 1):
+                        yield from self._made(Nest(turns, depths, above, shared), some)
 
-    def _made(
-        self, loops: tuple[str, ...], depths: Mapping[str, int], points: Sequence[Point]
-    ) -> Iterator[Rows]:
-        tiles = _tiles(loops, self.einsum.bounds)
+    def _made(self, nest: Nest, points: Sequence[Point]) -> Iterator[Rows]:
+        states = _tiles(nest.turns, self.einsum.bounds)
         for absent in dict.fromkeys(point.standing.absent for point in points):
             some = [point for point in points if point.standing.absent == absent]
-            made = self._rows(loops, depths, (tiles, some))
+            made = self._rows(nest, (states, some))
             if made is not None:
                 yield made
 
-    def _rows(
-        self, loops: tuple[str, ...], depths: Mapping[str, int], what: tuple[Ints, list[Point]]
-    ) -> Rows | None:
+    def _rows(self, nest: Nest, what: tuple[Ints, list[Point]]) -> Rows | None:
         """Return the rows of points that hold the same tensors; None: nothing fits."""
-        tiles, points = what
+        states, points = what
+        loops, tiles = nest.variables, nest.tiles(states, self.einsum.bounds)
         absent = points[0].standing.absent
-        depth = tuple(depths.get(place.tensor, -1) for place in self.boundary)
+        depth = tuple(nest.depths.get(place.tensor, -1) for place in self.boundary)
         sizes = np.zeros((len(tiles), len(self.boundary)))
         for column, place in enumerate(self.boundary):
             if depth[column] >= 0:
                 values = self._values(place.tensor, loops[: depth[column]], tiles)
                 sizes[:, column] = values * self.widths[place]
         held = [i for i, p in enumerate(self.boundary) if depth[i] >= 0 and p.tensor not in absent]
-        number, point, bits = self._priced(loops, depths, (tiles, points))
+        number, point = self._pairs(nest, states, points)
+        bits = self._priced(nest, (tiles[number], point), points)
         fits = bits[:, len(loops)] + sizes[number][:, held].sum(axis=1) <= self.capacities[0]
-        fits |= not loops  # bounds of what a copy costs are taken from these
+        fits |= not nest.turns  # bounds of what a copy costs are taken from these
         number, point, bits = number[fits], point[fits], bits[fits]
         if not len(number):
             return None
@@ -160,7 +204,7 @@ class CopyRows:
         rows, start = np.unique(number[kept], return_index=True)
         bodies = np.array([one.body for one in points], np.int64)[point[kept]]
         return Rows(
-            tuple(LoopName(self.names[v]) for v in loops),
+            nest.named(self.names),
             depth,
             (),
             tiles[rows],
@@ -171,28 +215,30 @@ class CopyRows:
             absent=tuple(i for i, p in enumerate(self.boundary) if p.tensor in absent),
         )
 
-    def _priced(
-        self, loops: tuple[str, ...], depths: Mapping[str, int], what: tuple[Ints, list[Point]]
-    ) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs of tiles and points that go together, and per memory the bits above loop
-        1 … n and in all of each."""
-        tiles, points = what
-        free = np.ones((len(tiles), len(points)), np.bool_)
-        for column, variable in enumerate(loops):
-            if variable not in loops[column + 1 :]:
+    def _pairs(self, nest: Nest, states: Ints, points: list[Point]) -> tuple[Ints, Ints]:
+        """Return the pairs of tiles and points that go together."""
+        free = np.ones((len(states), len(points)), np.bool_)
+        for column, variable in enumerate(nest.turns):
+            if variable not in nest.turns[column + 1 :]:
                 lanes = np.array([point.lanes[variable] for point in points])
-                free &= tiles[:, column, np.newaxis] % lanes == 0
+                free &= states[:, column, np.newaxis] % lanes == 0
         number, point = np.nonzero(free)
-        bits = np.zeros((len(number), len(self.capacities), len(loops) + 1))
+        return number.astype(np.int64), point.astype(np.int64)
+
+    def _priced(self, nest: Nest, pairs: tuple[Ints, Ints], points: list[Point]) -> Floats:
+        """Return, per memory, the bits above loop 1 … n and in all; `pairs`: tiles, points."""
+        tiles, point = pairs
+        loops = nest.variables
+        bits = np.zeros((len(point), len(self.capacities), len(loops) + 1))
         for place, one in enumerate(points):
             mine = np.flatnonzero(point == place)
             bits[mine, :, -1] += one.standing.own
             for tensor, width in one.standing.tiles:
-                depth = depths[tensor]
-                taken = width * self._values(tensor, loops[:depth], tiles[number[mine]])
+                depth = nest.depths[tensor]
+                taken = width * self._values(tensor, loops[:depth], tiles[mine])
                 bits[mine, 0, depth:] += taken[:, np.newaxis]
-        flat: Floats = bits.reshape(len(number), -1)
-        return number.astype(np.int64), point.astype(np.int64), flat
+        flat: Floats = bits.reshape(len(point), bits.shape[1] * bits.shape[2])
+        return flat
 
     def _values(self, tensor: str, loops: tuple[str, ...], tiles: Ints) -> Floats:
         """Return the values of a tensor below some loops: then all variables are relevant to it."""
@@ -203,6 +249,14 @@ class CopyRows:
             places = [place for place, other in enumerate(loops) if other == variable]
             found *= tiles[:, places[-1]] if places else bound
         return found
+
+
+def _by_lanes(points: Sequence[Point]) -> list[tuple[tuple[Lane, ...], list[Point]]]:
+    """Group points by the lanes that others share."""
+    found: dict[tuple[Lane, ...], list[Point]] = {}
+    for point in points:
+        found.setdefault(point.shared, []).append(point)
+    return list(found.items())
 
 
 def _whole(einsum: Einsum, tensor: str) -> float:

@@ -8,11 +8,22 @@ from functools import cached_property
 from itertools import chain, combinations, permutations
 from math import inf
 
+from tilewright.arch.components import Toll
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.boundary import Boundaries, Place
-from tilewright.mapper.cascade.copied import CopyRows, Point, lanes_in, standing
+from tilewright.mapper.cascade.copied import CopyRows, Point, Standing, lanes_in, standing
+from tilewright.mapper.cascade.copy_bodies import (
+    Keeping,
+    Lane,
+    body_of_copy,
+    down_to,
+    in_one_lane,
+    lanes_above,
+    loops_that_turn,
+    orders_of,
+    without,
+)
 from tilewright.mapper.cascade.layout import memories_of
-from tilewright.mapper.cascade.names import LoopName
 from tilewright.mapper.cascade.room import Room
 from tilewright.mapper.cascade.table import Chosen, Rows, value_widths
 from tilewright.mapper.cascade.tree import Body
@@ -20,14 +31,17 @@ from tilewright.mapper.cascade.usage import NO_USAGE, Usage
 from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal, Toll
+from tilewright.mapper.mapping import Node, Spatial
 from tilewright.mapper.mapspace.placement import Holder, Placement, order_allowed
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS
 from tilewright.mapper.searches.copies import Copies
+from tilewright.mapper.searches.exhaustive import has_at_most
 from tilewright.mapper.searches.judge import TOLERANCE, Judge
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.solver import Solver
 
+LISTED = 2000  # mappings of a copy below lanes, where tiles matter: a second of model evaluations
 Change = Callable[[LoopNest], LoopNest | None]
 # tensors on chip, outermost first; whether another order is the same where no loop is between
 Loose = tuple[tuple[str, ...], bool, tuple[Point, ...]]
@@ -40,7 +54,8 @@ class LoneTable:
     `rows`: those without loops; `loose`: what those with loops are made of; `bodies`: one for each
     point, the second number of its origin tells which. `slack`: how much the least energy and
     latency could exceed the best of their own spaces. `ideal`: no row without loops could be better
-    in anything that counts. `shares`: those with loops are made, and none is missing.
+    in anything that counts. `shares`: those with loops are made, and none is missing; `deals`: so
+    are those with lanes above what they keep on chip.
     """
 
     einsum: Einsum
@@ -53,6 +68,7 @@ class LoneTable:
     maker: CopyRows
     loose: tuple[Loose, ...] = ()
     shares: bool = False
+    deals: bool = True
 
     @cached_property
     def with_loops(self) -> LoneTable:
@@ -64,12 +80,12 @@ class LoneTable:
         """Return what one chosen point of a row stands for."""
         found: Body = self.bodies[chosen.rows.origins[chosen.point, 1]]
         own = {loop: variable for variable, loop in self.maker.names.items()}
-        loops = tuple((LoopName(own[loop.variable]), tile) for loop, tile in chosen.loops)
+        loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)
         places = zip(self.boundary, chosen.rows.depths, strict=True)
         depth = {place.tensor: number for place, number in places}
         held = tuple((depth[storage.tensors[0]], storage) for _, storage in found.held)
         above = {**self.einsum.bounds, **{loop.variable: tile for loop, tile in loops}}
-        inner = tuple(_loops_that_turn(above, found.inner))
+        inner = tuple(loops_that_turn(above, found.inner))
         return replace(found, loops=loops, held=held, inner=inner)
 
 
@@ -80,17 +96,20 @@ class _Point:
     mapping: LoopNest
     row: tuple[float, ...]
     judge: Judge
+    space: Mapspace
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
     """The mappings of one row, and bounds of energy and latency; `whole`: none is missing.
-    `loose`: those that may stand below loops; None: not known."""
+    `loose`: those that may stand below loops; None: not known. `deals`: all ways to deal lanes
+    above the memory where tensors are exchanged are among them."""
 
     found: tuple[_Point, ...]
     floor: tuple[float, float]
     whole: bool
     loose: tuple[_Point, ...] | None
+    deals: bool = True
 
     @property
     def slack(self) -> tuple[float, float]:
@@ -124,6 +143,7 @@ class LoneSolver:
             raise self._solver.no_mapping(einsum, proven=True)
         made = _Making(self._maker(einsum, boundary), self._boundaries, self._room)
         shares = self._tight and all(way.loose is not None for kept, way in ways if kept)
+        deals = all(way.deals for _, way in ways)
         for kept, way in ways:
             for number, order in enumerate(self._orders(einsum, kept)):
                 again = bool(number) and self._boundaries.shares_room
@@ -133,7 +153,7 @@ class LoneSolver:
         ideal = all(way.whole or (way.ideal and not counted) for _, way in ways)
         return LoneTable(
             einsum, boundary, made.maker.widths, tuple(made.rows), tuple(made.bodies), slack, ideal,
-            made.maker, tuple(made.loose), shares,
+            made.maker, tuple(made.loose), shares, deals,
         )  # fmt: skip
 
     def _maker(self, einsum: Einsum, boundary: tuple[Place, ...]) -> CopyRows:
@@ -158,7 +178,12 @@ class LoneSolver:
         would depend on them, too: where its usage counts, there copies share none.
         """
         pays = min(self._room.capacities) < inf or bool(self._usage.inner)
-        return pays and (self._boundaries.shares_room or not self._usage.outer)
+        return pays and self._may_share
+
+    @property
+    def _may_share(self) -> bool:
+        """Whether what the outermost memory holds counts the same below loops that are shared."""
+        return self._boundaries.shares_room or not self._usage.outer
 
     def _orders(self, einsum: Einsum, kept: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the orders in which tensors on chip may stand, outermost first."""
@@ -188,39 +213,47 @@ class LoneSolver:
         """Return the best with these tensors in the second memory, None if there is none."""
         spaces = self._spaces(einsum, tensors)
         if not tensors:
-            return self._way([(space, Copies(space)) for space in spaces], lambda one: one)
-        room = self._room
-        upper = {name for space in spaces for name in _down_to(space.flat, room.inner)}
-
-        def kept(mapping: LoopNest) -> LoopNest | None:
-            first = [_first_of(mapping, tensor) for tensor in tensors]
-            if any(storage.component != room.inner for _, storage in first):
-                return None
-            if any(isinstance(n, Spatial) and n.component in upper for n in mapping.nodes):
-                return None  # what others use whole would be dealt over lanes
-            return _tolls_below(
-                mapping, max(place for place, _ in first), _shared(self._boundaries)
+            return _together(
+                self._way_in(space, Copies(space), lambda one: one) for space in spaces
             )
+        first = {tensor: str(self._room.inner) for tensor in tensors}
+        found = (self._way_below(space, Copies(space, first), tensors) for space in spaces)
+        return _together(found)
 
-        first = {tensor: str(room.inner) for tensor in tensors}
-        return self._way([(space, Copies(space, first)) for space in spaces], kept)
+    def _way_below(self, space: Mapspace, copies: Copies, tensors: tuple[str, ...]) -> _Way | None:
+        """Return the best of one space with these tensors in the second memory: with all ways to
+        deal lanes above that if they are few, else without any there."""
+        inner = str(self._room.inner)
+        upper = tuple(down_to(space.flat, inner))
+        names = frozenset(component.name for component in upper)
+        carried = self._boundaries.carried_by(space.einsum)
+        dealt = frozenset.intersection(*(carried[tensor] for tensor in tensors))
+        keeping = Keeping(tensors, inner, names, dealt, _shared(self._boundaries))
+        if all(component.own_fanout == 1 for component in upper):
+            return self._way_in(space, copies, keeping.fitted)
+        # a Toll above lanes that others share would charge what these move
+        if self._may_share and not any(c.physical_fanout > 1 or isinstance(c, Toll) for c in upper):
+            way = self._way_dealt(space, copies, keeping.fitted)
+            if way is not None:
+                return way
+        undealt = replace(keeping, dealt=frozenset())
+        way = self._way_in(space, copies, undealt.fitted)
+        return way and replace(way, deals=False)
 
-    def _way(self, spaces: Sequence[tuple[Mapspace, Copies]], change: Change) -> _Way | None:
+    def _way_dealt(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
+        """Return all mappings that may differ where others share lanes; None: too many, or none."""
+        every = copies.dealt
+        if not copies.ignores_tiles and not space.frame.has_networks:
+            every = copies.every if has_at_most(space, LISTED, ENDLESS) else None
+        found = tuple(self._points(space, filter(None, map(change, every or ()))))
+        loose = found if copies.ignores_tiles else None
+        return _Way(found, _least(found), whole=True, loose=loose) if found else None
+
+    def _way_in(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
         """Return the mappings that nothing beats in energy, latency and bits, and their bounds.
 
         `change`: a mapping as it would be in the tree, None if it has no place there.
         """
-        found_in = (self._way_in(space, copies, change) for space, copies in spaces)
-        ways = [way for way in found_in if way is not None]
-        if not ways:
-            return None
-        floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
-        found = tuple(one for way in ways for one in way.found)
-        loose = tuple(one for way in ways for one in way.loose or ())
-        known = all(way.loose is not None for way in ways)
-        return _Way(found, floor, all(way.whole for way in ways), loose if known else None)
-
-    def _way_in(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
         few = tuple(self._points(space, filter(None, map(change, copies.few))))
         if few:
             floor = copies.floor(*_least(few))
@@ -247,7 +280,7 @@ class LoneSolver:
             except (InfeasibleMapping, MappingError):
                 continue
             bits = (float(score.capacity.get(name, 0)) for name in self._usage.of_points)
-            yield _Point(mapping, (score.energy, score.latency, *bits), judge)
+            yield _Point(mapping, (score.energy, score.latency, *bits), judge, space)
 
 
 @dataclass(frozen=True)
@@ -269,25 +302,60 @@ class _Making:
         """
         again, shares = what
         if not again:
-            self.rows.extend(
-                self.maker.plain(order, [self._point(order, one) for one in way.found])
-            )
+            self.rows.extend(self.maker.plain(order, self._points(order, way.found)))
         if shares and order:
-            some = tuple(self._point(order, one) for one in way.loose or ())
+            some = tuple(self._points(order, way.loose or ()))
             self.loose.append((order, again, some))
 
-    def _point(self, order: tuple[str, ...], one: _Point) -> Point:
-        body = _body(one.mapping.nodes, self.room.outer, _shared(self.boundaries))
-        body = _without(body, order) if order else body
-        storages = [storage for _, storage in body.held]
-        nodes = (*body.top, *storages, *body.inner)
-        place = {s.tensors[0]: len(body.top) + i for i, s in enumerate(storages)}
-        einsum = self.maker.einsum
-        values = {a.tensor: float(a.tile_size(einsum.bounds)) for a in einsum.accesses}
-        stands = standing(one.judge.occupied(LoopNest(nodes)), place, self.room.memories, values)
+    def _points(self, order: tuple[str, ...], found: Sequence[_Point]) -> list[Point]:
+        return [point for one in found for point in self._ordered(order, one)]
+
+    def _ordered(self, order: tuple[str, ...], one: _Point) -> Iterator[Point]:
+        """Yield what a mapping is to others, in each order that shared lanes may stand in."""
+        bounds = self.maker.einsum.bounds
+        lanes = self._lanes(one) if order else []
+        body = body_of_copy(one.mapping.nodes, self.room.outer, _shared(self.boundaries))
+        if order:
+            body = without(replace(body, inner=in_one_lane(body.inner, lanes)), order)
         self.bodies.append(body)
-        lanes = lanes_in(one.mapping, einsum.bounds)
-        return Point(one.row, lanes, stands, len(self.bodies) - 1)
+        stands = self._standing(one, body, lanes)
+        counts = lanes_in(one.mapping, bounds)
+        for way in orders_of(lanes, one.space.flat, self.maker.names):
+            yield Point(one.row, counts, stands, len(self.bodies) - 1, way)
+
+    def _lanes(self, one: _Point) -> list[Lane]:
+        upper = down_to(one.space.flat, self.room.inner)
+        return lanes_above(one.mapping, self.maker.einsum.bounds, frozenset(c.name for c in upper))
+
+    def _standing(self, one: _Point, body: Body, lanes: Sequence[Lane]) -> Standing:
+        """Return what a mapping takes on chip below its lanes."""
+        tile, dealt = dict(self.maker.einsum.bounds), list[Node]()
+        for lane in lanes:
+            tile[lane.variable] //= lane.number
+            component, name = lane.dim
+            dealt.append(Spatial(lane.variable, tile[lane.variable], name, component))
+        storages = [storage for _, storage in body.held]
+        above = (*body.top, *dealt)
+        place = {s.tensors[0]: len(above) + i for i, s in enumerate(storages)}
+        values = {a.tensor: float(a.tile_size(tile)) for a in self.maker.einsum.accesses}
+        occupied = one.judge.occupied(LoopNest((*above, *storages, *body.inner)))
+        return standing(occupied, place, self.room.memories, values)
+
+
+def _together(found: Iterable[_Way | None]) -> _Way | None:
+    """Join the mappings of several spaces."""
+    ways = [way for way in found if way is not None]
+    if not ways:
+        return None
+    floor = min(way.floor[0] for way in ways), min(way.floor[1] for way in ways)
+    known = all(way.loose is not None for way in ways)
+    return _Way(
+        tuple(one for way in ways for one in way.found),
+        floor,
+        all(way.whole for way in ways),
+        tuple(one for way in ways for one in way.loose or ()) if known else None,
+        all(way.deals for way in ways),
+    )
 
 
 def _with_room(flat: FlatArch) -> FlatArch:
@@ -321,76 +389,6 @@ def _free(
     return found or None
 
 
-def _loops_that_turn(above: Mapping[str, int], nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yield the nodes without the loops whose tile is the one above."""
-    tiles = dict(above)
-    for node in nodes:
-        if isinstance(node, Temporal):
-            if tiles[node.rank_variable] == node.tile_shape:
-                continue
-            tiles[node.rank_variable] = node.tile_shape
-        yield node
-
-
 def _least(points: Sequence[_Point]) -> tuple[float, float]:
     """Return the least energy and the least latency."""
     return min(one.row[0] for one in points), min(one.row[1] for one in points)
-
-
-def _down_to(flat: FlatArch, memory: str | None) -> Iterator[str]:
-    """Yield the components of a path down to a memory."""
-    for component in flat.components:
-        yield component.name
-        if component.name == memory:
-            return
-
-
-def _first_of(mapping: LoopNest, tensor: str) -> tuple[int, Storage]:
-    """Return the first storage of a tensor, and its place."""
-    return next(
-        (place, node)
-        for place, node in enumerate(mapping.nodes)
-        if isinstance(node, Storage) and tensor in node.tensors
-    )
-
-
-def _tolls_below(mapping: LoopNest, place: int, shared: frozenset[str]) -> LoopNest:
-    """Write the Tolls of shared tensors below the storage at `place`, which others use too.
-
-    Above it they would charge what other Einsums move.
-    """
-    above, held, rest = mapping.nodes[:place], mapping.nodes[place], mapping.nodes[place + 1 :]
-    tolls = tuple(n for n in above if isinstance(n, Toll) and shared.intersection(n.tensors))
-    return LoopNest((*(n for n in above if n not in tolls), held, *tolls, *rest))
-
-
-def _body(nodes: tuple[Node, ...], outer: str, shared: frozenset[str]) -> Body:
-    """Split a mapping into the outermost memory, with the Tolls right below, and the rest.
-
-    Tolls of tensors that other Einsums use stay with this one.
-    """
-    top: list[Storage] = []
-    place = 0
-    while isinstance(node := nodes[place], Storage) and (
-        node.component == outer
-        or (isinstance(node, Toll) and not shared.intersection(node.tensors))
-    ):
-        top += [replace(node, tensors=(t,)) for t in node.tensors]
-        place += 1
-    return Body(tuple(top), (), (), frozenset(), nodes[place:])
-
-
-def _without(body: Body, tensors: Sequence[str]) -> Body:
-    """Take the first storages of `tensors` out: they stand above what shares these."""
-    inner: list[Node] = []
-    out: dict[str, Storage] = {}
-    for node in body.inner:
-        kept = node
-        if isinstance(node, Storage):
-            here = [t for t in node.tensors if t in tensors and t not in out]
-            out |= {t: replace(node, tensors=(t,)) for t in here}
-            kept = replace(node, tensors=tuple(t for t in node.tensors if t not in here))
-        if not isinstance(kept, Storage) or kept.tensors:
-            inner.append(kept)
-    held = tuple((0, out[tensor]) for tensor in tensors)
-    return replace(body, held=held, on_chip=frozenset(out.values()), inner=tuple(inner))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.arch.components import Network
+from tilewright.arch.components import Component, Network
 from tilewright.mapper.cascade.rooms import Order
 from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame
@@ -96,8 +96,9 @@ def _next(index: int, region: Sequence[int]) -> int:
     return next(place for place, fill in enumerate(region) if fill >= index)
 
 
-def _behind_network(frame: Frame, level: int) -> bool:
-    return any(isinstance(component, Network) for component in frame.components[: level + 1])
+def behind_network(components: Sequence[Component], level: int) -> bool:
+    """Tell whether lanes at a level of a path stand behind a Network."""
+    return any(isinstance(component, Network) for component in components[: level + 1])
 
 
 def _ordered(
@@ -109,7 +110,7 @@ def _ordered(
         ways.append([slot])
         if index not in upper or not isinstance(slot, Fan):
             continue
-        if _behind_network(frame, frame.level(slot.component)):
+        if behind_network(frame.components, frame.level(slot.component)):
             ways[-1] = list(_orders(slot))
     yield from product(*ways)
 
@@ -164,7 +165,7 @@ def _spreads(frame: Frame, slot: Slot, stand: int) -> Iterator[Spread]:
     assert isinstance(slot, Fan)
     level = frame.level(slot.component)
     dims = [dim.name for dim in frame.components[level].spatial]
-    names, ordered = tuple(frame.einsum.bounds), _behind_network(frame, level)
+    names, ordered = tuple(frame.einsum.bounds), behind_network(frame.components, level)
     for number, (variable, lanes) in enumerate(zip(slot.variables, slot.choices[0], strict=True)):
         if lanes > 1:
             place = level, dims.index(slot.name), number if ordered else 0

@@ -7,7 +7,11 @@ from functools import partial
 
 import pytest
 from compared import OBJECTIVES, compare
-from copied_cases import random_copied_case, random_deep_copied_case
+from copied_cases import (
+    random_copied_case,
+    random_deep_copied_case,
+    random_spread_copied_case,
+)
 from deep_cases import random_dealt_case, random_exchanged_case
 from fused_cases import (
     CHAINS,
@@ -143,9 +147,16 @@ def test_fused_optimum_with_copies_above_registers(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_deep_copied_case) or seed > 0
 
 
+@pytest.mark.parametrize("seed", [0, 3, 5, 7, 13, 21, 26])
+def test_fused_optimum_with_copies_below_lanes(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_spread_copied_case)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("block", range(20))
-@pytest.mark.parametrize("case", [random_copied_case, random_deep_copied_case])
+@pytest.mark.parametrize(
+    "case", [random_copied_case, random_deep_copied_case, random_spread_copied_case]
+)
 def test_fused_optimum_with_many_copies(block: int, case: Case) -> None:
     seeds = range(1000 + block * 10, 1010 + block * 10)
     assert sum(check(seed, OBJECTIVES[seed % 3], case) for seed in seeds) >= 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from fused_cases import network, three_memories, three_text, two_memories
+from fused_cases import network, three_memories, three_text, two_memories, two_text
 from search_cases import random_arch
 
 from tilewright.arch.flattening import flatten
@@ -98,6 +98,36 @@ def random_sent_case(seed: int) -> tuple[Arch, Workload, str]:
     place = text.index("  - !Memory\n    name: REG")
     arch = load_arch(text[:place] + lanes + text[place:])
     return arch, workload_with_copies(texts, sizes), rng.choice(("default", "accelforge"))
+
+
+def random_spread_copied_case(seed: int) -> tuple[Arch, Workload, str]:
+    """Return a design with lanes above the buffer or on it, in some behind a network, in some with
+    more lanes below, and registers."""
+    rng = random.Random(f"copied spread {seed}")
+    texts = rng.choice(FORMS)
+    names = sorted({c for text in texts for c in text.removeprefix("copy ") if c.islower()})
+    few = len(names) < 3
+    sizes = {name: rng.choice((2, 2, 3, 4) if few else (2, 2, 3)) for name in names}
+    nets = []
+    for name in ("NOP", "NOC"):
+        hop = f"energy: {rng.randrange(1, 9)}, throughput: {rng.choice((0.05, 1, 4))}"
+        topology = rng.choice(("mesh", "all_to_all"))
+        nets.append(network(name, topology, f"{hop}, latency: {rng.choice((0, 1, 20))}"))
+    second = ", {name: y, fanout: 2}" * (few and rng.random() < 0.4)
+    dims = f"    spatial: [{{name: x, fanout: {rng.choice((2, 2, 3, 4))}}}{second}]\n"
+    text = two_text(rng.choice((2, 3, 4, 6, 8, 12)), (rng.choice((5, 50)), 1), rng.choice((0, 2)))
+    memory = "  - !Memory\n    name: BUF\n"
+    tile = "  - !Container\n    name: TILE\n" + dims
+    upper = memory + dims if rng.random() < 0.25 else tile + memory
+    text = text.replace(memory, nets[0] * (seed % 3 == 1) + upper)
+    if few and rng.random() < 0.4:
+        low = "  - !Container\n    name: PE\n    spatial: [{name: z, fanout: 2}]\n"
+        text = text.replace("  - !Compute", nets[1] * (seed % 4 == 2) + low + "  - !Compute")
+    return (
+        load_arch(text),
+        workload_with_copies(texts, sizes),
+        rng.choice(("default", "accelforge")),
+    )
 
 
 def copied_space_of(seed: int) -> Mapspace:

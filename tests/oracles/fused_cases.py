@@ -81,6 +81,11 @@ def two_memories(
     return load_arch(_text(size, (outer, inner), rules, leak))
 
 
+def two_text(size: int | str, costs: tuple[float, float], leak: float = 0) -> str:
+    """Write that design; `costs`: joule per value in DRAM and in the buffer."""
+    return _text(size, costs, "", leak)
+
+
 def three_memories(size: int, low: int, kept: str) -> Arch:
     """Return the same with registers of `low` bits that keep a set of tensors."""
     return load_arch(three_text(size, low, kept))
