@@ -12,7 +12,7 @@ from tilewright.arch.flat import FlatArch
 from tilewright.arch.resolve import Resolver
 from tilewright.arch.scope import EinsumNames, Layer, LazyNames, Names
 from tilewright.arch.spec import LeafSpec
-from tilewright.arch.switches import Switch, passed_by
+from tilewright.arch.switches import Switch, is_emptied, passed_by
 from tilewright.arch.tree import Arch, Node
 
 _HOLDERS = ("Memory", "Toll")
@@ -59,7 +59,7 @@ class _Place:
 
     @property
     def enabled(self) -> bool:
-        return self.stands is self.component
+        return self.stands is not None and not is_emptied(self.stands)
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class _Walk:
         enabled = resolver.condition(node.spec.enabled, "enabled")
         position = Position(parent_fanout, holders, around.grid)
         component = build_component(resolver, position)
-        stands = self.switch(component, enabled)
+        stands = self.switch(component, enabled, node.tag)
         place = _Place(node, component, stands, around.above, around.forks)
         self.places.append(place)
         return place
