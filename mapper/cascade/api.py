@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Literal, Unpack
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flat import FlatArch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.cascade.answer import on_chip_in, scope_of
-from tilewright.mapper.cascade.boundary import boundaries_of
+from tilewright.mapper.cascade.boundary import Boundaries, boundaries_of
 from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.layout import free_orders
 from tilewright.mapper.cascade.levels import levelled, refuse_levelled
@@ -23,10 +24,11 @@ from tilewright.mapper.cascade.maker import run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
 from tilewright.mapper.cascade.passes import tolls_in
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
-from tilewright.mapper.cascade.room import room_of
+from tilewright.mapper.cascade.room import Room, room_of
 from tilewright.mapper.cascade.tops import deals_of, dealt, has_tops
-from tilewright.mapper.cascade.usage import usage_of
+from tilewright.mapper.cascade.usage import Usage, usage_of
 from tilewright.mapper.cascade.views import unsettled_in, varied_in
+from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -178,15 +180,14 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
             )
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
     refuse_levelled(request, memories)
-    room, own = room_of(ways, deeper=not memories), conventions != "accelforge"
-    boundaries = boundaries_of(workload, own, own, room.memories)
-    counted = [name for name in room.memories if name in room.crowded or name in memories]
-    varied, unsettled = (one(ways, counted, boundaries) for one in (varied_in, unsettled_in))
-    tolls = tolls_in(flat for _, flat in ways)
-    boundaries = replace(
-        boundaries, varied=varied, unsettled=unsettled, tolls=tolls, kept=room.places
-    )
-    usage = usage_of(ways, memories, room, boundaries)
+    # accelforge may count fewer bits than this search where holders stand with no loop between
+    deeper = not memories or conventions != "accelforge"
+    try:
+        room, boundaries, usage = _exchange(request, ways, memories, deeper)
+    except UnsupportedFeature:
+        if not memories:
+            raise
+        room, boundaries, usage = _exchange(request, ways, memories, deeper=False)
     crowded = room.crowded | frozenset(usage.names)
     lone = LoneSolver(request, room, boundaries, usage)
     einsums: list[Solo] = [
@@ -204,6 +205,24 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
         repeats=repeats, usage=usage, limit=room.limit,
     )  # fmt: skip
     return Plan(cascade, room)
+
+
+def _exchange(
+    request: Request, ways: Sequence[tuple[Einsum, FlatArch]], memories: Sequence[str], deeper: bool
+) -> tuple[Room, Boundaries, Usage]:
+    """Return where Einsums exchange tensors, which, and how the usage of `memories` counts there.
+
+    `deeper`: below the second memory, too.
+    """
+    room, own = room_of(ways, deeper), request.options.conventions != "accelforge"
+    boundaries = boundaries_of(request.workload, own, own, room.memories)
+    counted = [name for name in room.memories if name in room.crowded or name in memories]
+    varied, unsettled = (one(ways, counted, boundaries) for one in (varied_in, unsettled_in))
+    tolls = tolls_in(flat for _, flat in ways)
+    boundaries = replace(
+        boundaries, varied=varied, unsettled=unsettled, tolls=tolls, kept=room.places
+    )
+    return room, boundaries, usage_of(ways, memories, room, boundaries)
 
 
 def _plan(request: Request) -> Plan:

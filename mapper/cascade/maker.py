@@ -292,7 +292,7 @@ class TableMaker:
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
         owed = most_owed(space.frame, fields(space.frame, leaks), self._budget.watched(templates))
-        roomy = {m for m, size in sizes.items() if size == inf and m != scope.usage.inner}
+        roomy = {m for m, size in sizes.items() if size == inf and m not in scope.usage.inner}
         path = {component.name for component in space.flat.components}
         shared = (set(sizes) & path) - roomy if scope.fused else set()
         kept = fields(space.frame, leaks, frozenset(scope.usage.deep) | shared, owed)

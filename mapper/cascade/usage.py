@@ -1,9 +1,10 @@
 """Memories whose usage counts: the most bits that live in each at a time, over the whole workload.
 
-Of the second memory it is what joining the Einsums counts anyway (walk.py). A deeper memory is an
-Einsum's own. In the outermost one tensors stand whole, from the first Einsum that uses them to the
-last; and while Einsums run that share loops with one of these, since nothing above a shared loop is
-forgotten before it ends. Which of its tensors a copy keeps there depends on its mapping.
+Of the memories that tensors are exchanged in it is what joining the Einsums counts anyway
+(walk.py). Others below the outermost one are an Einsum's own. In the outermost one tensors stand
+whole, from the first Einsum that uses them to the last; and while Einsums run that share loops with
+one of these, since nothing above a shared loop is forgotten before it ends. Which of its tensors a
+copy keeps there depends on its mapping.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from tilewright.mapper.score import Score
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.workload import Workload
 
+OnChip = tuple[tuple[int, ...], float]  # numbers of the places of one tensor, bits
+
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
@@ -32,39 +35,44 @@ class Tenants:
 
     `fresh`: used for the first time; `kept`: left there for this Einsum or later; `wider`: how
     much more of what is left there this one's width of its values makes.
-    `fresh_chip`, `kept_chip`, `wider_chip`: those that may be on chip instead, by their place among
-    the boundary tensors of the Einsum, and among what is live before it.
+    `fresh_chip`, `kept_chip`, `wider_chip`: those that may be on chip instead, by their places
+    among the boundary tensors of the Einsum, and among what is live before it.
     """
 
     fresh: float
     kept: float
     wider: float
-    fresh_chip: tuple[tuple[int, float], ...]
-    kept_chip: tuple[tuple[int, float], ...]
-    wider_chip: tuple[tuple[int, float], ...]
+    fresh_chip: tuple[OnChip, ...]
+    kept_chip: tuple[OnChip, ...]
+    wider_chip: tuple[OnChip, ...]
 
     def bits(self, depths: Sequence[int], before: Sequence[int]) -> tuple[float, float, float]:
         """Return the bits of all three, given where tensors are: -1 if not on chip."""
-        fresh = sum(bits for place, bits in self.fresh_chip if depths[place] < 0)
-        kept = sum(bits for place, bits in self.kept_chip if before[place] < 0)
-        wider = sum(bits for place, bits in self.wider_chip if before[place] < 0)
+        fresh = _left(self.fresh_chip, depths)
+        kept, wider = (_left(some, before) for some in (self.kept_chip, self.wider_chip))
         return self.fresh + fresh, self.kept + kept, self.wider + wider
+
+
+def _left(some: Iterable[OnChip], depths: Sequence[int]) -> float:
+    """Return the bits of those tensors that are in none of their places on chip."""
+    return sum(bits for places, bits in some if all(depths[place] < 0 for place in places))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The memories: those below the second one (`deep`), the second (`inner`) and the outermost
-    (`outer`); empty where it does not count. `tenants`: of the outermost, per Einsum."""
+    """The memories: those that Einsums exchange tensors in (`inner`), others below the outermost
+    one (`deep`), and that (`outer`); empty where it does not count. `tenants`: of that, per Einsum.
+    """
 
     deep: tuple[str, ...] = ()
-    inner: str = ""
+    inner: tuple[str, ...] = ()
     outer: str = ""
     tenants: tuple[Tenants, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in the order of their numbers in labels."""
-        return (*self.deep, *filter(None, (self.inner, self.outer)))
+        return (*self.deep, *self.inner, *filter(None, (self.outer,)))
 
     @property
     def of_points(self) -> tuple[str, ...]:
@@ -96,20 +104,20 @@ def usage_of(
     if not asked:
         return NO_USAGE
     _refuse_spread(runs, asked)
-    inner = room.inner if room.inner in asked else None
-    if inner:
-        refuse_unclear_tiles(runs, inner, boundaries)
-        refuse_unsettled(runs, inner, boundaries)
-    for name in {room.outer, inner} & asked:
+    inner = tuple(name for name in room.memories if name in asked)
+    for name in inner:
+        refuse_unclear_tiles(runs, name, boundaries)
+        refuse_unsettled(runs, name, boundaries)
+    for name in (n for n in (room.outer, room.inner) if n in asked):
         # by default what a copy writes on chip is there from then on
-        sure = _copied(boundaries) if name == inner and boundaries.shares_room else frozenset()
+        sure = _copied(boundaries) if name in inner and boundaries.shares_room else frozenset()
         refuse_copied(runs, str(name), boundaries)
         refuse_gaps(str(name), boundaries.workload, sure)
     seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
-    deep = tuple(name for name in seen if name in asked - {room.outer, inner})
+    deep = tuple(name for name in seen if name in asked - {room.outer, *inner})
     if room.outer not in asked:
-        return Usage(deep, inner or "")
-    return Usage(deep, inner or "", room.outer, _tenants(runs, boundaries))
+        return Usage(deep, inner)
+    return Usage(deep, inner, room.outer, _tenants(runs, boundaries))
 
 
 def _refuse_spread(runs: Sequence[Run], asked: frozenset[str]) -> None:
@@ -165,13 +173,17 @@ def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]
                 sum(bits[t] for t in begun if t not in own),
                 sum(bits[t] for t in stays if t not in live),
                 sum(more[t] for t in stays if t not in live),
-                tuple((own.index(t), bits[t]) for t in begun if t in own),
-                tuple((place, bits[t]) for place, t in enumerate(live) if t in stays),
-                tuple((place, more[t]) for place, t in enumerate(live) if t in stays),
+                tuple((_places(own, t), bits[t]) for t in begun if t in own),
+                tuple((_places(live, t), bits[t]) for t in stays if t in live),
+                tuple((_places(live, t), more[t]) for t in stays if t in live),
             )
         )
         live = tuple(place.tensor for place in boundaries.live_after(number))
     return tuple(found)
+
+
+def _places(tensors: Sequence[str], tensor: str) -> tuple[int, ...]:
+    return tuple(place for place, other in enumerate(tensors) if other == tensor)
 
 
 def _whole(runs: Sequence[Run], tensor: str) -> dict[int, float]:

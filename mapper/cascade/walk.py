@@ -80,6 +80,10 @@ class Counted:
         """Numbers of a label that a mapping is judged by."""
         return METRICS + len(self.usage.names)
 
+    def inside(self, memory: str) -> int:
+        """Return the number of the usage of one that tensors are exchanged in."""
+        return METRICS + self.usage.names.index(memory)
+
     @property
     def head(self) -> int:
         """Numbers of a label before what is kept."""
@@ -255,6 +259,7 @@ class _Join:
         row, width = edges.numbers[pairs.edges], len(edges.rows.loops) + 1
         made = np.empty((len(old), head + 2 * after * len(self._room.capacities)))
         made[:, :METRICS] = old[:, :METRICS] + point[:, :METRICS]
+        self._use(made, old, point)
         fits = np.ones(len(old), np.bool_)
         for number, (memory, size) in enumerate(
             zip(self._memories, self._room.capacities, strict=True)
@@ -262,8 +267,9 @@ class _Join:
             mine = old[:, head + 2 * self._kept * number :][:, : 2 * self._kept]
             most, now = self._reserved(pairs, memory, (mine, point[:, own:][:, :width]))
             made[:, head + 2 * after * number :][:, : 2 * after] = now
-            if number == 0:
-                self._use(made, old, (point, most))
+            if memory in self._room.usage.inner:
+                column = self._room.inside(memory)
+                np.maximum(old[:, column], most, out=made[:, column])
             fits &= most <= size
             own += width
         origin = np.column_stack([pairs.labels, pairs.labels, row, pairs.points])
@@ -291,14 +297,12 @@ class _Join:
             made[:, after + k] = np.maximum(total, peaks[:, k]) if k < before else total
         return most, made
 
-    def _use(self, made: Floats, old: Floats, now: tuple[Floats, Floats]) -> None:
-        """Put the usages into the labels; `now`: the points, and the bits in the second memory."""
-        usage, (point, inside) = self._room.usage, now
+    def _use(self, made: Floats, old: Floats, point: Floats) -> None:
+        """Put the usages into the labels that points and what is kept outermost decide."""
+        usage = self._room.usage
         last = METRICS + len(usage.deep)
         deep = slice(METRICS, last)
         np.maximum(old[:, deep], point[:, deep], out=made[:, deep])
-        if usage.inner:
-            np.maximum(old[:, last], inside, out=made[:, last])
         if usage.outer:
             end = self._room.measured
             new = self._fresh + point[:, last]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from deep_cases import random_dealt_case, random_exchanged_case
 from fused_cases import (
     Case,
     opposed,
@@ -87,11 +88,14 @@ def is_bounded(subject: tuple[Arch, Workload, str]) -> bool:
 
 def check(seed: int, case: Case = random_case, limit: int = 4000) -> bool:
     """Compare fronts and least values; False if there are too many to enumerate, or none."""
-    deep = case is random_deep_case
+    exchanged = case in (random_exchanged_case, random_dealt_case)
+    deep = case is random_deep_case or exchanged
     subject = opposed(seed, case)
+    if exchanged:  # the search counts what is exchanged in registers by default only
+        subject = (*subject[:2], "default")
     if case is random_wide_case and is_bounded(subject):
         return False
-    listed = rows_fused(Subject(*subject), limit)
+    listed = rows_fused(Subject(*subject, deep=exchanged), limit)
     if not listed:
         return False
     fronts, formulas = (DEEP_FRONTS, DEEP_FORMULAS) if deep else (FRONTS, FORMULAS)
@@ -107,6 +111,22 @@ def test_usage_of_fused_mappings(block: int) -> None:
 
 def test_usage_of_fused_mappings_above_registers() -> None:
     assert sum(check(seed, random_deep_case, 1500) for seed in range(4)) >= 1
+
+
+def test_usage_of_fused_mappings_exchanged_in_two_memories() -> None:
+    assert sum(check(seed, random_exchanged_case, 200) for seed in range(12)) >= 6
+
+
+def test_usage_of_fused_mappings_exchanged_below_lanes_under_a_memory() -> None:
+    assert sum(check(seed, random_dealt_case, 200) for seed in range(10)) >= 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("case", [random_exchanged_case, random_dealt_case])
+def test_usage_of_what_is_exchanged_in_two_memories_of_many(block: int, case: Case) -> None:
+    seeds = range(3000 + block * 10, 3010 + block * 10)
+    assert sum(check(seed, case, 2000) for seed in seeds) >= 2
 
 
 def test_usage_of_fused_mappings_below_lanes() -> None:
