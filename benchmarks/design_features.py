@@ -263,10 +263,73 @@ def repeats(rng: random.Random, design: Design) -> None:
     design.repeats = 2
 
 
+def odd(rng: random.Random, design: Design) -> None:
+    """Take sizes that are no powers of two, and lanes that do not divide them."""
+    ranks: Fields = design.workload["rank_sizes"]
+    for name in ranks:
+        if name.lower() in design.names:
+            ranks[name] = rng.choice((1, 3, 5, 6, 9, 10, 12))
+    for node in design.nodes:
+        for lanes in node.fields.get("spatial", ()):
+            lanes["fanout"] = rng.choice((2, 3, 5, 6, 7, 9, 12))
+
+
+def nested(rng: random.Random, design: Design) -> None:
+    """Put the lower part of the list into a branch, once or twice."""
+    for _ in range(rng.choice((1, 2))):
+        place = rng.randrange(1, len(design.nodes))
+        inner = Node("Hierarchical", {"nodes": design.nodes[place:]})
+        design.nodes[place:] = [inner]
+
+
+def scaled(rng: random.Random, design: Design) -> None:
+    """Scale whatever can be scaled."""
+    for node in design.named("DRAM", "BUF", "REG", "MAC"):
+        for name in ("leak_power_scale", "energy_scale", "throughput_scale", "actions_scale"):
+            if rng.random() < 0.4:
+                node.fields[name] = rng.choice((0.5, 2, 3))
+        if rng.random() < 0.3:
+            node.fields["n_parallel_instances"] = rng.choice((2, 3))
+        for action in node.fields["actions"]:
+            if node.tag == "Memory" and rng.random() < 0.4:
+                action["bits_per_action"] = rng.choice((4, 24, 64))
+
+
+def limits(rng: random.Random, design: Design) -> None:
+    """Constrain every dimension in three ways at once."""
+    targets = (*design.names, "input.rank_variables", "~weight.rank_variables")
+    for node in design.nodes:
+        for lanes in node.fields.get("spatial", ()):
+            lanes["loop_bounds"] = [
+                {
+                    "expression": rng.choice(targets),
+                    "operator": rng.choice(("<=", "==", "product<=", "product==")),
+                    "value": rng.choice((1, 2, 3)),
+                }
+            ]
+            lanes["min_usage"] = rng.choice((0.25, 0.5, 1))
+            lanes["may_reuse"] = rng.choice(("input", "weight", "~output", "All"))
+
+
+def idling(rng: random.Random, design: Design) -> None:
+    """Let memories that may stay empty take time by rules that give some without calls."""
+    texts = (
+        "sum(a.n_calls / a.throughput for a in actions) + 20",
+        "max(actions['read'].n_calls / 8, 30)",
+        "max(actions['read'].n_calls, actions['write'].n_calls, 64) / 4",
+    )
+    for node in design.named("L2", "BUF", "REG"):
+        node.fields["tensors"]["may_keep"] = "All"
+        if node.fields["name"] != "BUF":
+            node.fields["tensors"]["keep"] = rng.choice(("Nothing", "Nothing", "weight"))
+        if rng.random() < 0.6:
+            node.fields["total_latency"] = rng.choice(texts)
+
+
 FEATURES: dict[str, Feature] = {
     one.__name__: one
     for one in (
         sizes, energies, latencies, enabled, sets, tiles, levels, resent, ordered, network, array,
-        gates, bounds, spaces, initial, uneven, repeats,
+        gates, bounds, spaces, initial, uneven, repeats, odd, nested, scaled, limits, idling,
     )
 }  # fmt: skip

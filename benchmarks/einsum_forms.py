@@ -68,3 +68,41 @@ INDEXED = (
     ("Y[m, n] = A[X: m + 1, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]"),
     ("Y[m, n] = A[m, k] * B[k, n]", "Z[n] = Y[M: 1, N: n] * C[n]"),
 )
+CONVOLUTIONS = (
+    ("Z[c, p] = A[c, W: p + r] * B[c, r]",),
+    ("Z[c, p, q] = A[c, H: p + r, W: q + s] * B[c, r, s]",),
+    ("Z[g, m, p] = A[g, c, W: p + r] * B[g, c, m, r]",),
+    ("Z[m, p] = A[c, W: p + 2 * r] * B[c, m, r]",),
+    ("Z[m, p] = A[c, W: 3 * p + 2 * r] * B[c, m, r]",),
+    ("Z[b, m, p] = A[b, c, W: 2 * p + r] * B[c, m, r]",),
+    ("Z[m, p, q] = A[c, H: p + r, W: q + s] * B[c, m, r, s]",),
+)
+SEVERAL_INPUTS = (
+    ("Z[m, n] = A[m, k] * B[k, n] * C[m] * D[n]",),
+    ("Z[m] = A[m] * B[m] * C[m] * D[m]",),
+    ("Z[i, j] = A[i, k] * B[j, k] * C[k]",),
+    ("Z[i, j] = A[i, k, h] * B[j, k] * C[j, h]",),
+    ("Z[m, n] = A[m] * B[n] * C[m, n]",),
+    ("Z[a] = A[a, k] * B[k] * C[k] * D[a]",),
+)
+REDUCTIONS = (
+    ("Z[o] = A[k] * B[k]",),
+    ("Z[o] = A[m, k] * B[k]",),
+    ("Z[m] = A[m, k]",),
+    ("Z[m, n] = A[n, m]",),
+    ("Z[k, m, n] = A[m, k] * B[k, n]",),
+    ("Y[m] = A[m, k] * B[k]", "Z[o] = Y[m] * C[m]"),
+    ("Y[m, n] = A[m, n]", "X[m] = Y[m, n] * B[n]", "Z[m, n] = Y[m, n] * X[m]"),
+)
+GRAPHS = (
+    ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * C[m]", "V[m] = X[m] * D[m]", "Z[m] = V[m] * E[m]"),
+    ("Y[m, n] = A[m, k] * B[k, n]", "X[m, n] = Y[m, n] * C[n]", "V[m, n] = Y[m, n] * D[m]",
+     "Z[m, n] = X[m, n] * V[m, n]"),
+    ("Y[m, n] = A[m, k] * B[k, n]", "X[m, k] = Y[m, n] * C[n, k]", "Z[m, k] = X[m, k] * A[m, k]"),
+    ("Y[m, n] = A[m, k] * B[n, k]", "X[m, n] = Y[m, n] * C[m]", "Z[m, d] = X[m, n] * D[n, d]"),
+    ("Y[h, m] = A[m, k] * B[h, k]", "X[h, n] = C[n, k] * D[h, k]",
+     "Z[h, m, n] = Y[h, m] * X[h, n]"),
+    ("Y[m, n] = A[m, k] * B[k, n]", "X[m] = Y[m, n] * C[n]", "Z[m, n] = Y[m, n] * X[m]"),
+    ("Y[c, p] = A[c, W: p + r] * B[c, r]", "X[c, p] = Y[c, p] * C[c]",
+     "Z[m, p] = X[c, p] * D[c, m]"),
+)  # fmt: skip

@@ -11,7 +11,20 @@ import re
 from dataclasses import dataclass
 
 from design_features import FEATURES, Design, Fields, Node
-from einsum_forms import CHAINS, COPIES, DAGS, INDEXED, RENAMED, SINGLE, SLIDING, WINDOWS
+from einsum_forms import (
+    CHAINS,
+    CONVOLUTIONS,
+    COPIES,
+    DAGS,
+    GRAPHS,
+    INDEXED,
+    REDUCTIONS,
+    RENAMED,
+    SEVERAL_INPUTS,
+    SINGLE,
+    SLIDING,
+    WINDOWS,
+)
 from workload_features import WORKLOAD_FEATURES
 
 ROLES = ("input", "weight", "output")
@@ -98,6 +111,22 @@ KINDS = {
         (*CHAINS, *DAGS), fanouts=(0, 1), extras=("instances", "persistent", "widths", "parallel"),
         features=("tolled", "by_einsum"), tolls=(0, 1),
     ),
+    "convolutions": Kind(CONVOLUTIONS, ANY_RULE, ANY_LANES, (0, 0, 1, 2)),
+    "products": Kind(SEVERAL_INPUTS, ANY_RULE, ANY_LANES, (0, 1, 2), extras=("widths",)),
+    "reductions": Kind(REDUCTIONS, ANY_RULE, ANY_LANES, (0, 1, 1)),
+    "graphs": Kind(GRAPHS, ANY_RULE, ANY_LANES, (0, 0, 1), extras=("widths",)),
+    "odd": Kind((*SINGLE, *CHAINS), (), ANY_LANES, (1, 1, 2), features=("odd",)),
+    "nested": Kind((*SINGLE, *CHAINS), ANY_RULE, ANY_LANES, (1, 2), features=("nested",)),
+    "scaled": Kind((*SINGLE, *CHAINS), fanouts=(0, 1), features=("scaled", "gates")),
+    "limits": Kind((*SINGLE, *CHAINS[:2]), (), ANY_LANES, (2, 3), features=("limits",)),
+    "idling": Kind((*SINGLE, *CHAINS, *DAGS), ANY_RULE, features=("levels", "idling")),
+    "traded": Kind(
+        (*DAGS, *GRAPHS, *CHAINS), (), ANY_LANES, (0, 1, 1), objectives=("energy|latency",)
+    ),
+    "deep": Kind(
+        (*CHAINS, *DAGS, *GRAPHS), ANY_RULE, ANY_LANES, (0, 1), features=("levels", "gates")
+    ),
+    "meshes": Kind(SINGLE[:5], (), ("reuse", "may_reuse"), (1, 2), features=("network", "odd")),
     "all": Kind(
         (*SINGLE, *CHAINS, *DAGS, *COPIES), ANY_RULE, ANY_LANES, (0, 1, 2), (1, 1, 2), (0, 0, 1),
         ("widths", "instances", "parallel", "persistent", "values_per_action"),
