@@ -116,9 +116,8 @@ def free_orders(space: Mapspace) -> tuple[str, ...]:
     rules = {(n, r) for p in space.placements for (n, _), r in zip(p.kept, p.rules, strict=True)}
     outer = memories_of(space.flat)[0].name
     free = {n for n, r in rules if r.force_memory_hierarchy_order is False and n != outer}
-    names = (c.name for c in space.flat.components if isinstance(c, Memory) and c.name in free)
-    found = tuple(names)
-    return found if len(found) > 1 else ()
+    lower = [c.name for c in space.flat.components if isinstance(c, Memory) and c.name != outer]
+    return tuple(name for name in lower if name in free) if len(lower) > 1 else ()
 
 
 def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -> bool:

@@ -197,14 +197,15 @@ def _may_leave_hierarchy(group: list[Holder], placement: Placement) -> bool:
 def _interleavings(
     groups: list[list[Holder]], placement: Placement
 ) -> Iterator[tuple[Holder, ...]]:
-    """Yield the orders in which only pairs with both memories set free leave the hierarchy."""
+    """Yield the orders in which only pairs with a memory that is set free leave the hierarchy: that
+    memory may stand above others, and others above it."""
     level = {h: depth for depth, group in enumerate(groups) for h in group}
     free = {h: _may_leave_hierarchy([h], placement) for h in level}
 
     def must_precede(first: Holder, second: Holder) -> bool:
         if level[first] >= level[second]:
             return False
-        return first.tensor == second.tensor or not (free[first] and free[second])
+        return first.tensor == second.tensor or not (free[first] or free[second])
 
     def extend(done: tuple[Holder, ...], rest: tuple[Holder, ...]) -> Iterator[tuple[Holder, ...]]:
         if not rest:

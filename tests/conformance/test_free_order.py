@@ -1,0 +1,63 @@
+"""Holders out of the order of the hierarchy: optima of AccelForge 1.0.467, for which it is enough
+that one of two memories is free to leave it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.mapper.searches.api import search
+
+ARCH = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    size: inf
+    area: 0
+    leak_power: 0
+    tensors: {keep: ~Intermediates, may_keep: All}
+    actions:
+    - {name: read, energy: 100, throughput: 64}
+    - {name: write, energy: 101, throughput: 32}
+  - !Memory
+    name: BUF
+    size: 64
+    area: 0
+    leak_power: 2
+    tensors: {keep: ~DRAM, may_keep: All, force_memory_hierarchy_order: UPPER}
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
+  - !Memory
+    name: REG
+    size: 16
+    area: 0
+    leak_power: 0
+    tensors: {keep: Nothing, may_keep: output, force_memory_hierarchy_order: LOWER}
+    actions: [{name: read, energy: 1, throughput: inf}, {name: write, energy: 2, throughput: inf}]
+  - !Compute
+    name: MAC
+    area: 0
+    leak_power: 1
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+MATMUL = """
+workload:
+  rank_sizes: {M: 6, N: 3, K: 4}
+  bits_per_value: {All: 4}
+  einsums:
+  - {einsum: "Z[m, n] = A[m, k] * B[k, n] * C[m]", renames: {input: A, weight: B, output: Z}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "product"),
+    [
+        ("true", "true", 2729376),
+        ("true", "false", 2197152),
+        ("false", "true", 2197152),
+        ("false", "false", 2197152),
+    ],
+)
+def test_one_free_memory_is_enough(upper: str, lower: str, product: float) -> None:
+    arch = ARCH.replace("UPPER", upper).replace("LOWER", lower)
+    found = search(arch, MATMUL, objective="edp", conventions="accelforge").certificate
+    assert (found.kind, found.value) == ("optimal", product)
