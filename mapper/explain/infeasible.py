@@ -175,9 +175,10 @@ def no_mapping(subject: Subject) -> NoFeasibleMapping:
 
 def _left_out(subject: Subject, found: Explanation) -> Iterator[str]:
     """Say what the room that a memory needs at least does not count."""
-    kinds = {c.kind for conflict in found.conflicts for c in conflict.constraints}
-    if subject.exchanged and "size" in kinds:
-        names = ", ".join(t for t in subject.einsum.tensors if t in subject.exchanged)
+    blamed = [c for conflict in found.conflicts for c in conflict.constraints]
+    left = subject.exchanged - {c.tensor for c in blamed}
+    if left and any(c.kind == "size" for c in blamed):
+        names = ", ".join(t for t in subject.einsum.tensors if t in left)
         yield f"What it exchanges with other Einsums ({names}) may need room, too."
 
 

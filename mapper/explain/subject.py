@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tilewright.arch.components import Component, Compute, Memory
 from tilewright.arch.errors import TilewrightError, Where
@@ -43,7 +44,7 @@ class Subject:
     conventions: str = "default"
     backed: frozenset[str] = frozenset()
     uneven: frozenset[str] = frozenset()  # rank variables
-    exchanged: frozenset[str] = frozenset()  # tensors that may be kept, or not, anywhere
+    exchanged: frozenset[str] = frozenset()  # tensors that may be held first anywhere
     budget: Budget = ENDLESS
     spent: float = 0.0
     ended: bool = False  # by the budget
@@ -65,7 +66,38 @@ class Subject:
         return self._all
 
     def _waived(self, constraint: Constraint) -> bool:
-        return constraint.tensor in self.exchanged and constraint.kind in _PLACING
+        """Tell whether a constraint is about where a tensor that is exchanged is held first.
+
+        What keeps it in any case is none: fused or not, a tile of it lies there. The outermost
+        memory has room then for what it would not hold.
+        """
+        if constraint.kind == "size" and self.exchanged:
+            return constraint.component in self._outermost
+        if constraint.tensor not in self.exchanged or constraint.kind not in _PLACING:
+            return False
+        return constraint.kind != "keep" or constraint.component not in self._keepers
+
+    @cached_property
+    def _memories(self) -> list[list[Memory]]:
+        """The memories on the way to each Compute, outermost first."""
+        return [
+            [c for c in flat.components if isinstance(c, Memory)]
+            for flat in self.flats(frozenset())
+        ]
+
+    @cached_property
+    def _outermost(self) -> frozenset[str]:
+        return frozenset(memories[0].name for memories in self._memories)
+
+    @cached_property
+    def _keepers(self) -> frozenset[str]:
+        """Memories below the outermost one whose rules do not depend on what others keep."""
+        ordered = {c.component for c in self._collected() if c.kind == "tensor_order_options"}
+        found = []
+        for memories in self._memories:
+            names = {memory.name for memory in memories} | {"Above"}
+            found.append({c.name for c in memories[1:] if not c.tensors.names & names})
+        return frozenset(set.intersection(*found) - ordered) if found else frozenset()
 
     @property
     def constraints_with_min_usage(self) -> tuple[Constraint, ...]:
