@@ -11,6 +11,7 @@ from tilewright.mapper.searches.copies import CopySearch
 from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, is_small
+from tilewright.mapper.searches.in_order import InOrderSearch
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.partial import PartialSearch
 from tilewright.mapper.searches.problem import refuse_unsupported
@@ -38,6 +39,6 @@ class DefaultSearch:
                 listing = ExhaustiveSearch(memory=self.memory)
                 return listing.find(space, goal, limits.seconds_left)
             if space.uneven:
-                raise
+                return InOrderSearch(self.memory).find(space, goal, limits.seconds_left)
             refuse_unsupported(space.frame, networks=True, arrays=True)
             return PartialSearch(self.memory).find(space, goal, limits.seconds_left)

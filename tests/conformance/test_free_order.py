@@ -48,6 +48,14 @@ workload:
 """
 
 
+LANES = """  - !Container
+    name: PE
+    spatial: [{name: x, fanout: 4}]
+  - !Memory
+    name: REG
+"""
+
+
 @pytest.mark.parametrize(
     ("upper", "lower", "product"),
     [
@@ -61,3 +69,16 @@ def test_one_free_memory_is_enough(upper: str, lower: str, product: float) -> No
     arch = ARCH.replace("UPPER", upper).replace("LOWER", lower)
     found = search(arch, MATMUL, objective="edp", conventions="accelforge").certificate
     assert (found.kind, found.value) == ("optimal", product)
+
+
+def test_uneven_tiles_over_lanes_keep_to_the_order_and_say_so() -> None:
+    """With uneven tiles 6 over 4 lanes; lanes above holders of outer memories are not searched."""
+    arch = ARCH.replace("UPPER", "true").replace("LOWER", "false")
+    arch = arch.replace("  - !Memory\n    name: REG\n", LANES)
+    found = search(arch, MATMUL, objective="edp", conventions="accelforge", uneven="all")
+    ordered = search(
+        arch.replace("false", "true"), MATMUL, objective="edp", conventions="accelforge",
+        uneven="all",
+    )  # fmt: skip
+    assert (found.certificate.kind, ordered.certificate.kind) == ("bounded", "optimal")
+    assert found.certificate.value == ordered.certificate.value
