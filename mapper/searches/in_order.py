@@ -43,8 +43,8 @@ class InOrderSearch:
         result = ExactSearch(self.memory).find(_in_order(space), goal, budget)
         if result.best is None and result.proven:
             raise UnsupportedFeature(
-                f"{space.einsum.name} has no mapping with uneven tiles in the order of the hierarchy,"
-                " and others are not searched",
+                f"{space.einsum.name} has no mapping with uneven tiles in the order of the"
+                " hierarchy, and others are not searched",
                 instead="even tiles",
             )
         lower = min(result.lower_bound, least_value(space, goal))
