@@ -74,9 +74,10 @@ class Deepening:
         self._least = (0.0, 0.0)
         self._labels = 0
         self._keys = 0
+        hurried = cascade.objective != "energy" and cascade.tie is None
         timed = cascade.objective != "energy" or cascade.tie is not None
         scope = Scope(
-            cascade.counts_room, cascade.capacities, timed, cascade.repeats, cascade.usage
+            cascade.counts_room, cascade.capacities, timed, cascade.repeats, cascade.usage, hurried
         )
         self._maker = TableMaker(cascade.boundaries, scope, self._budget, self.shelf)
 

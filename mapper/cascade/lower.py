@@ -19,6 +19,7 @@ from tilewright.mapper.cascade.upper import stride
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.metrics import Metrics
+from tilewright.mapper.searches.paces import arriving
 from tilewright.mapper.searches.routes import Add
 from tilewright.mapper.searches.tables import Engine, Outlook, Table, merged
 from tilewright.mapper.searches.trie import Node, grow
@@ -50,6 +51,7 @@ class Rules:
 
 
 _NONE = np.zeros((0, 0))
+NO_PACES = np.zeros((0, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +68,33 @@ class LowerSearch:
     """Runs the programs of many parts, sharing what they have in common. Before anything is asked
     of it, it looks ahead."""
 
-    def __init__(self, engine: Engine, parts: Sequence[Part], rules: Rules) -> None:
+    def __init__(
+        self, engine: Engine, parts: Sequence[Part], rules: Rules, paces: Floats = NO_PACES
+    ) -> None:
         self._engine = engine
         self._rules = rules
+        self._paces = paces
         self._nd = 0
         self._budget = Budget()
         self._bound = np.zeros(0)
+        self.parts = tuple(parts)
         self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
         self._kept = 0
         self._root = grow(part.program for part in parts)
         self._branch = self._root.size
-        each = 2 * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
+        rows = 2 + len(paces)
+        each = rows * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
         if self._root.size * each > TREE_BYTES:
             self._branch = BRANCH_BYTES // each
         self.nbytes = (self._branch + _above(self._root, self._branch)) * each
         """Bytes of the outlooks that are kept at a time."""
         self.labels = 0
+
+    @property
+    def timed(self) -> bool:
+        """Tell whether it can prune by latency."""
+        return self._paces is not NO_PACES
 
     def look_ahead(self, check: Callable[[], None]) -> None:
         """Fill in the bounds: this takes the memory."""
@@ -108,7 +120,7 @@ class LowerSearch:
         label[0, 0] += before.rest[0]
         label[0, self._engine.fields.lanes] *= max(float(before.gain[0]), 1.0)
         energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
-        return energy, latency
+        return energy, max(latency, before.slow.starting())
 
     def _look_ahead(self, node: Node, check: Callable[[], None]) -> Outlook:
         """Fill in where labels can still arrive: only fused loops stand above."""
@@ -136,7 +148,8 @@ class LowerSearch:
     def _nowhere(self) -> Outlook:
         """Return the outlook without any part: no label arrives."""
         size = self._engine.lattice.size
-        return Outlook(np.full(size, inf), np.zeros(size))
+        nowhere = np.zeros(size, np.bool_)
+        return Outlook(np.full(size, inf), np.zeros(size), arriving(self._paces, nowhere, ()))
 
     def _final(self, part: Part) -> Outlook:
         """Return where labels may arrive, and the least that the region above costs them."""
@@ -148,8 +161,10 @@ class LowerSearch:
         priced = zip(part.layout.region, part.above, strict=True)
         adds = [add for holder, some in priced if not holder.backing for add in some]
         adds += [add for some in part.sent.values() for add in some]
-        least = sum(self._least(add) for add in adds if add.field == 0)
-        return Outlook(np.where(arrived, least, inf), np.where(arrived, 1.0, 0.0))
+        dues = [(add.field, self._least(add)) for add in adds]
+        rest = sum(due for field, due in dues if field == 0)
+        slow = arriving(self._paces, arrived, dues)
+        return Outlook(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
 
     def _has_room(self, part: Part) -> NDArray[np.bool_]:
         """Tell where the tensors on chip fit, no larger than below all fused loops."""

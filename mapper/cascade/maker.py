@@ -13,7 +13,7 @@ from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Boundaries, Place
 from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
-from tilewright.mapper.cascade.lower import LowerSearch, Rules
+from tilewright.mapper.cascade.lower import NO_PACES, LowerSearch, Rules
 from tilewright.mapper.cascade.parts import Carried, Part, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
 from tilewright.mapper.cascade.shelf import Opened, Prepared, Shelf
@@ -120,9 +120,8 @@ class Scope:
     """Which mappings a maker looks at.
 
     `fused`: Einsums may share loops; `capacities`: bits of the memories that tensors are exchanged
-    in; `timed`: latency
-    counts; `repeats`: how many shared loops a variable may have; `usage`: of which memories it
-    counts.
+    in; `timed`: latency counts; `hurried`: it rules out so much that bounds of it pay (paces.py);
+    `repeats`: how many shared loops a variable may have; `usage`: of which memories it counts.
     """
 
     fused: bool
@@ -130,6 +129,7 @@ class Scope:
     timed: bool
     repeats: int = 1
     usage: Usage = NO_USAGE
+    hurried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,11 @@ class Wanted:
     most: Allowance
     fused: bool = True
     few: bool = False
+
+    def covers(self, other: Wanted) -> bool:
+        """Tell whether these are the rows of `other`, and maybe a few that cost more."""
+        same = (self.fused, self.few) == (other.fused, other.few)
+        return same and self.most.covers(other.most)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -214,8 +219,9 @@ class TableMaker:
 
     def _solution(self, choice: Choice, wanted: Wanted) -> Solution:
         known = self._known.get(choice.key)
-        if known is None or known[0] != wanted:
-            known = self._known[choice.key] = wanted, self._solve(choice, wanted)
+        if known is None or not known[0].covers(wanted):
+            more = replace(wanted, most=wanted.most.rounded)
+            known = self._known[choice.key] = more, self._solve(choice, more)
         return known[1]
 
     def _ready(self, run: Run) -> Prepared:
@@ -229,15 +235,16 @@ class TableMaker:
 
     def _open(self, choice: Choice) -> Opened:
         known = self._shelf.opened.get(choice.key)
-        if known is not None:
+        if known is not None and (known.lower.timed or not self._scope.hurried):
             return known
         ready = self._ready(choice.run)
-        compiled = self._parts(choice, ready)
+        compiled = self._parts(choice, ready) if known is None else known.lower.parts
         self.statistics = self.statistics.plus(Statistics(len(compiled)))
-        search = LowerSearch(ready.engine, compiled, ready.rules)
-        self._shelf.clear_for(search.nbytes)
-        search.look_ahead(self._budget.check)
         metrics = self._metrics(choice, ready)
+        paces = metrics.paces() if self._scope.hurried else NO_PACES
+        search = LowerSearch(ready.engine, compiled, ready.rules, paces)
+        self._shelf.clear_for(search.nbytes, choice.key)
+        search.look_ahead(self._budget.check)
         made = Opened(ready, metrics, search, search.start(metrics))
         self._shelf.opened[choice.key] = made
         return made

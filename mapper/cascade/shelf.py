@@ -52,9 +52,10 @@ class Shelf:
     prepared: dict[Hashable, Prepared] = field(default_factory=dict)
     opened: dict[Hashable, Opened] = field(default_factory=dict)
 
-    def clear_for(self, nbytes: int) -> None:
-        """Drop what was opened last until there is room for so much more: searches go through all
-        in turn, so that what came first is asked for next."""
+    def clear_for(self, nbytes: int, key: Hashable) -> None:
+        """Drop what `key` had, then what was opened last until there is room for so much more:
+        searches go through all in turn, so that what came first is asked for next."""
+        self.opened.pop(key, None)
         room = MOST_BYTES - nbytes
         while self.opened and sum(one.lower.nbytes for one in self.opened.values()) > room:
             self.opened.popitem()

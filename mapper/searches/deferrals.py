@@ -44,10 +44,12 @@ class Debt:
 
     @property
     def refunds(self) -> tuple[Add, ...]:
-        """What is paid at least: the negative costs, as if at the greatest scales."""
+        """What is paid at least: the negative costs, as if at the greatest scales, to `target`."""
         most = prod(max(values) for _, values in self.scales)
         return tuple(
-            replace(add, factor=add.factor * most) for _, add in self.adds if add.factor < 0
+            replace(add, field=self.target, factor=add.factor * most)
+            for _, add in self.adds
+            if add.factor < 0
         )
 
 

@@ -8,7 +8,9 @@ returns the new table with, per label, the index of the label it came from.
 `bound` = (kind, limit, leak, latency at no step, latency of all steps on one lane, latency floor,
 lane field, most energy): a label is dropped when the objective cannot come out at or below the
 limit, or the energy at or below the most that is of interest, given the least energy `rest[s]`
-still to be paid and the most lanes `gain[s]` still to be multiplied.
+still to be paid and the most lanes `gain[s]` still to be multiplied. What takes time besides the
+computes has a row of `paces` = (field, seconds of one unit of it now when it is divided most from
+here on, and when least, constant) and of `seconds[s]` still to be added to that (paces.py).
 
 Kind FRONT has no limit but corners; behind the eight numbers stand their count, the count of room
 fields, these fields, and per corner (energy, latency, room …), by energy: a label is dropped when
@@ -30,14 +32,14 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Labels = tuple[Ints, Floats]  # start, label
 Step = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
-View = tuple[Floats, Floats, Floats]  # rest, gain, bound
+View = tuple[Floats, Floats, Floats, Floats, Floats]  # rest, gain, bound, seconds, paces
 Choices = tuple[Ints, Floats, Floats]  # reach, linear, fares
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 
 _HOME: Final = "tilewright.mapper.searches.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _TABLE: Final = f"{_I1}, {_F2}"
-_VIEW: Final = f"{_F1}, {_F1}, {_F1}, {_I1}, {_F2}, {_I2}"  # rest, gain, bound, and the results
+_VIEW: Final = f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_I1}, {_F2}, {_I2}"  # and the results
 
 
 def _kernel(name: str, *arguments: str) -> Kernel:

@@ -47,17 +47,23 @@ def _behind(label: Floats, row: int, energy: float, latency: float, bound: Float
 
 
 @compiled
-def _hopeless(label: Floats, row: int, view: tuple[float, float], bound: Floats) -> Any:
-    rest, gain = view
-    energy = label[row, 0] + rest
+def _hopeless(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    label: Floats, row: int, state: int,
+    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
+) -> Any:  # fmt: skip
+    energy = label[row, 0] + rest[state]
     if not energy < np.inf:
         return True
     if bound[0] == 0.0 and bound[2] == 0.0:
         return energy > bound[1]
-    lanes = -label[row, int(bound[6])] * gain
+    lanes = -label[row, int(bound[6])] * gain[state]
     if lanes <= 0.0:
         return True
     latency = max(bound[3] + bound[4] / lanes, bound[5])
+    for i in range(paces.shape[0]):
+        calls = label[row, int(paces[i, 0])]
+        own = calls * (paces[i, 1] if calls > 0.0 else paces[i, 2])
+        latency = max(latency, paces[i, 3] + own + seconds[i, state])
     energy += bound[2] * latency
     if energy > bound[7]:
         return True
@@ -125,7 +131,8 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
 @compiled
 def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, stride: int, radix: int,
-    rest: Floats, gain: Floats, bound: Floats, begin: Ints, out: Floats, origin: Ints,
+    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
+    begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
     nd, done, count = job
@@ -151,7 +158,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 origin[count, 0] = origin[two, 0]
                 two += 1
             origin[count, 1] = 0
-            if _hopeless(out, count, (rest[state], gain[state]), bound):
+            if _hopeless(out, count, state, rest, gain, bound, seconds, paces):
                 continue
             dominated = False
             for kept in range(begin[state], count):
@@ -166,7 +173,8 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, reach: Ints, linear: Floats, fares: Floats,
-    rest: Floats, gain: Floats, bound: Floats, begin: Ints, out: Floats, origin: Ints,
+    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
+    begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
     nd, _, count = job
@@ -188,7 +196,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 for row in range(choice * charged, (choice + 1) * charged):
                     field = int(fares[row, 0])
                     out[count, field] += fares[row, 1 + below] * linear[choice, field]
-                if _hopeless(out, count, (rest[state], gain[state]), bound):
+                if _hopeless(out, count, state, rest, gain, bound, seconds, paces):
                     continue
                 origin[count, 0] = index
                 origin[count, 1] = choice
@@ -199,7 +207,8 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, fields: Ints, plus: Floats, room: Floats,
-    rest: Floats, gain: Floats, bound: Floats, begin: Ints, out: Floats, origin: Ints,
+    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
+    begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Add plus[i, s] to field fields[i] of every label at s, and drop what has no room."""
     nd, _, count = job
@@ -215,7 +224,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     continue
                 if room[2] > 0.0:
                     out[count, full] = 0.0
-            if _hopeless(out, count, (rest[state], gain[state]), bound):
+            if _hopeless(out, count, state, rest, gain, bound, seconds, paces):
                 continue
             origin[count, 0] = index
             origin[count, 1] = 0

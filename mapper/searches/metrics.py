@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from typing import Literal
 
 import numpy as np
 
 from tilewright.arch.components import Component, Compute, Network
-from tilewright.arch.latency import LinearLatency
+from tilewright.arch.latency import LatencyPiece, LinearLatency
 from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.searches import kernels
 from tilewright.mapper.searches.fields import Fields, Leak, idle_seconds
@@ -135,6 +135,22 @@ class Metrics:
             worst = np.maximum(worst, taken)
         return worst
 
+    def paces(self) -> Floats:
+        """Return what bounds the latency besides the computes, one per row: (field, seconds of one
+        unit of it, seconds without any)."""
+        found: dict[tuple[int, float, float], None] = {}
+        for level, component in self._timed:
+            summed, rule = self._summed(level), component.latency
+            if summed is not None:
+                found[summed[1], 1.0, summed[0]] = None
+            elif isinstance(rule, LinearLatency) and not isinstance(component, Network):
+                for piece in rule.pieces:
+                    for name, seconds in piece.terms if _grows(piece) else ():
+                        field = self._fields.calls.get((level, name))
+                        if field is not None:
+                            found[field, seconds, piece.constant] = None
+        return np.array(list(found), np.float64).reshape(-1, 3)
+
     def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
         """Return the joules of many labels, one per row."""
         watts = np.zeros(len(labels))
@@ -195,6 +211,10 @@ class Metrics:
         return self.price + sum(
             leak.watts * prod(share for _, share in leak.gates) for leak in self._leaks
         )
+
+
+def _grows(piece: LatencyPiece) -> bool:
+    return all(0.0 <= seconds < inf for _, seconds in piece.terms)
 
 
 def objective_value(kind: float, energy: Floats, latency: Floats) -> Floats:

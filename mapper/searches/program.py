@@ -71,8 +71,8 @@ class Charge:
 class Settle:
     """Pay what is owed: add the first field of each pair to the second, and empty it.
 
-    `refunds`: energy below 0 that it may hold. `rooms`: (field, bits that it may hold then, whether
-    it is emptied).
+    `refunds`: amounts below 0 that it may hold, by the field that gets them. `rooms`: (field, bits
+    that it may hold then, whether it is emptied).
     """
 
     moves: tuple[tuple[int, int], ...]
@@ -295,7 +295,7 @@ class Costs:
         paid = self._paid.get(index)
         if paid is None:
             return []
-        refunds = [add for debt in paid if debt.target == 0 for add in debt.refunds]
+        refunds = [add for debt in paid for add in debt.refunds]
         moves = tuple((debt.field, debt.target) for debt in paid)
         rooms = tuple((debt.target, *debt.limit) for debt in paid if debt.limit is not None)
         return [Settle(moves, tuple(refunds), rooms)]

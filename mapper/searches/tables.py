@@ -16,6 +16,7 @@ from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.searches import kernels
 from tilewright.mapper.searches.fields import Fields
 from tilewright.mapper.searches.kernels import Floats, Ints
+from tilewright.mapper.searches.paces import UNTIMED, Slow, least
 from tilewright.mapper.searches.program import (
     Charge,
     Close,
@@ -39,10 +40,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is above, per state: least energy to come (inf: no way up) and most lanes."""
+    """What is above, per state: least energy to come (inf: no way up) and most lanes; `slow`: how
+    much time is still to come, if it counts."""
 
     rest: Floats
     gain: Floats
+    slow: Slow = UNTIMED
+
+    def view(self, bound: Floats) -> kernels.View:
+        """Return what the kernels prune with."""
+        return self.rest, self.gain, bound, self.slow.seconds, self.slow.paces
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +116,12 @@ class Engine:
         """Apply one operation. `views`: outlook before and after it, and the bound."""
         before, after, bound = views
         if isinstance(operation, Close):
-            view = (before.rest, before.gain, bound)
-            return self._close(self._axes_of(operation.variables), table, nd, view)
+            return self._close(self._axes_of(operation.variables), table, nd, before.view(bound))
         if isinstance(operation, Slide):
-            return self._slide(operation, table, nd, (before.rest, before.gain, bound))
+            return self._slide(operation, table, nd, before.view(bound))
         if isinstance(operation, Settle):
             return _settled(operation, table, nd)
-        labels, view = (table.start, table.label), (after.rest, after.gain, bound)
+        labels, view = (table.start, table.label), after.view(bound)
         if isinstance(operation, Deal):
             dealing = self._dealing(operation)
             choices = (dealing.reach, dealing.linear, dealing.fares)
@@ -133,23 +139,24 @@ class Engine:
             )
         if isinstance(operation, Settle):  # what is owed is not known here: the least it may be
             refunds = [
-                add.factor * float(self.count(add.tensor, add.kind, add.lanes).max())
+                (add.field, add.factor * float(self.count(add.tensor, add.kind, add.lanes).max()))
                 for add in operation.refunds
             ]
-            return replace(after, rest=after.rest + sum(refunds))
+            rest = after.rest + sum(refund for field, refund in refunds if field == 0)
+            return replace(after, rest=rest, slow=after.slow.refunded(refunds))
         if isinstance(operation, Deal):
             dealing = self._dealing(operation)
             made = (dealing.reach, dealing.energy(self.fields.width), dealing.lanes)
-            return Outlook(*kernels.deal_above(after.rest, after.gain, *made))
+            slow = after.slow.undealt(dealing.reach, dealing.linear, dealing.fares)
+            return Outlook(*kernels.deal_above(after.rest, after.gain, *made), slow)
         arrays = self._array(operation)
         rest = after.rest + arrays.plus[0]
+        slow = after.slow.uncharged(arrays.fields, arrays.plus)
         if not arrays.bars:
-            return replace(after, rest=rest)
-        return Outlook(rest, np.where(rest < inf, after.gain, 0.0))
+            return Outlook(rest, after.gain, slow)
+        return Outlook(rest, np.where(rest < inf, after.gain, 0.0), slow)
 
-    def _close(
-        self, axes: list[Axis], table: Table, nd: int, view: tuple[Floats, Floats, Floats]
-    ) -> Table:
+    def _close(self, axes: list[Axis], table: Table, nd: int, view: kernels.View) -> Table:
         start, label = table.start, table.label
         origin: Any = None
         for axis in axes:
@@ -161,9 +168,7 @@ class Engine:
             origin[:, 0] = np.arange(label.shape[0])
         return Table(start, label, origin)
 
-    def _slide(
-        self, operation: Slide, table: Table, nd: int, view: tuple[Floats, Floats, Floats]
-    ) -> Table:
+    def _slide(self, operation: Slide, table: Table, nd: int, view: kernels.View) -> Table:
         result = self._close([], table, nd, view)
         for variable in operation.variables:
             other = self._close(self._axes_of((variable,)), table, nd, view)
@@ -181,7 +186,7 @@ class Engine:
         for axis in axes:
             kernels.least_above(rest, axis.stride, axis.radix, 1.0)
             kernels.least_above(gain, axis.stride, axis.radix, -1.0)
-        return Outlook(rest, gain)
+        return Outlook(rest, gain, after.slow.above(axes))
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[Axis]:
         if variables not in self._axes:
@@ -346,4 +351,5 @@ def merged(views: list[Outlook]) -> Outlook:
     if len(views) == 1:
         return views[0]
     rest = np.minimum.reduce([view.rest for view in views])
-    return Outlook(rest, np.maximum.reduce([view.gain for view in views]))
+    gain = np.maximum.reduce([view.gain for view in views])
+    return Outlook(rest, gain, least([view.slow for view in views]))

@@ -11,10 +11,12 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches import kernels
+from tilewright.mapper.searches.paces import UNTIMED
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels
 FREE = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0, inf])  # no limit
+NO_TIME = UNTIMED.seconds, UNTIMED.paces
 LATTICE = Lattice({"m": 12, "k": 6})
 
 
@@ -56,8 +58,8 @@ def leading(twin: Twin, nd: int) -> list[list[Label]]:
     return [[label[:nd] for label in labels] for labels in twin]
 
 
-def open_view() -> tuple[kernels.Floats, kernels.Floats]:
-    return np.zeros(LATTICE.size), np.ones(LATTICE.size)
+def open_view(bound: kernels.Floats = FREE) -> kernels.View:
+    return np.zeros(LATTICE.size), np.ones(LATTICE.size), bound, *NO_TIME
 
 
 @pytest.mark.parametrize("nd", [1, 2, 3])
@@ -67,7 +69,7 @@ def test_closure(nd: int, seed: int) -> None:
     start, label = packed(twin)
     for axis in LATTICE.axes:
         line = (axis.stride, axis.radix)
-        begin, out, origin = kernels.closure((start, label), nd, line, (*open_view(), FREE))
+        begin, out, origin = kernels.closure((start, label), nd, line, open_view())
         slow: Twin = []
         for state in range(LATTICE.size):
             digit = state // axis.stride % axis.radix
@@ -97,7 +99,7 @@ def test_deal(nd: int, seed: int) -> None:
         fare[c, :, field] = [rng.randrange(4) for _ in range(LATTICE.size)]
         fares[row] = [field, *fare[c, :, field]]
     begin, out, origin = kernels.deal(
-        (start, label), nd, (reach, np.hstack([times, plus]), fares), (*open_view(), FREE)
+        (start, label), nd, (reach, np.hstack([times, plus]), fares), open_view()
     )
     slow: Twin = []
     for state in range(LATTICE.size):
@@ -124,7 +126,7 @@ def test_charge(nd: int, last: float, seed: int) -> None:
     plus = np.array([[float(rng.randrange(5)) for _ in range(LATTICE.size)] for _ in range(2)])
     fields = np.array([0, 1], np.int64)
     begin, out, _ = kernels.charge(
-        (start, label), nd, (fields, plus, np.array([1.0, 8.0, last])), (*open_view(), FREE)
+        (start, label), nd, (fields, plus, np.array([1.0, 8.0, last])), open_view()
     )
     slow: Twin = []
     for state, labels in enumerate(twin):
@@ -162,7 +164,7 @@ def test_limit_drops_what_cannot_meet_it(
     label[:, 1] = [4, 3, 2, 1]
     bound = np.array([kind, limit, 0.0, 0.0, 5.0, 0.0, 2.0, most])
     nothing = (np.zeros(0, np.int64), np.zeros((0, 1)), np.array([-1.0, inf, 0.0]))
-    view = (np.array([5.0]), np.array([1.0]), bound)
+    view = (np.array([5.0]), np.array([1.0]), bound, *NO_TIME)
     _, out, _ = kernels.charge((start, label), 2, nothing, view)
     assert out[:, 0].tolist() == kept
 
@@ -196,7 +198,7 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     """One label, room for 18, reaches all 41 states of a line, and by `deal` some."""
     line = Lattice({"m": 2**40})
     table = (np.array([0] + [1] * 41, np.int64), np.array([[3.0, 0.0, -1.0, 7.0]]))
-    view = (np.zeros(41), np.ones(41), FREE)
+    view = (np.zeros(41), np.ones(41), FREE, *NO_TIME)
     begin, out, origin = kernels.closure(table, 1, (1, 41), view)
     assert begin.tolist() == list(range(42))
     assert np.array_equal(out, np.repeat(table[1], 41, axis=0))
