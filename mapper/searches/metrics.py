@@ -137,18 +137,18 @@ class Metrics:
 
     def paces(self) -> Floats:
         """Return what bounds the latency besides the computes, one per row: (field, seconds of one
-        unit of it, seconds without any)."""
+        unit of it, seconds besides: not those that count only where something is held)."""
         found: dict[tuple[int, float, float], None] = {}
         for level, component in self._timed:
             summed, rule = self._summed(level), component.latency
             if summed is not None:
-                found[summed[1], 1.0, summed[0]] = None
+                found[summed, 1.0, 0.0] = None
             elif isinstance(rule, LinearLatency) and not isinstance(component, Network):
                 for piece in rule.pieces:
                     for name, seconds in piece.terms if _grows(piece) else ():
                         field = self._fields.calls.get((level, name))
                         if field is not None:
-                            found[field, seconds, piece.constant] = None
+                            found[field, seconds, min(piece.constant, 0.0)] = None
         return np.array(list(found), np.float64).reshape(-1, 3)
 
     def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
