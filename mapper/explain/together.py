@@ -15,10 +15,13 @@ from tilewright.mapper.explain.conflict import Conflict, find_conflict
 from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.infeasible import no_mapping
 from tilewright.mapper.explain.subject import Active, Subject, TooLarge, concluded
+from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.cascade import shared_tensors
 from tilewright.mapper.searches.options import Request
 
 SEARCHES = 150  # of the whole workload, for one explanation
+TILES = 150_000  # tile shapes that they may look at: two searches of ten large Einsums
+LISTED = 12  # constraints, where no fewer are known to conflict
 _TENSOR_KINDS = ("keep", "may_keep", "no_refetch_from_above", "no_resend_to_below")
 
 
@@ -82,6 +85,10 @@ def _constraints(subjects: Sequence[Subject], shared: frozenset[str]) -> dict[Co
     return found
 
 
+def _is_vague(conflict: Conflict) -> bool:
+    return conflict.kind == "unreduced" and len(conflict.constraints) > LISTED
+
+
 class _Together:
     """The whole workload with constraints that can be lifted, tried by searching it."""
 
@@ -95,6 +102,8 @@ class _Together:
         self._sizes = {k: v for subject in self._unfused for k, v in subject.sizes().items()}
         self._constraints = tuple(_constraints(self._unfused, shared))
         self._searches = 0
+        tiles = sum(Lattice(einsum.bounds).size for einsum in request.workload.einsums)
+        self._allowed = min(SEARCHES, TILES // tiles)
         self._known: dict[Active, bool] = {}
         self._unknown: set[Active] = set()
 
@@ -125,29 +134,39 @@ class _Together:
         if any(subject.cut for subject in self._subjects):  # then that is not known
             head = f"{names} have no mapping together"
         conflict = self._conflict()
-        if conflict is None:
-            return NoFeasibleMapping(head, instead="larger memories; what helps was not found")
-        helps: list[str] = []
-        with suppress(TooLarge):  # what was found so far is true
-            helps.extend(self._helps(conflict.constraints))
+        blamed = self._constraints if conflict is None else conflict.constraints
+        instead = "\n        or: ".join(self._helps(blamed)) or "other constraints"
+        if conflict is None or _is_vague(conflict):
+            return NoFeasibleMapping(head, instead=instead)
         lines = "\n".join(f"  - {c}" for c in conflict.constraints)
         return NoFeasibleMapping(
             f"{head}. These {len(conflict.constraints)} constraints conflict"
             f" ({conflict.kind} set):\n{lines}",
             where=conflict.constraints[0].where,
-            instead="\n        or: ".join(helps) or "other constraints",
+            instead=instead,
         )
 
     def _helps(self, blamed: tuple[Constraint, ...]) -> Iterator[str]:
+        """Yield single changes that help; what takes too long is left out, but for one search for
+        each memory."""
         everything = frozenset(self._constraints)
         for c in blamed:
-            if not self._verdict(everything - {c}):
-                continue
             if c.kind == "size":
-                yield f"{c.path}: {self._least(c):g} (now {self._sizes[c.component]:g})"
-            else:
-                with_or_out = "with {} too" if c.kind == "may_keep" else "without {}"
-                yield f"{c.path}: {with_or_out.format(c.tensor)}"
+                self._allowed = max(self._allowed, self._searches + 1)
+            with suppress(TooLarge):
+                if self._verdict(everything - {c}):
+                    yield self._help(c)
+
+    def _help(self, constraint: Constraint) -> str:
+        """Write what to change where lifting a constraint helps."""
+        if constraint.kind != "size":
+            with_or_out = "with {} too" if constraint.kind == "may_keep" else "without {}"
+            return f"{constraint.path}: {with_or_out.format(constraint.tensor)}"
+        now = self._sizes[constraint.component]
+        try:
+            return f"{constraint.path}: {self._least(constraint):g} (now {now:g})"
+        except TooLarge:
+            return f"{constraint.path}: more than {now:g}"
 
     def _least(self, constraint: Constraint) -> int:
         low = int(self._sizes[constraint.component])
@@ -202,7 +221,7 @@ class _Together:
         from tilewright.mapper.cascade.api import solve_fused
 
         self._searches += 1
-        if self._searches > SEARCHES:
+        if self._searches > self._allowed:
             raise TooLarge
         options = replace(self._request.options, objective="energy", front=(), progress=None)
         try:

@@ -9,7 +9,7 @@ import pytest
 from tilewright.arch.load import load_arch
 from tilewright.arch.tree import Arch
 from tilewright.mapper.errors import NoFeasibleMapping
-from tilewright.mapper.explain import subject
+from tilewright.mapper.explain import subject, together
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload import load_workload
 
@@ -72,6 +72,17 @@ def test_the_einsum_that_fails_alone_is_named() -> None:
         search(arch(512, "may_keep: All, tile_shape: [{expression: C, operator: ==, value: 3}]")
                .with_values({"BUF.tensors.keep": "~DRAM | C"}), WORK)  # fmt: skip
     assert "the tile at BUF over n (of 2): == 3" in str(caught.value)
+
+
+@pytest.mark.parametrize("tiles", [0, 24, 96])
+def test_a_memory_that_stands_in_the_way_is_named_whatever_the_searches(
+    tiles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "TILES", tiles)
+    with pytest.raises(NoFeasibleMapping) as caught:
+        search(arch(7), WORK)
+    assert "Y, X, Z have mappings one by one, but none together" in str(caught.value)
+    assert "BUF.size: " in str(caught.value)
 
 
 @pytest.mark.parametrize("work", [0.0, 10.0, 30.0, 100.0, 300.0])
