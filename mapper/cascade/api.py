@@ -20,7 +20,7 @@ from tilewright.mapper.cascade.deepening import Found
 from tilewright.mapper.cascade.layout import free_orders
 from tilewright.mapper.cascade.levels import levelled, refuse_levelled
 from tilewright.mapper.cascade.lone import LoneSolver, LoneTable
-from tilewright.mapper.cascade.maker import run_of
+from tilewright.mapper.cascade.maker import refuse_elsewhere, run_of
 from tilewright.mapper.cascade.optimum import Optimizer, Plan
 from tilewright.mapper.cascade.passes import tolls_in
 from tilewright.mapper.cascade.problem import VALUES, Cascade, Solo, Value
@@ -199,6 +199,10 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
         )
         for einsum, flats in runs
     ]
+    if room.limit is not None:
+        refuse_elsewhere(
+            room.outer, [r for solo in einsums if isinstance(solo, tuple) for r in solo]
+        )
     repeats = request.options.max_fused_loops_per_rank_variable
     cascade = Cascade(
         boundaries, tuple(einsums), room.capacities, objective, value,

@@ -29,11 +29,14 @@ class Layout:
     """A template; `holders[first:split + 1]` stand above or at the lowest tensor on chip.
 
     `first`: number of holders of the outermost memory. Without a tensor on chip split = first - 1.
+    `own`: number of holders right below these that back tensors of this Einsum alone, whole: above
+    all loops. They count among those on chip.
     """
 
     template: Template
     first: int
     split: int
+    own: int = 0
 
     @property
     def region(self) -> tuple[Holder, ...]:
@@ -49,8 +52,13 @@ class Layout:
 
     @property
     def on_chip(self) -> tuple[Place, ...]:
-        """Tensors backed below the outermost memory, in order."""
-        return tuple(Place(h.tensor, h.component) for h in self.region if h.backing)
+        """Tensors backed below the outermost memory that Einsums exchange, in order."""
+        return tuple(Place(h.tensor, h.component) for h in self.exchanging if h.backing)
+
+    @property
+    def exchanging(self) -> tuple[Holder, ...]:
+        """The holders of the region that loops may stand above."""
+        return self.region[self.own :]
 
 
 def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
@@ -67,14 +75,14 @@ def layouts(space: Mapspace, chip: frozenset[Place]) -> Iterator[Layout]:
     for template in space.templates:
         if _backed_right(space, template, chip) and _admits_whole(space, template):
             top = [h for h in template.holders if h.backing and h.component == outer.name]
+            own = len(_own_of(space, template))
             for holders in _orders(space, template):
                 split = max((i for i, h in enumerate(holders) if h.backing), default=-1)
                 split = max(split, len(top) - 1)
                 if any(run.first <= split for run in template.runs):
                     continue  # held above a tensor on chip, but no loop between: the same as below
-                layout = Layout(
-                    replace(template, holders=(*top, *holders[len(top) :])), len(top), split
-                )
+                made = replace(template, holders=(*top, *holders[len(top) :]))
+                layout = Layout(made, len(top), split, own)
                 yield layout
                 yield from _streaming(space, layout)
 
@@ -84,10 +92,11 @@ def _orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]
     the memories above in the order of the hierarchy."""
     outer, inner = memories_of(space.flat)
     top = tuple(h for h in template.holders if h.backing and h.component == outer.name)
+    own = _own_of(space, template)
     rest = [h for h in template.holders if not h.backing]
-    ways: list[tuple[Holder, ...]] = [top]
+    ways: list[tuple[Holder, ...]] = [(*top, *own)]
     memories = [c.name for c in space.flat.components if isinstance(c, Memory) and c is not outer]
-    backed = [h for h in template.holders if h.backing and h.component != outer.name]
+    backed = [h for h in template.holders if h.backing and h not in (*top, *own)]
     last = max((memories.index(h.component) for h in backed), default=0)
     for name in memories[: last + 1] if inner else ():
         on_chip = [h for h in backed if h.component == name]
@@ -107,6 +116,19 @@ def _orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]
         yield (*way, *rest)
 
 
+def _own_of(space: Mapspace, template: Template) -> tuple[Holder, ...]:
+    """Return the holders that back a tensor of this Einsum alone below the outermost memory."""
+    outer = memories_of(space.flat)[0]
+    alone = alone_in(space)
+    backed = (h for h in template.holders if h.backing and h.component != outer.name)
+    return tuple(h for h in backed if h.tensor in alone)
+
+
+def alone_in(space: Mapspace) -> frozenset[str]:
+    """Return the tensors that no other Einsum uses."""
+    return frozenset(space.einsum.tensors) - space.backed - space.exchanged
+
+
 def free_orders(space: Mapspace) -> tuple[str, ...]:
     """Return the memories of `space` whose holders may leave the order of the hierarchy.
 
@@ -121,15 +143,19 @@ def free_orders(space: Mapspace) -> tuple[str, ...]:
 
 
 def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -> bool:
-    """Check where tensors are backed: nothing that is exchanged outside of `chip`."""
-    outer = memories_of(space.flat)[0]
+    """Check where tensors are backed: nothing that is exchanged outside of `chip`, what is not in
+    the second memory at most, where what it takes is known while other Einsums run."""
+    outer, inner = memories_of(space.flat)
     for holder in template.holders:
         if not holder.backing or holder.component == outer.name:
             continue
         if all(holder.tensor != place.tensor for place in chip):
+            persistent = space.einsum.access(holder.tensor).persistent
+            if inner is not None and holder.component == inner.name and not persistent:
+                continue
+            what = "lives through all Einsums" if persistent else "is handed to no other Einsum"
             raise UnsupportedFeature(
-                f"{holder.tensor} may be backed in {holder.component}, but no Einsum hands it to"
-                " another there",
+                f"{holder.tensor}, which may be backed in {holder.component}, {what}",
                 instead=f"{_INSTEAD}, or keep it in {outer.name}",
             )
         if Place(holder.tensor, holder.component) not in chip:
@@ -188,12 +214,13 @@ def _streaming(space: Mapspace, layout: Layout) -> Iterator[Layout]:
     """
     template, last = layout.template, layout.split
     inner = template.holders[last]
-    if not space.frame.rules.runs or last < layout.first:
+    if not space.frame.rules.runs or not layout.on_chip:
         return
     options = template.placement.rules_of(inner.component).tensor_order_options
     if not options and all(h.component == inner.component for h in layout.region):
         return
-    for run in runs_across(space.frame, template, (layout.first, last), space.crowded):
+    above = layout.first + layout.own, last
+    for run in runs_across(space.frame, template, above, space.crowded):
         if all(run.last < other.first for other in template.runs):
             yield replace(layout, template=replace(template, runs=(run, *template.runs)))
 

@@ -34,7 +34,8 @@ class Rules:
     memories that they are exchanged in.
 
     `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most;
-    `used`: memories whose usage counts (Usage.of_points).
+    `used`: memories whose usage counts (Usage.of_points); `alone`: tensors that no other Einsum
+    uses, and that do not persist.
     """
 
     carried: Mapping[str, frozenset[str]]
@@ -48,6 +49,7 @@ class Rules:
     fused: bool
     repeats: int = 1
     used: tuple[str, ...] = ()
+    alone: frozenset[str] = frozenset()
 
 
 _NONE = np.zeros((0, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -12,7 +12,7 @@ from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
 from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.boundary import Boundaries, Place
-from tilewright.mapper.cascade.layout import Layout, banned_above, layouts, memories_of
+from tilewright.mapper.cascade.layout import Layout, alone_in, banned_above, layouts, memories_of
 from tilewright.mapper.cascade.lower import NO_PACES, LowerSearch, Rules
 from tilewright.mapper.cascade.parts import Carried, Part, parts
 from tilewright.mapper.cascade.rows import RowMaker, gaps_of
@@ -25,6 +25,7 @@ from tilewright.mapper.mapspace.placement import Placement
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.compulsory import least_costs
+from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.fields import Fields, fields
 from tilewright.mapper.searches.identical import signature
 from tilewright.mapper.searches.kernels import ENERGY, LATENCY
@@ -81,6 +82,19 @@ def run_of(
     boundary = boundaries.of(einsum)
     key = signature(space), einsum.n_instances, _roles(boundaries, einsum)
     return Run(space, number, boundary, key, _by_mask(space, boundary))
+
+
+def refuse_elsewhere(outer: str, runs: Iterable[Run]) -> None:
+    """Refuse a small outermost memory that need not have what no other Einsum uses: what it has is
+    known by the tensors that Einsums exchange."""
+    for run in runs:
+        for placement in (one for several in run.placements.values() for one in several):
+            left = alone_in(run.space) - frozenset(dict(placement.kept).get(outer, ()))
+            if left:
+                raise UnsupportedFeature(
+                    f"{outer} may be too small, and need not keep {', '.join(sorted(left))}",
+                    instead="search without fusion",
+                )
 
 
 def _by_mask(space: Mapspace, boundary: Sequence[Place]) -> Mapping[int, Sequence[Placement]]:
@@ -295,6 +309,7 @@ class TableMaker:
             scope.fused,
             scope.repeats,
             scope.usage.of_points,
+            frozenset(t for t in alone_in(space) if not space.einsum.access(t).persistent),
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
@@ -333,7 +348,7 @@ def _dealt(
     found: list[frozenset[str]] = []
     left = frozenset(space.einsum.bounds)
     for holder in reversed(layout.region):
-        left = left & carried[holder.tensor] if holder.backing else left
+        left = left & carried.get(holder.tensor, left) if holder.backing else left
         found.insert(0, left)
     return found
 

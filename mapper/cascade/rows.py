@@ -192,7 +192,8 @@ class RowMaker:
         (part, passed), (rooms, some) = made, ways
         region = part.layout.region
         places = [Place(holder.tensor, holder.component) for holder in region]
-        on_chip = [(p, d) for p, h, d in zip(places, region, depths, strict=True) if h.backing]
+        exchanged = set(part.layout.on_chip)
+        on_chip = [(p, d) for p, d in zip(places, depths, strict=True) if p in exchanged]
         held = [
             (p, depth, low if h.tensor in self._rules.tiled else depth)
             for p, h, depth, (low, _) in zip(places, region, depths, rooms, strict=True)
@@ -227,7 +228,7 @@ class RowMaker:
             low, tiles = rooms[place]
             memory = memories[holder.component]
             kept = self._bits(holder)[ground.kept(tiles, states)]
-            if holder.backing:
+            if holder.backing and place >= part.layout.own:
                 shared[memory] += kept
                 continue
             above = ground.above(source.gaps, under(place), states)
@@ -241,7 +242,7 @@ class RowMaker:
                 reserved[memory, :, -1] += labels[:, room[name]]
             else:
                 reserved[memory] = 0.0
-        values = self._values(labels, reserved)
+        values = self._values(labels, reserved, part.layout)
         times = self._engine.frame.einsum.n_instances
         sizes = np.array(self._rules.capacities)[:, np.newaxis]
         fits = (
@@ -259,7 +260,7 @@ class RowMaker:
             counts = self._engine.count(add.tensor, add.kind, add.lanes)
             labels[:, add.field] += add.factor * counts[above]
 
-    def _values(self, labels: Floats, reserved: Floats) -> Floats:
+    def _values(self, labels: Floats, reserved: Floats, layout: Layout) -> Floats:
         energy, latency = labels[:, 0], np.zeros(len(labels))
         if self._rules.timed:
             latency = self._metrics.all_latencies(labels)
@@ -267,8 +268,21 @@ class RowMaker:
         times = float(self._engine.frame.einsum.n_instances)
         room = self._engine.fields.room
         none = np.zeros(len(labels))
-        used = [labels[:, room[name]] if name in room else none for name in self._rules.used]
+        outside = self._outside(layout)
+        used = [
+            labels[:, room[name]] if name in room else none + outside.get(name, 0.0)
+            for name in self._rules.used
+        ]
         return np.column_stack([energy * times, latency * times, *used, *reserved])
+
+    def _outside(self, layout: Layout) -> dict[str, float]:
+        """Return the bits in the outermost memory of tensors that no other Einsum uses."""
+        found: dict[str, float] = {}
+        for holder in layout.template.holders[: layout.first]:
+            if holder.tensor in self._rules.alone:
+                whole = float(self._bits(holder)[-1])
+                found[holder.component] = found.get(holder.component, 0.0) + whole
+        return found
 
     def _bits(self, holder: Holder) -> Floats:
         place = Place(holder.tensor, holder.component)
@@ -289,7 +303,7 @@ def gaps_of(
     """
     holders = layout.region
     found: list[int] = []
-    for place in range(len(holders) - 1, -1, -1):
+    for place in range(len(holders) - 1, layout.own - 1, -1):
         holder = holders[place]
         if holder.backing and variable not in carried[holder.tensor]:
             break

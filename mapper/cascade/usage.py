@@ -31,7 +31,8 @@ OnChip = tuple[tuple[int, ...], float]  # numbers of the places of one tensor, b
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
-    """Whole tensors in the outermost memory while one Einsum runs, in bits; a copy's own apart.
+    """Whole tensors in the outermost memory while one Einsum runs, in bits; a copy's, and what no
+    other Einsum uses, apart.
 
     `fresh`: used for the first time; `kept`: left there for this Einsum or later; `wider`: how
     much more of what is left there this one's width of its values makes.
@@ -76,8 +77,8 @@ class Usage:
 
     @property
     def of_points(self) -> tuple[str, ...]:
-        """Those of which a mapping of one Einsum says what it uses itself: of the outermost only
-        a copy does."""
+        """Those of which a mapping of one Einsum says what it uses itself: of the outermost what no
+        other one uses, a copy all."""
         return (*self.deep, self.outer) if self.outer else self.deep
 
     @property
@@ -163,7 +164,8 @@ def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]
         bits = {t: sizes[max(number, span[t][0])] for t, sizes in whole.items()}
         until = {t: sizes[max(number - 1, span[t][0])] for t, sizes in whole.items()}
         own = [place.tensor for place in boundaries.of(einsum)]
-        hidden = set(einsum.tensors) if einsum.is_copy else set()
+        # of these a mapping says itself whether they are there
+        hidden = {t for t in einsum.tensors if einsum.is_copy or len(boundaries.users[t]) == 1}
         seen = [t for t in workload.tensors if t not in always and t not in hidden]
         begun = [t for t in seen if span[t][0] == number]
         stays = [*always, *(t for t in seen if span[t][0] < number <= span[t][1])]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of, scattered
@@ -59,6 +61,7 @@ class Own:
     memory: Mapping[str, str]  # tensor on chip -> where
     energy: float = 0.0
     latency: float = 0.0
+    backed: frozenset[str] = frozenset()  # tensors of this Einsum alone that DRAM does not have
 
     @property
     def loops(self) -> tuple[Temporal | Spatial, ...]:
@@ -70,19 +73,34 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
 
     `chip`: the memory of each tensor on chip.
     """
+    best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
     (flat,) = flatten(subject.arch, subject.workload.scope(einsum))
+    for backed in backed_ways(subject.workload, flat, einsum, frozenset(chip)):
+        add_owns(subject, (einsum, flat), (chip, backed), best)
+    return [own for known in best.values() for _, own in known]
+
+
+def add_owns(
+    subject: Subject,
+    run: tuple[Einsum, FlatArch],
+    placed: tuple[Mapping[str, str], frozenset[str]],
+    best: dict[object, list[tuple[tuple[float, ...], Own]]],
+) -> None:
+    """Add those that have tensors of their own in the inner memory and not in the outermost one."""
+    (einsum, flat), (chip, backed) = run, placed
     view = make_view(einsum, flat)
-    outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in chip)
-    rules = inner_rules(flat, einsum, frozenset(chip))
+    outer = tuple(Storage((t,), OUTER) for t in einsum.tensors if t not in {*chip, *backed})
+    rules = inner_rules(flat, einsum, frozenset(chip) | backed)
     low = [] if einsum.is_copy and subject.conventions == "accelforge" else kept_low(flat, einsum)
     below = low, lanes_of(flat)
-    best: dict[object, list[tuple[tuple[float, ...], Own]]] = {}
     found_lists = lists(subject.workload, einsum, frozenset(chip), below, subject.repeats)
     if subject.deep:
         resolve = tuple(resolver(flat, name) for name in (INNER, LOW))
         found_lists = deep_lists(
             subject.workload, einsum, chip, resolve, lanes_of(flat), subject.repeats
         )
+    if backed:
+        found_lists = with_backed(found_lists, backed, flat)
     for nodes in passing(flat, einsum, chip, found_lists):
         if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
             continue
@@ -95,18 +113,53 @@ def owns(subject: Subject, einsum: Einsum, chip: Mapping[str, str]) -> list[Own]
             continue
         (energy, latency), held = found
         fused, depths = fused_of(nodes, chip)
-        own = Own(einsum.name, einsum.tensors, tuple(nodes), fused, depths, chip, energy, latency)
+        own = Own(
+            einsum.name, einsum.tensors, tuple(nodes), fused, depths, chip, energy, latency, backed
+        )
         shared = (INNER, LOW) if subject.deep else (INNER,)
         inner = [h for h in held if h.component in shared and chip.get(h.tensor) != h.component]
         deep = sum(h.bits for h in held if subject.low and h.component == LOW)
         if subject.deep:
             deep = sum(h.bits for h in inner if h.loops_above >= fused and h.component == LOW)
         bits = sum(h.bits for h in inner if h.loops_above >= fused and h.component == INNER)
-        seen: object = (own.loops, tuple(sorted(depths.items())), outside(own, inner))
+        seen: object = (own.loops, tuple(sorted(depths.items())), outside(own, inner), backed)
         if einsum.is_copy:  # whose tiles may stand for each other
             bits, seen = sum(h.bits for h in held if h.component == INNER), upper(nodes, chip)
         keep_best(best.setdefault(seen, []), (energy, latency, float(bits), float(deep)), own)
-    return [own for known in best.values() for _, own in known]
+
+
+def backed_ways(
+    workload: Workload, flat: FlatArch, einsum: Einsum, chip: frozenset[str]
+) -> Iterator[frozenset[str]]:
+    """Yield the tensors of one Einsum alone that the outermost memory leaves to the inner one."""
+    users = Counter(tensor for other in workload.einsums for tensor in other.tensors)
+    alone = [t for t in einsum.tensors if users[t] == 1]
+    memories = {c.name: c.tensors for c in flat.components if isinstance(c, Memory)}
+    outer = memories[OUTER].resolve({})
+    must = frozenset(t for t in alone if t not in outer.keep | outer.may_keep)
+    may = [t for t in alone if t in outer.may_keep - outer.keep]
+    for some in chain.from_iterable(combinations(may, n) for n in range(len(may) + 1)):
+        backed = must | frozenset(some)
+        there = frozenset(einsum.tensors) - chip - backed
+        inner = memories[INNER].resolve({OUTER: there})
+        if backed <= inner.keep | inner.back | inner.may_keep and not inner.back & there:
+            yield backed
+
+
+def with_backed(
+    found: Iterable[list[Node]], backed: frozenset[str], flat: FlatArch
+) -> Iterator[list[Node]]:
+    """Yield the lists that hold none of some tensors in the inner memory, with these there on top:
+    below lanes above that memory, and no loop in time."""
+    upper = {lanes.component for lanes, above in lanes_of(flat) if above == OUTER}
+    on_top = [Storage((tensor,), INNER) for tensor in sorted(backed)]
+    for nodes in found:
+        if any(isinstance(n, Storage) and n.component == INNER and n.tensors[0] in backed
+               for n in nodes):  # fmt: skip
+            continue
+        dealt = [isinstance(n, Spatial) and n.component in upper for n in nodes]
+        if dealt == sorted(dealt, reverse=True):
+            yield [*nodes[: sum(dealt)], *on_top, *nodes[sum(dealt) :]]
 
 
 def scored_alone(

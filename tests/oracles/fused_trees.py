@@ -18,6 +18,7 @@ def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Map
     if nodes is None:
         return None
     chip = {t for own in chosen for t in own.chip}
+    chip |= {t for own in chosen for t in own.backed}
     outer = tuple(Storage((t,), OUTER) for t in workload.tensors if t not in chip)
     mapping = Mapping((*outer, *nodes))
     return mapping if says_the_same(mapping, chosen) else None
