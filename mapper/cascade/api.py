@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Literal, Unpack
@@ -200,9 +201,8 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
         for einsum, flats in runs
     ]
     if room.limit is not None:
-        refuse_elsewhere(
-            room.outer, [r for solo in einsums if isinstance(solo, tuple) for r in solo]
-        )
+        solved = (solo for solo in einsums if isinstance(solo, tuple))
+        refuse_elsewhere(room.outer, chain.from_iterable(solved))
     repeats = request.options.max_fused_loops_per_rank_variable
     cascade = Cascade(
         boundaries, tuple(einsums), room.capacities, objective, value,

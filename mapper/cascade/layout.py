@@ -143,8 +143,8 @@ def free_orders(space: Mapspace) -> tuple[str, ...]:
 
 
 def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -> bool:
-    """Check where tensors are backed: nothing that is exchanged outside of `chip`, what is not in
-    the second memory at most, where what it takes is known while other Einsums run."""
+    """Check where tensors are backed: nothing that is exchanged outside of `chip`, nothing else
+    below the second memory, whose room is known while other Einsums run."""
     outer, inner = memories_of(space.flat)
     for holder in template.holders:
         if not holder.backing or holder.component == outer.name:
@@ -153,9 +153,9 @@ def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -
             persistent = space.einsum.access(holder.tensor).persistent
             if inner is not None and holder.component == inner.name and not persistent:
                 continue
-            what = "lives through all Einsums" if persistent else "is handed to no other Einsum"
+            what = "it persists" if persistent else "no Einsum hands it to another there"
             raise UnsupportedFeature(
-                f"{holder.tensor}, which may be backed in {holder.component}, {what}",
+                f"{holder.tensor} may be backed in {holder.component}, but {what}",
                 instead=f"{_INSTEAD}, or keep it in {outer.name}",
             )
         if Place(holder.tensor, holder.component) not in chip:

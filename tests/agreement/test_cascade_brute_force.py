@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from backed_cases import random_backed_case
 from compared import OBJECTIVES, compare
 from copied_cases import (
     random_copied_case,
@@ -165,6 +166,18 @@ def test_fused_optimum_with_many_copies(block: int, case: Case) -> None:
 @pytest.mark.parametrize("seed", [3, 8, 9])
 def test_fused_optimum_with_a_toll(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_toll_case)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 6, 11, 18, 21])
+def test_fused_optimum_where_only_the_buffer_has_a_tensor(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_backed_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_fused_optimum_where_only_the_buffer_has_many_tensors(block: int) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], random_backed_case) for seed in seeds) >= 5
 
 
 @pytest.mark.nightly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backed_cases import random_backed_case
 from deep_cases import random_dealt_case, random_exchanged_case
 from fused_cases import (
     Case,
@@ -127,6 +128,10 @@ def test_usage_of_fused_mappings_exchanged_below_lanes_under_a_memory() -> None:
 def test_usage_of_what_is_exchanged_in_two_memories_of_many(block: int, case: Case) -> None:
     seeds = range(3000 + block * 10, 3010 + block * 10)
     assert sum(check(seed, case, 2000) for seed in seeds) >= 2
+
+
+def test_usage_of_fused_mappings_where_only_the_buffer_has_a_tensor() -> None:
+    assert all(check(seed, random_backed_case, 1500) for seed in (1, 4, 6, 11))
 
 
 def test_usage_of_fused_mappings_below_lanes() -> None:

@@ -35,7 +35,10 @@ def edited(old: str, new: str) -> str:
 
 CASES = {
     "T1 are of different sizes": ("size: inf", "size: 150\n    bits_per_value: {input: 4}"),
-    "may be backed in BUF": ('keep: "~Intermediates", may_keep: All', "may_keep: All"),
+    "DRAM may be too small, and need not keep": (
+        'size: inf\n    leak_power: 0\n    area: 0\n    tensors: {keep: "~Intermediates"',
+        "size: 150\n    leak_power: 0\n    area: 0\n    tensors: {keep: Nothing",
+    ),
 }
 
 
