@@ -32,6 +32,7 @@ from fused_cases import (
 )
 from fused_owns import Subject
 from fused_tolls import random_toll_case
+from used_cases import random_used_case
 
 from tilewright.arch.load import load_arch
 from tilewright.arch.printing import dump_arch
@@ -166,6 +167,18 @@ def test_fused_optimum_with_many_copies(block: int, case: Case) -> None:
 @pytest.mark.parametrize("seed", [3, 8, 9])
 def test_fused_optimum_with_a_toll(seed: int) -> None:
     assert check(seed, OBJECTIVES[seed % 3], random_toll_case)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 7, 19, 20, 23])
+def test_fused_optimum_on_lanes_that_must_be_used(seed: int) -> None:
+    assert check(seed, OBJECTIVES[seed % 3], random_used_case)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(10))
+def test_fused_optimum_on_lanes_that_must_be_used_of_many(block: int) -> None:
+    seeds = range(1000 + block * 10, 1010 + block * 10)
+    assert sum(check(seed, OBJECTIVES[seed % 3], random_used_case) for seed in seeds) >= 5
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 6, 11, 18, 21])

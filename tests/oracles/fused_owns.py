@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
+from math import prod
 
 from fused_lists import INNER, LOW, OUTER, Resolve, deep_lists, lists
 from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of, scattered
 from fused_tolls import passing
-from search_rules import breaks_lanes
+from search_rules import breaks_lanes, lanes_used
 
 from tilewright.arch.components import Memory
 from tilewright.arch.flat import FlatArch
@@ -29,6 +30,7 @@ from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import View, make_view
 from tilewright.mapper.workload import Workload
 
+Alone = tuple[tuple[float, float], list[Occupancy]]  # joule, second, and what is held
 Scored = Callable[[Einsum, FlatArch, tuple[Node, ...]], tuple[float, float]]
 
 
@@ -101,6 +103,7 @@ def add_owns(
         )
     if backed:
         found_lists = with_backed(found_lists, backed, flat)
+    fitting: list[tuple[list[Node], Alone]] = []
     for nodes in passing(flat, einsum, chip, found_lists):
         if breaks_rule(einsum, nodes, rules, frozenset(chip), subject.conventions):
             continue
@@ -109,9 +112,9 @@ def add_owns(
         if scattered(nodes, flat):
             continue
         found = scored_alone(subject, view, (*outer, *nodes))
-        if found is None:
-            continue
-        (energy, latency), held = found
+        if found is not None:
+            fitting.append((nodes, found))
+    for nodes, ((energy, latency), held) in well_used(flat, einsum, fitting):
         fused, depths = fused_of(nodes, chip)
         own = Own(
             einsum.name, einsum.tensors, tuple(nodes), fused, depths, chip, energy, latency, backed
@@ -162,9 +165,33 @@ def with_backed(
             yield [*nodes[: sum(dealt)], *on_top, *nodes[sum(dealt) :]]
 
 
-def scored_alone(
-    subject: Subject, view: View, nodes: tuple[Node, ...]
-) -> tuple[tuple[float, float], list[Occupancy]] | None:
+def well_used(
+    flat: FlatArch, einsum: Einsum, fitting: list[tuple[list[Node], Alone]]
+) -> list[tuple[list[Node], Alone]]:
+    """Return those that use enough lanes, of each placement: the innermost dimension decides first,
+    and where none reaches its min_usage the highest usage does."""
+    dims = [(c, dim) for c in flat.components for dim in c.spatial if dim.min_usage > 0]
+    if einsum.is_copy or not dims:
+        return fitting
+    groups: dict[frozenset[tuple[str, str]], list[tuple[list[Node], Alone]]] = {}
+    for nodes, found in fitting:
+        held = ((n.tensors[0], n.component) for n in nodes if isinstance(n, Storage))
+        groups.setdefault(frozenset(held), []).append((nodes, found))
+    left: list[tuple[list[Node], Alone]] = []
+    for kept in groups.values():
+        group = kept
+        for component, dim in reversed(dims):
+            key = component.name, dim.name
+            used = [
+                prod(lanes_used(einsum, n).get(key, {}).values()) / dim.fanout for n, _ in group
+            ]
+            floor = min(dim.min_usage, max(used)) - 1e-9
+            group = [one for one, usage in zip(group, used, strict=True) if usage >= floor]
+        left += group
+    return left
+
+
+def scored_alone(subject: Subject, view: View, nodes: tuple[Node, ...]) -> Alone | None:
     """Return energy, latency and what the holders occupy; None if it does not fit."""
     rules = conventions_called(subject.conventions)
     (path,) = paths_of(LoopNest(nodes))
