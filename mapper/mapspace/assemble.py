@@ -53,8 +53,9 @@ def _nodes(
         for variable in sorted(changed, key=lambda v: _rank(frame, holder, v)):
             yield Temporal(variable, changed[variable])
     elif isinstance(slot, Fan):
-        for variable, shape in _changed(frame, step).items():
-            yield Spatial(variable, shape, slot.name, slot.component)
+        changed = _changed(frame, step)
+        for variable in (v for v in slot.variables if v in changed):
+            yield Spatial(variable, changed[variable], slot.name, slot.component)
 
 
 def _changed(frame: Frame, step: tuple[Tile, Tile]) -> dict[str, int]:

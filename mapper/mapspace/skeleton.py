@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from math import prod
 
 from tilewright.mapper.einsum import TensorAccess
@@ -69,7 +70,18 @@ def _laid_out(frame: Frame, template: Template) -> tuple[Slot, ...]:
                 slots.append(reserve_of(frame, holder))
             if run is not None and index == run.last:
                 slots += _run(frame, template, run, bans)
+    if not frame.rules.file_order:
+        slots = _last_dimension_first(slots)
     return tuple(_with_room(slot, places) for slot in slots)
+
+
+def _last_dimension_first(slots: Sequence[Slot]) -> list[Slot]:
+    """Turn every run of dimensions round: AccelForge writes each above those before it."""
+    found: list[Slot] = []
+    for are_lanes, run in groupby(slots, lambda slot: isinstance(slot, Fan)):
+        together = list(run)
+        found += together[::-1] if are_lanes else together
+    return found
 
 
 def _with_room(slot: Slot, places: Mapping[str, Count]) -> Slot:

@@ -151,8 +151,8 @@ class Messages:
                     fields[:, way.far] += reach if way.switch else reach * loop.stride
 
     def _loops(self, fan: Fan, above: Ints, below: Ints) -> Iterator[_Loop]:
-        """Return the loops of a slot, outermost first: in the order of the Einsum's variables."""
-        dealt = [self._names.index(v) for v in self._names if v in fan.variables]
+        """Return the loops of a slot, outermost first: in the order of its variables."""
+        dealt = [self._names.index(v) for v in fan.variables]
         lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in dealt}
         strides = {v: np.ones(len(above), np.int64) for v in dealt[-1:]}
         for outer, inner in reversed(list(pairwise(dealt))):
