@@ -160,7 +160,7 @@ class Deepening:
             least = float(self._cascade.bound(*floors.least))
             if least * (1 + TIE) >= self._value or self._few_tie:
                 return
-        if self._best is None:
+        if self._best is None and self._cascade.tie is None:
             floors.settle(lambda choice: choice.mask == 0, lambda _: NEVER)
             self._unfused(floors)
         floors.settle(lambda _: True, lambda least: self._ceilings(self._value, *least))

@@ -169,20 +169,39 @@ class Floors:
         start = way.start[first]
         limit = start * (1 + slack) if start > 0 and slack < inf else inf
         limit = min(limit, most[first])
-        others = NEVER if self._tie is None else most
-        within = Allowance(*_with(others, first, limit))
+        met = self._look(way, how, _with(most, first, limit))
+        if not met and limit >= most[first]:
+            way.bound, way.settled = NEVER, way.settled | {first}
+
+    def _look(self, way: _Way, how: tuple[int, float], most: Pair) -> bool:
+        """Look for rows that cost no more than `most`; tell whether the bound is now the least."""
+        first, slack = how
+        known, met = self._known_least(way, first)
+        if met and self._tie is None:
+            return self._learn(way, first, known, met)
+        if known > most[first] or (known == most[first] and not met):
+            return self._learn(way, first, most[first], False)
+        within = Allowance(*(most if self._tie is not None else _with(NEVER, first, most[first])))
         if first and slack == DEEPENING[0] and self._meets_start(way, within):
-            way.bound, way.settled = _with(way.bound, first, start), way.settled | {first}
-            return
+            assert way.start is not None
+            return self._learn(way, first, way.start[first], True)
         least = self._maker.least(way.choice, Wanted(within))
-        if least is not None:
-            way.bound = _with(way.bound, first, least[first])
-        elif limit >= most[first]:
-            way.bound = NEVER
-        else:
-            way.bound = _with(way.bound, first, limit)
-            return
-        way.settled |= {first}
+        if least is None:
+            return self._learn(way, first, most[first], False)
+        return self._learn(way, first, least[first], True)
+
+    def _learn(self, way: _Way, metric: int, bound: float, met: bool) -> bool:
+        """Note a bound of one metric, and whether some row costs that."""
+        way.bound = _with(way.bound, metric, bound)
+        if met:
+            way.settled |= {metric}
+        known, _ = self._known_least(way, metric)
+        if self._tie is None and (met or bound > known):
+            self._maker.shelf.least[way.choice.key, metric] = bound, met
+        return met
+
+    def _known_least(self, way: _Way, metric: int) -> tuple[float, bool]:
+        return self._maker.shelf.least.get((way.choice.key, metric), (0.0, False))
 
     def _meets_start(self, way: _Way, within: Allowance) -> bool:
         """Tell whether few rows show already that the latency of the start can be had."""
@@ -194,8 +213,9 @@ class Floors:
         return False
 
     def _start(self, way: _Way) -> Pair:
-        energy, latency = self._maker.start(way.choice)
-        return max(energy, way.bound[0]), max(latency, way.bound[1])
+        starts = zip(self._maker.start(way.choice), way.bound, (0, 1), strict=True)
+        energy, latency = (max(*pair, self._known_least(way, i)[0]) for *pair, i in starts)
+        return energy, latency
 
     def _around(self) -> list[dict[int, Pair]]:
         """Return what all other Einsums cost at least, per Einsum and choice."""

@@ -158,11 +158,6 @@ class Wanted:
     fused: bool = True
     few: bool = False
 
-    def covers(self, other: Wanted) -> bool:
-        """Tell whether these are the rows of `other`, and maybe a few that cost more."""
-        same = (self.fused, self.few) == (other.fused, other.few)
-        return same and self.most.covers(other.most)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
@@ -189,9 +184,9 @@ class TableMaker:
         self._boundaries = boundaries
         self._scope = scope
         self._budget = budget
-        self._shelf = shelf
+        self.shelf = shelf
         self._work: dict[Hashable, tuple[float, float]] = {}
-        self._known: dict[Hashable, tuple[Wanted, Solution]] = {}
+        self._known: dict[Hashable, tuple[Allowance, Solution]] = {}
         self.statistics = Statistics()
 
     def choices(self, run: Run) -> tuple[Choice, ...]:
@@ -232,14 +227,16 @@ class TableMaker:
         return named(solution, run.space, where, names)
 
     def _solution(self, choice: Choice, wanted: Wanted) -> Solution:
-        known = self._known.get(choice.key)
-        if known is None or not known[0].covers(wanted):
-            more = replace(wanted, most=wanted.most.rounded)
-            known = self._known[choice.key] = more, self._solve(choice, more)
+        key = choice.key, wanted.fused, wanted.few
+        known = self._known.get(key)
+        if known is None or not known[0].covers(wanted.most):
+            most = wanted.most.rounded
+            solved = self._solve(choice, replace(wanted, most=most))
+            known = self._known[key] = most, solved
         return known[1]
 
     def _ready(self, run: Run) -> Prepared:
-        known = self._shelf.prepared
+        known = self.shelf.prepared
         if run.key not in known:
             made = known[run.key] = self._prepare(run)
             self.statistics = self.statistics.plus(
@@ -248,7 +245,7 @@ class TableMaker:
         return known[run.key]
 
     def _open(self, choice: Choice) -> Opened:
-        known = self._shelf.opened.get(choice.key)
+        known = self.shelf.opened.get(choice.key)
         if known is not None and (known.lower.timed or not self._scope.hurried):
             return known
         ready = self._ready(choice.run)
@@ -257,10 +254,10 @@ class TableMaker:
         metrics = self._metrics(choice, ready)
         paces = metrics.paces() if self._scope.hurried else NO_PACES
         search = LowerSearch(ready.engine, compiled, ready.rules, paces)
-        self._shelf.clear_for(search.nbytes, choice.key)
+        self.shelf.clear_for(search.nbytes, choice.key)
         search.look_ahead(self._budget.check)
         made = Opened(ready, metrics, search, search.start(metrics))
-        self._shelf.opened[choice.key] = made
+        self.shelf.opened[choice.key] = made
         return made
 
     def _timed(self, opened: Opened) -> bool:

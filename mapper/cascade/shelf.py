@@ -47,10 +47,13 @@ class Opened:
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """What was compiled so far: per Einsum, and as far as there is room per choice of tensors on
-    chip. The keys are those of Run and Choice."""
+    chip; and the least that rows of a choice cost in one metric, whatever they cost in the other:
+    (a bound of it, whether some row costs that). The keys are those of Run and Choice, and the
+    number of the metric."""
 
     prepared: dict[Hashable, Prepared] = field(default_factory=dict)
     opened: dict[Hashable, Opened] = field(default_factory=dict)
+    least: dict[tuple[Hashable, int], tuple[float, bool]] = field(default_factory=dict)
 
     def clear_for(self, nbytes: int, key: Hashable) -> None:
         """Drop what `key` had, then what was opened last until there is room for so much more:
