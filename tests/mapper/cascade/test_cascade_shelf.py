@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tilewright.arch.load import load_arch
 from tilewright.mapper.cascade import lower, shelf
+from tilewright.mapper.cascade.allowance import Allowance
 from tilewright.mapper.cascade.api import fused_search
+from tilewright.mapper.cascade.floors import Floors
 from tilewright.mapper.workload import load_workload
 
 if TYPE_CHECKING:
@@ -74,3 +77,39 @@ def test_nothing_depends_on_how_many_bounds_are_kept_at_a_time(
     assert in_branches.certificate == whole.certificate
     assert in_branches.statistics.labels == whole.statistics.labels
     assert whole.certificate.kind == "optimal"
+
+
+@pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
+def test_einsums_alike_are_solved_once_though_rounding_tells_their_limits_apart(
+    objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
+    shared = fused_search(arch, workload, objective=objective)
+    monkeypatch.setattr(Allowance, "covers", lambda self, other: self == other)
+    monkeypatch.setattr(Allowance, "rounded", property(lambda self: self))
+    apart = fused_search(arch, workload, objective=objective)
+    assert apart.best.score.energy == shared.best.score.energy
+    assert apart.certificate == shared.certificate
+
+
+def test_a_limit_covers_what_is_a_little_less() -> None:
+    limit = Allowance(1.0000001, inf)
+    assert limit.rounded.covers(limit)
+    assert limit.covers(Allowance(1.0, inf))
+    assert not limit.covers(Allowance(1.1, inf))
+    assert not limit.covers(Allowance(0.9, inf))
+    assert not limit.covers(Allowance(1.0, 5.0))
+    assert Allowance(-1.0, 0.0).rounded == Allowance(-1.0, 0.0)
+    assert Allowance(0.1 + 0.2, 3.0).rounded == Allowance(0.3, 3.0).rounded
+
+
+def test_what_is_known_of_the_least_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latency and edp begin where the search of energy ended: with or without what it learned."""
+    arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
+    known = [fused_search(arch, workload, objective=o) for o in ("latency", "edp")]
+    nothing = (0.0, False)
+    monkeypatch.setattr(Floors, "_known_least", lambda self, way, metric: nothing)
+    for one, objective in zip(known, ("latency", "edp"), strict=True):
+        other = fused_search(arch, workload, objective=objective)
+        assert other.certificate == one.certificate
+        assert other.best.score.energy == one.best.score.energy
