@@ -82,3 +82,56 @@ def test_uneven_tiles_over_lanes_keep_to_the_order_and_say_so() -> None:
     )  # fmt: skip
     assert (found.certificate.kind, ordered.certificate.kind) == ("bounded", "optimal")
     assert found.certificate.value == ordered.certificate.value
+
+
+SIDED = """
+arch:
+  nodes:
+  - !Memory
+    name: DRAM
+    skip_initial_output_write: false
+    size: inf
+    area: 0
+    leak_power: 0
+    tensors: {keep: All}
+    actions:
+    - {name: read, energy: 100, throughput: 64}
+    - {name: write, energy: 101, throughput: 32}
+  - !Memory
+    name: SIDE
+    size: 64
+    area: 0
+    leak_power: 0
+    tensors: {keep: weight - Intermediates, may_keep: weight - Intermediates}
+    actions: [{name: read, energy: 12, throughput: 64}, {name: write, energy: 9, throughput: 64}]
+  - !Memory
+    name: BUF
+    skip_initial_output_write: false
+    size: 128
+    area: 0
+    leak_power: 0
+    tensors:
+      keep: ~(DRAM | SIDE)
+      may_keep: ~(weight - Intermediates)
+      force_memory_hierarchy_order: false
+    actions: [{name: read, energy: 5, throughput: 256}, {name: write, energy: 6, throughput: 256}]
+  - !Compute
+    name: MAC
+    area: 0
+    leak_power: 1
+    actions: [{name: compute, energy: 0.5, throughput: 1}]
+"""
+CHAIN = """
+workload:
+  rank_sizes: {M: 4, N: 4, P: 6}
+  bits_per_value: {All: 8}
+  einsums:
+  - {einsum: "Y[m, n] = A[m, n] * B[n]", renames: {input: A, weight: B, output: Y}}
+  - {einsum: "X[m, n] = Y[m, n] * C[m]", renames: {input: Y, weight: C, output: X}}
+  - {einsum: "Z[m, p] = X[m, n] * D[n, p]", renames: {input: X, weight: D, output: Z}}
+"""
+
+
+def test_a_buffer_may_stand_above_the_memory_beside_it_in_a_chain() -> None:
+    found = search(SIDED, CHAIN, objective="edp", conventions="accelforge").certificate
+    assert (found.value, found.kind) == (25288704, "optimal")
