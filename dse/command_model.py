@@ -172,18 +172,23 @@ def map_command(
 def load_both(
     arch: Names, workload: Names, settings: Mapping[str, Any], more: tuple[Path, ...] = ()
 ) -> tuple[Any, Any]:
-    """Load both; a setting must stand in one of their files or in one of `more`."""
+    """Load both; a setting is a field of the architecture (`Buffer.size`), or a variable that must
+    stand in one of their files or in one of `more`."""
     from tilewright.arch.load import load_arch
     from tilewright.arch.several import load_documents
     from tilewright.dse.settings import check_used
     from tilewright.dse.shipped import find_files
     from tilewright.mapper.workload import load_workload
 
+    fields = {name: value for name, value in settings.items() if "." in name}
+    variables = {name: value for name, value in settings.items() if name not in fields}
     machines, works = find_files(arch, "hardware"), find_files(workload, "workloads")
-    machine = load_arch(load_documents(machines, variables=settings), variables=settings)
-    work = load_workload(load_documents(works, variables=settings), variables=settings)
-    check_used(settings, (*machines, *works, *more))
-    return machine, work
+    machine = load_arch(load_documents(machines, variables=variables), variables=variables)
+    work = load_workload(load_documents(works, variables=variables), variables=variables)
+    components = {node.name for node in machine.leaves()}
+    tensors = {tensor for einsum in work.einsums for tensor in einsum.tensors}
+    check_used(variables, (*machines, *works, *more), (components, tensors))
+    return machine.with_values(fields) if fields else machine, work
 
 
 def _score_text(document: Mapping[str, Any]) -> str:

@@ -18,7 +18,10 @@ from tilewright.arch.errors import SpecError, TilewrightError, Where
 F = TypeVar("F", bound=Callable[..., object])
 Setting = bool | int | float | str
 
-SETTINGS_HELP = "Set a variable of the files, e.g. --set SCALE=8. May be repeated."
+SETTINGS_HELP = (
+    "Set a variable of the files (--set SCALE=8) or a field of a component (--set Buffer.size=64)."
+    " May be repeated."
+)
 
 
 def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:

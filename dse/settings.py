@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError
@@ -14,15 +15,29 @@ _MOST = 20  # names that a message lists
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
-def check_used(settings: Mapping[str, object], files: Sequence[Path]) -> None:
-    """Raise SpecError for a name that stands in none of the files, nor in what they include."""
+def check_used(
+    settings: Mapping[str, object],
+    files: Sequence[Path],
+    taken: tuple[AbstractSet[str], AbstractSet[str]] = (frozenset(), frozenset()),
+) -> None:
+    """Raise SpecError for a name that stands in none of the files, nor in what they include.
+
+    `taken`: names of components and of tensors, which are no variables unless a file says so.
+    """
     if not settings:
         return
     words = set(_words(files, settings))
-    for name in settings:
-        if name not in words:
-            capital = {word for word in words if word[0].isupper()}
-            known = sorted(set(_variables(files, settings)))
+    known = sorted(set(_variables(files, settings)))
+    components, tensors = (names - set(known) for names in taken)
+    for name, value in settings.items():
+        if name in components:
+            raise SpecError(
+                f"{name} is a component, not a variable",
+                value=f"{name}={value}",
+                instead=f"--set {name}.FIELD={value}, for example {name}.size",
+            )
+        if name not in words or name in tensors:
+            capital = {word for word in words if word[0].isupper()} - components - tensors
             close = close_names(name, known) or close_names(name, capital)
             raise SpecError(
                 f"no file here has a variable {name}",

@@ -46,7 +46,7 @@ class Ground:
     def pins(self) -> list[tuple[int, NDArray[np.bool_]]]:
         """Holders with a tile_shape, and the states that it allows right above."""
         held = held_still(self._engine.frame, self.part.layout)
-        return [(place, self._engine.allowed(shapes)) for place, shapes in held]
+        return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in held]
 
     def above(self, gaps: Gaps, gap: int, states: Ints) -> Ints:
         """Return the tiles below the loops and lanes down to a gap, as states."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 
+from tilewright.arch.components import Memory
 from tilewright.mapper.explain.reach import Tiles, reach
 from tilewright.mapper.mapspace.fanout import divisors
 from tilewright.mapper.mapspace.frame import Frame
@@ -66,10 +67,15 @@ class Existence:
     def _found(self, space: Mapspace) -> Witness | None:
         self._share_lanes(space.frame)
         tried: set[Template] = set()
+        lattice = Lattice(space.einsum.bounds)
+
+        def has_tiles(placement: Placement) -> bool:
+            return _has_tiles(space.frame, placement, lattice)
+
         known = (space.placement_like(hint) for hint in reversed(self._hints.values()))
         found = self._first(space, space.some_templates(self._each(p for p in known if p)), tried)
         if found is None:
-            few = tuple(self._each(space.sparse_placements()))
+            few = tuple(filter(has_tiles, self._each(space.sparse_placements())))
             found = self._first(space, space.some_templates(few), tried)
         if found is None:
             likely = self._each(space.all_placements()) if space.uneven else few
@@ -115,6 +121,18 @@ class Existence:
         self._hints[placement.kept] = placement
         if len(self._hints) > _HINTS:
             del self._hints[next(iter(self._hints))]
+
+
+def _has_tiles(frame: Frame, placement: Placement, lattice: Lattice) -> bool:
+    """Tell whether some tile keeps the tile_shape of each memory that holds something."""
+    if frame.uneven or not frame.rules.tile_shape:
+        return True
+    memories = {c.name for c in frame.components if isinstance(c, Memory)}
+    return all(
+        bool(lattice.admitted(rules.tile_shape).any())
+        for (name, tensors), rules in zip(placement.kept, placement.rules, strict=True)
+        if tensors and name in memories
+    )
 
 
 def even_tiles_decide(space: Mapspace) -> bool:

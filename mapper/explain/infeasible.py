@@ -183,8 +183,9 @@ def _left_out(subject: Subject, found: Explanation) -> Iterator[str]:
 
 
 def _line(subject: Subject, conflict: Conflict, constraint: Constraint) -> str:
-    """Write a constraint; a size with what the others of the conflict need at least."""
-    if constraint.kind != "size":
+    """Write a constraint; a size with what the others need at least, if they need no size at all
+    without it."""
+    if constraint.kind != "size" or conflict.kind == "unreduced":
         return str(constraint)
     others = frozenset(conflict.constraints) - {constraint}
     size = least_size(subject, constraint, others)

@@ -177,7 +177,7 @@ def _together(
             top = tops[loose[index].component] == index
             need = np.where(fits, 0.0 if top else need, inf)
         if points.pins[index]:
-            need = np.where(_pinned(points, index, lattice), need, inf)
+            need = np.where(lattice.admitted(points.pins[index]), need, inf)
         below.append(need)
     return _traced(points, lattice, below) if need[-1] < inf else None
 
@@ -211,10 +211,6 @@ def _over_lanes(lattice: Lattice, fan: Fan, need: Need) -> Need:
         above, below = lattice.meeting(shift)
         best[above] = np.minimum(best[above], need.reshape(lattice.shape)[below])
     return best.reshape(-1)
-
-
-def _pinned(points: Points, index: int, lattice: Lattice) -> NDArray[np.bool_]:
-    return np.array([points.admits(index, tile) for tile in lattice.tiles.tolist()])
 
 
 def _traced(points: Points, lattice: Lattice, below: list[Need]) -> Tiles:

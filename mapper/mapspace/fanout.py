@@ -9,11 +9,12 @@ from functools import cache
 from itertools import product
 from math import prod
 from types import MappingProxyType
+from typing import Any
 
 from tilewright.arch.components import Comparison, SpatialDim
 from tilewright.mapper.einsum import Einsum
 
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
+_COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq,
     "<=": op.le,
     ">=": op.ge,
@@ -43,9 +44,13 @@ def holds(comparison: Comparison, values: Mapping[str, int]) -> bool:
     """Check a comparison on one value per rank variable; its product forms multiply them."""
     targets = [value for name, value in values.items() if name in comparison.rank_variables]
     if comparison.operator.startswith("product"):
-        compare = _COMPARE[comparison.operator.removeprefix("product")]
-        return compare(prod(targets), comparison.value)
-    return all(_COMPARE[comparison.operator](value, comparison.value) for value in targets)
+        targets = [prod(targets)]
+    return all(compares(comparison)(value, comparison.value) for value in targets)
+
+
+def compares(comparison: Comparison) -> Callable[[Any, float], Any]:
+    """Return how a comparison compares a number, or an array, with its value."""
+    return _COMPARE[comparison.operator.removeprefix("product")]
 
 
 def usage(dim: SpatialDim, lanes: int) -> float:

@@ -6,14 +6,17 @@ step along an axis multiplies one tile by one prime (lattice-dp.md §6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.arch.components import Comparison
 from tilewright.mapper.einsum import TensorAccess
+from tilewright.mapper.mapspace.fanout import compares
 
 Part = tuple[slice, ...]
 
@@ -48,6 +51,7 @@ class Lattice:
         self.size = stride
         self.shape = tuple(axis.radix for axis in self.axes)
         self._shifts: dict[object, NDArray[np.int64]] = {}
+        self._kept: dict[Comparison, NDArray[np.bool_]] = {}
 
     @cached_property
     def digits(self) -> NDArray[np.int64]:
@@ -64,6 +68,24 @@ class Lattice:
             powers = np.array([axis.prime**e for e in range(axis.radix)], np.int64)
             tiles[:, axis.variable] *= powers[self.digits[:, column]]
         return tiles
+
+    def admitted(self, comparisons: Iterable[Comparison]) -> NDArray[np.bool_]:
+        """Tell of each state whether its tile keeps all of some comparisons (fanout.holds)."""
+        found = np.ones(self.size, np.bool_)
+        for comparison in comparisons:
+            if comparison not in self._kept:
+                self._kept[comparison] = self._compared(comparison)
+            found &= self._kept[comparison]
+        return found
+
+    def _compared(self, comparison: Comparison) -> NDArray[np.bool_]:
+        columns = [i for i, v in enumerate(self.variables) if v in comparison.rank_variables]
+        exact = np.int64 if prod(self.bounds) < 2**62 else np.object_
+        tiles = self.tiles[:, columns].astype(exact)
+        if comparison.operator.startswith("product"):
+            tiles = tiles.prod(axis=1, keepdims=True)
+        kept: NDArray[np.bool_] = compares(comparison)(tiles, comparison.value).all(axis=1)
+        return kept.astype(np.bool_)
 
     def axes_of(self, variables: Sequence[str]) -> list[Axis]:
         """Return the axes of some variables, by name."""

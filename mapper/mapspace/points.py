@@ -201,7 +201,7 @@ class Points:
         for nothing."""
         if not self.pins[index]:
             return None
-        return np.array([self.admits(index, tile) for tile in self.lattice.tiles.tolist()])
+        return self.lattice.admitted(self.pins[index])
 
     def admits(self, index: int, tile: Sequence[int]) -> bool:
         """Tell whether the tile_shape of the holder at slot `index` lets the tile there pass."""

@@ -203,14 +203,26 @@ def _many(solver: Solver, goal: Goal) -> SearchResult:
 
 
 def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum]) -> SearchResult:
-    """Add the Pareto set, if one is asked for."""
+    """Add the Pareto set, if one is asked for; the best mapping is one of its points then."""
     if not request.options.front:
         return result
     from tilewright.mapper.fronts.api import front_of_einsums
 
     found = front_of_einsums(request, einsums, result.certificate.scope)
     statistics = result.statistics.plus(found.statistics)
-    return replace(result, front=found.points, front_proof=found.proof, statistics=statistics)
+    best = next((point for point in found.points if _ties(point, result.best)), result.best)
+    return replace(
+        result, best=best, front=found.points, front_proof=found.proof, statistics=statistics
+    )
+
+
+def _ties(one: ScoredMapping, other: ScoredMapping) -> bool:
+    """Tell whether two mappings agree in energy and latency."""
+    mine, its = one.score, other.score
+    return all(
+        abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
+        for a, b in ((mine.energy, its.energy), (mine.latency, its.latency))
+    )
 
 
 def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:

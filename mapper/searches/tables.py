@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.arch.components import Comparison
-from tilewright.mapper.mapspace.fanout import Fan, holds
+from tilewright.mapper.mapspace.fanout import Fan
 from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.searches import kernels
@@ -232,7 +231,7 @@ class Engine:
     def _charge_arrays(self, operation: Charge) -> Arrays:
         numbers, plus = self._summed([operation.adds])
         if operation.pinned:
-            plus[0, ~self.allowed(operation.pinned)] = inf
+            plus[0, ~self.lattice.admitted(operation.pinned)] = inf
         return _charge(numbers, plus, (-1.0, inf, 0.0))
 
     def _summed(self, several: Sequence[Sequence[Add]]) -> tuple[list[int], Floats]:
@@ -245,15 +244,6 @@ class Engine:
                 row = place * len(numbers) + numbers.index(add.field)
                 plus[row] += add.factor * self.count(add.tensor, add.kind, add.lanes)
         return numbers, plus
-
-    def allowed(self, comparisons: tuple[Comparison, ...]) -> Any:
-        names = self.lattice.variables
-        return np.array(
-            [
-                all(holds(c, dict(zip(names, tile, strict=True))) for c in comparisons)
-                for tile in self.lattice.tiles.tolist()
-            ]
-        )
 
     def _occupy_arrays(self, operation: Occupy) -> Arrays:
         slot = operation.reserve

@@ -235,6 +235,23 @@ def test_several_files_are_read_as_one(split):
     assert json.loads(mapped.stdout)["energy"] == 4 * 8, mapped.stderr
 
 
+def test_set_changes_fields_and_refuses_names_that_are_no_variables(split):
+    nest = ("--mapping", "nest.yaml", "--set", "TILE=2")
+    dear = run("evaluate", *split, *nest, "--set", "DRAM.actions.read.energy=7", "--json")
+    assert json.loads(dear.stdout)["energy"] == 7 * 4 + 2 * 4, dear.stderr
+    mapped = run("map", *split, "--set", "DRAM.actions.read.energy=7", "--json")
+    assert json.loads(mapped.stdout)["energy"] == 7 * 4 + 2 * 4, mapped.stderr
+    for name, says in (
+        ("DRAM", "--set DRAM.FIELD=8, for example DRAM.size"),
+        ("A", "no file here has a variable A"),
+        ("DRAM.sise", "did you mean size?"),
+        ("DRUM.size", "did you mean DRAM?"),
+    ):
+        done = run("map", *split, "--set", f"{name}=8")
+        assert done.exit_code == 2
+        assert says in done.stderr
+
+
 @pytest.mark.parametrize("command", ["validate", "evaluate", "map"])
 def test_files_that_disagree_are_named_both(split, command):
     more = ("--mapping", "nest.yaml") if command == "evaluate" else ()

@@ -200,6 +200,15 @@ def test_a_copy_has_a_front() -> None:
     assert result.front[0].score.energy == pytest.approx(best.energy, rel=1e-12)
 
 
+@pytest.mark.parametrize("metrics", SETS[:2])
+def test_the_best_mapping_is_on_the_front(metrics: tuple[str, ...]) -> None:
+    sizes = "workload:\n  rank_sizes: {M: 4, N: 4, K: 4}\n  bits_per_value: {All: 4}\n"
+    work = load_workload(sizes + '  einsums: ["Z[m, n] = A[m, k] * B[k, n]"]\n')
+    result = search(arch(), work, front=metrics)
+    assert result.best in result.front
+    assert result.certificate.value == result.best.score.energy
+
+
 def test_the_command_prints_the_front(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(ARCH.replace("LEAK", "0"))
     lines = ["workload:", "  rank_sizes: {M: 8, K: 8, N: 8}", "  bits_per_value: {All: 4}"]
