@@ -39,11 +39,12 @@ ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 _HOME: Final = "tilewright.mapper.searches.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _TABLE: Final = f"{_I1}, {_F2}"
-_VIEW: Final = f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}, {_I1}, {_F2}, {_I2}"  # and the results
+_VIEW: Final = f"View, {_I1}, {_F2}, {_I2}"  # and the results
+_RECORDS: Final = {"View": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}"}
 
 
 def _kernel(name: str, *arguments: str) -> Kernel:
-    return Kernel(_HOME, name, f"void({', '.join(arguments)})")
+    return Kernel(_HOME, name, f"void({', '.join(arguments)})", records=_RECORDS)
 
 
 _closure = _kernel("closure", _I1, _TABLE, "int64, int64", _VIEW)
@@ -65,7 +66,7 @@ def closure(table: Labels, nd: int, axis: tuple[int, int], view: View) -> Step:
     """
 
     def step(job: Ints, *results: Any) -> None:
-        _closure(job, *table, *axis, *view, *results)
+        _closure(job, *table, *axis, view, *results)
 
     return _made(step, table, nd, 2 * len(table[1]) + 16)
 
@@ -80,7 +81,7 @@ def deal(table: Labels, nd: int, choices: Choices, view: View) -> Step:
     """
 
     def step(job: Ints, *results: Any) -> None:
-        _deal(job, *table, *choices, *view, *results)
+        _deal(job, *table, *choices, view, *results)
 
     return _made(step, table, nd, 2 * len(table[1]) + 16)
 
@@ -93,7 +94,7 @@ def charge(table: Labels, nd: int, costs: tuple[Ints, Floats, Floats], view: Vie
     """
 
     def step(job: Ints, *results: Any) -> None:
-        _charge(job, *table, *costs, *view, *results)
+        _charge(job, *table, *costs, view, *results)
 
     return _made(step, table, nd, len(table[1]) + 2)
 

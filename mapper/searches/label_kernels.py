@@ -9,7 +9,7 @@ far it came, and goes on from there when it is called again with more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -17,6 +17,16 @@ from numba import njit
 from tilewright.mapper.searches.kernels import Bools, Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+class View(NamedTuple):
+    """What is ahead of labels, and which of them are hopeless: see kernels.py."""
+
+    rest: Floats
+    gain: Floats
+    bound: Floats
+    seconds: Floats
+    paces: Floats
 
 
 def compiled(function: F) -> F:
@@ -47,10 +57,8 @@ def _behind(label: Floats, row: int, energy: float, latency: float, bound: Float
 
 
 @compiled
-def _hopeless(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    label: Floats, row: int, state: int,
-    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
-) -> Any:  # fmt: skip
+def _hopeless(label: Floats, row: int, state: int, view: View) -> Any:
+    rest, gain, bound, seconds, paces = view
     energy = label[row, 0] + rest[state]
     if not energy < np.inf:
         return True
@@ -131,8 +139,7 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
 @compiled
 def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, stride: int, radix: int,
-    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
-    begin: Ints, out: Floats, origin: Ints,
+    view: View, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
     nd, done, count = job
@@ -158,7 +165,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 origin[count, 0] = origin[two, 0]
                 two += 1
             origin[count, 1] = 0
-            if _hopeless(out, count, state, rest, gain, bound, seconds, paces):
+            if _hopeless(out, count, state, view):
                 continue
             dominated = False
             for kept in range(begin[state], count):
@@ -173,8 +180,7 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, reach: Ints, linear: Floats, fares: Floats,
-    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
-    begin: Ints, out: Floats, origin: Ints,
+    view: View, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
     nd, _, count = job
@@ -196,7 +202,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                 for row in range(choice * charged, (choice + 1) * charged):
                     field = int(fares[row, 0])
                     out[count, field] += fares[row, 1 + below] * linear[choice, field]
-                if _hopeless(out, count, state, rest, gain, bound, seconds, paces):
+                if _hopeless(out, count, state, view):
                     continue
                 origin[count, 0] = index
                 origin[count, 1] = choice
@@ -207,8 +213,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, fields: Ints, plus: Floats, room: Floats,
-    rest: Floats, gain: Floats, bound: Floats, seconds: Floats, paces: Floats,
-    begin: Ints, out: Floats, origin: Ints,
+    view: View, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Add plus[i, s] to field fields[i] of every label at s, and drop what has no room."""
     nd, _, count = job
@@ -224,7 +229,7 @@ def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
                     continue
                 if room[2] > 0.0:
                     out[count, full] = 0.0
-            if _hopeless(out, count, state, rest, gain, bound, seconds, paces):
+            if _hopeless(out, count, state, view):
                 continue
             origin[count, 0] = index
             origin[count, 1] = 0
