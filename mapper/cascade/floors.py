@@ -125,7 +125,7 @@ class Floors:
         """Raise all bounds to where a search of each choice starts."""
         for way in (way for ways in self._ways for way in ways):
             if way.start is None:
-                way.start = way.bound = self._start(way)
+                self._start(way)
 
     def settle(
         self,
@@ -161,7 +161,8 @@ class Floors:
     def _raise(self, way: _Way, how: tuple[int, float], most: Pair) -> None:
         """Look for rows a little above the start; without any the bound is there."""
         if way.start is None:
-            way.start = way.bound = self._start(way)
+            self._start(way)
+        assert way.start is not None
         first, slack = how
         if way.bound[0] > most[0] or way.bound[1] > most[1]:
             way.bound, way.settled = NEVER, frozenset((0, 1))
@@ -180,7 +181,7 @@ class Floors:
         if met and self._tie is None:
             return self._learn(way, first, known, met)
         if known > most[first] or (known == most[first] and not met):
-            return self._learn(way, first, most[first], False)
+            return self._learn(way, first, known, False)
         within = Allowance(*(most if self._tie is not None else _with(NEVER, first, most[first])))
         if first and slack == DEEPENING[0] and self._meets_start(way, within):
             assert way.start is not None
@@ -212,10 +213,11 @@ class Floors:
                 return True
         return False
 
-    def _start(self, way: _Way) -> Pair:
-        starts = zip(self._maker.start(way.choice), way.bound, (0, 1), strict=True)
-        energy, latency = (max(*pair, self._known_least(way, i)[0]) for *pair, i in starts)
-        return energy, latency
+    def _start(self, way: _Way) -> None:
+        energy, latency = self._maker.start(way.choice)
+        energy, latency = way.start = max(energy, way.bound[0]), max(latency, way.bound[1])
+        known = self._known_least(way, 0)[0], self._known_least(way, 1)[0]
+        way.bound = max(energy, known[0]), max(latency, known[1])
 
     def _around(self) -> list[dict[int, Pair]]:
         """Return what all other Einsums cost at least, per Einsum and choice."""
