@@ -74,6 +74,9 @@ def _searched(space: Mapspace, goal: Goal, limits: Budget, found: Found | None) 
     )
     bound = _of_all(space, goal, outcome.lower_bound)
     best = _candidate(space, outcome.found)
+    if outcome.exhausted:  # what all mappings have in common may say more
+        known = inf if best is None else best.value(goal)
+        bound = min(max(bound, least_value(space, goal)), known)
     return SpaceResult(best, bound, not outcome.exhausted, statistics)
 
 

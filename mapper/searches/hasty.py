@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
+from math import prod
 
-from tilewright.mapper.mapspace.placement import Placement, Template
+from tilewright.mapper.mapspace.placement import Dealt, Placement, Template
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.compiled import compiled_of
 from tilewright.mapper.searches.dynamic import DynamicSearch, Found
 from tilewright.mapper.searches.metrics import Goal
 
-FEW = 3  # templates with a mapping that are compared
+FEW = 3  # templates that are looked at together
+COMPARED = 6  # mappings that are compared
 PROGRAMS = 20  # of one template: lanes that must be enumerated can make thousands
 PATIENCE = 0.2  # seconds for an answer that comes late
 
@@ -29,7 +32,7 @@ class Hasty:
         self._templates = _likely(space)
 
     def find(self, seconds: float) -> Found | None:
-        """Return the best of the first FEW mappings; at least one template is looked at."""
+        """Return the best of the first mappings; at least one template is looked at."""
         deadline = time.monotonic() + seconds
         best: Found | None = None
         count = 0
@@ -39,7 +42,7 @@ class Hasty:
                 count += 1
                 if best is None or (found.value, found.second) < (best.value, best.second):
                     best = found
-            if count >= FEW or time.monotonic() > deadline:
+            if count >= COMPARED or time.monotonic() > deadline:
                 break
         return best
 
@@ -58,11 +61,28 @@ class Hasty:
 
 
 def _likely(space: Mapspace) -> Iterator[Template]:
-    """Yield templates: first some that hold much, then the few that need the least room."""
-    yield from islice(space.each_template(), FEW)
+    """Yield templates: first some that hold much, with any lanes and with the most of them, then
+    the few that need the least room."""
+    for template in islice(space.each_template(), FEW):
+        yield template
+        yield from _busiest(space, template)
     for placement in sorted(space.placements, key=_holders):
         yield from islice(space.each_template([placement]), FEW)
     yield from islice(space.each_template(), FEW, None)
+
+
+def _busiest(space: Mapspace, template: Template) -> Iterator[Template]:
+    """Yield the same with the most lanes of each dimension: leakage makes idle lanes expensive,
+    which a beam by energy sees too late."""
+    fans = space.frame.fans(template)
+    if template.dealt or not any(len(fan.choices) > 1 for fan in fans):
+        return
+    most = [max(map(prod, fan.choices), default=0) for fan in fans]
+    kept = (
+        Dealt(fan.component, fan.name, tuple(c for c in fan.choices if prod(c) == lanes))
+        for fan, lanes in zip(fans, most, strict=True)
+    )
+    yield replace(template, dealt=tuple(kept))
 
 
 def _holders(placement: Placement) -> int:

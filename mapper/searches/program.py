@@ -197,7 +197,7 @@ def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterato
             f" {', '.join(f'{fan.component}.{fan.name}' for fan in fans)}",
             instead="narrow loop_bounds, reuse or min_usage there, or use the random search",
         )
-    for chosen in product(*(fan.choices for fan in fans)):
+    for chosen in product(*(sorted(fan.choices, key=prod, reverse=True) for fan in fans)):
         single = dict(zip(blocked, chosen, strict=True))
         yield tuple(
             replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
