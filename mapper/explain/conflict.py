@@ -91,13 +91,14 @@ def _grown(constraints: Sequence[Constraint], start: Active, feasible: Feasible)
 def _shrunk(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
     """Drop constraints one by one while the rest conflicts; what the work does not allow stays."""
     kept = frozenset(constraints)
+    known = True
     for c in constraints:
         try:
             if not feasible(kept - {c}):
                 kept -= {c}
-        except TooLarge:
-            return Conflict(_in_order(constraints, kept), "unreduced")
-    return Conflict(_in_order(constraints, kept), "irreducible")
+        except TooLarge:  # another one may be easier to tell
+            known = False
+    return Conflict(_in_order(constraints, kept), "irreducible" if known else "unreduced")
 
 
 def _hitting_set(constraints: Sequence[Constraint], sets: Sequence[Active]) -> Active | None:

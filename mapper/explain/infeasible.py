@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tilewright.arch.tree import Arch
@@ -128,7 +129,10 @@ def _single(
     """
     if len(conflicts) != 1:
         return []
-    found = [relaxation_of(subject, c, active) for c in conflicts[0].constraints]
+    found: list[Relaxation | None] = []
+    for c in conflicts[0].constraints:
+        with suppress(TooLarge):  # another one may be easier to tell
+            found.append(relaxation_of(subject, c, active))
     return sorted((r for r in found if r is not None), key=lambda r: r.change)
 
 
