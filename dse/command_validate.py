@@ -16,6 +16,7 @@ from tilewright.dse.console import (
     say,
     settings_option,
 )
+from tilewright.dse.units import some
 
 if TYPE_CHECKING:
     from tilewright.arch.source import Document
@@ -142,15 +143,15 @@ def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
         from tilewright.arch.load import load_arch
 
         arch = load_arch(document, variables=variables)
-        return f"{sum(node.is_leaf for node in arch.root.walk())} components"
+        return some(len(arch.leaves()), "component")
     if kind == "workload":
         from tilewright.mapper.workload import load_workload
 
-        return f"{len(load_workload(document, variables=variables).einsums)} Einsums"
+        return some(len(load_workload(document, variables=variables).einsums), "Einsum")
     if kind == "mapping":
         from tilewright.mapper.mapping_file import load_mapping
 
-        return f"{len(load_mapping(document).nodes)} nodes"
+        return some(len(load_mapping(document).nodes), "node")
     if kind == "study":
         return _check_study(Path(document.file), variables)
     from tilewright.simulator.profile import load_profile
@@ -164,4 +165,4 @@ def _check_study(path: Path, variables: dict[str, Any]) -> str:
 
     spec = load_study(path, variables)
     preflight(spec)
-    return f"{len(spec.space.dimensions)} knobs, {spec.space.size:,} designs"
+    return f"{some(len(spec.space.dimensions), 'knob')}, {some(spec.space.size, 'design')}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.dse.units import label, quantity
+from tilewright.dse.units import label, quantity, some
 
 if TYPE_CHECKING:
     from tilewright.arch.tree import Arch
@@ -86,7 +86,7 @@ class MappingAnswer:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(len(proof.metrics))]
         table = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-        return ["", *table, f"{len(self.result.front)} mappings: {proof}"]
+        return ["", *table, f"{some(len(self.result.front), 'mapping')}: {proof}"]
 
     def text(self) -> str:
         """Return the answer for the terminal."""
@@ -104,6 +104,7 @@ class MappingAnswer:
             lines.append(
                 f"best found; a lower bound of {self.objective} is "
                 f"{quantity(proof.lower_bound, self.objective)} (gap {gap_text(proof.gap)})"
+                f" among {proof.scope}"
             )
         lines += self._front_table()
         lines += [f"note: {note}" for note in self.result.notes]

@@ -30,6 +30,11 @@ _PREFIXES = {
 _COUNTED = ("cycles", "hops", "elements", "")
 
 
+def some(number: int, what: str) -> str:
+    """Write a number of things: `what` is one of them."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def label(metric: str) -> str:
     """Return the name of a metric as prose."""
     return LABELS.get(metric, metric.replace("_", " "))

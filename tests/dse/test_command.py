@@ -225,7 +225,7 @@ def split(tmp_path, monkeypatch):
 def test_several_files_are_read_as_one(split):
     checked = run("validate", *split, "--json")
     assert checked.exit_code == 0, checked.stderr
-    assert [v["summary"] for v in json.loads(checked.stdout)] == ["2 components", "1 Einsums"]
+    assert [v["summary"] for v in json.loads(checked.stdout)] == ["2 components", "1 Einsum"]
     scored = run("evaluate", *split, "--mapping", "nest.yaml", "--set", "TILE=2", "--json")
     assert json.loads(scored.stdout)["energy"] == 2 * 8, scored.stderr
     dear = run("evaluate", *split, "--mapping", "nest.yaml",
