@@ -117,7 +117,7 @@ def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> En
     """Return a fresh environment; `mark_data(line, text)` may rewrite the template's plain text."""
     environment = Environment(
         undefined=StrictUndefined,
-        extensions=[_AssertExtension, _MarkExtension],
+        extensions=[AssertExtension, _MarkExtension],
         optimized=False,
         cache_size=0,
         keep_trailing_newline=True,
@@ -151,7 +151,7 @@ def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> En
     return environment
 
 
-class _AssertExtension(Extension):
+class AssertExtension(Extension):
     """`{% assert condition, message %}`."""
 
     tags = {"assert"}  # noqa: RUF012  # the base class declares it so

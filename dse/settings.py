@@ -26,17 +26,19 @@ def check_used(
     """
     if not settings:
         return
-    words = set(_words(files, settings))
-    known = sorted(set(_variables(files, settings)))
+    words = set(_words(files, settings)) - taken[1]
+    unclear = [name for name in settings if name not in words or name in taken[0]]
+    known = sorted(set(_variables(files, settings))) if unclear else []
     components, tensors = (names - set(known) for names in taken)
-    for name, value in settings.items():
+    for name in unclear:
+        value = settings[name]
         if name in components:
             raise SpecError(
                 f"{name} is a component, not a variable",
                 value=f"{name}={value}",
                 instead=f"--set {name}.FIELD={value}, for example {name}.size",
             )
-        if name not in words or name in tensors:
+        if name not in known:
             capital = {word for word in words if word[0].isupper()} - components - tensors
             close = close_names(name, known) or close_names(name, capital)
             raise SpecError(
@@ -67,7 +69,10 @@ def _read_by(text: str) -> set[str]:
     """Return the names that a template reads before it sets them; the functions it calls not."""
     from jinja2 import Environment, meta, nodes
 
-    tree = Environment(autoescape=False).parse(text)  # noqa: S701 - parsed only, never rendered
+    from tilewright.arch.sandbox import AssertExtension
+
+    environment = Environment(autoescape=False, extensions=[AssertExtension])  # noqa: S701
+    tree = environment.parse(text)  # never rendered
     called = {
         call.node.name for call in tree.find_all(nodes.Call) if isinstance(call.node, nodes.Name)
     }

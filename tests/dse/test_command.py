@@ -252,6 +252,17 @@ def test_set_changes_fields_and_refuses_names_that_are_no_variables(split):
         assert says in done.stderr
 
 
+def test_names_are_found_in_templates_with_assertions(split, tmp_path):
+    text = "{% set n = SIZE %}{% assert n > 1, 'too few' %}workload: {rank_sizes: {M: {{ n }}}}"
+    (tmp_path / "sizes.yaml").write_text(text + "\n")
+    (tmp_path / "bits.yaml").write_text("workload:\n  bits_per_value: {All: 1}\n")
+    files = (*split, "--workload", "bits.yaml")
+    assert run("map", *files, "--set", "SIZE=4").exit_code == 0
+    wrong = run("map", *files, "--set", "SIZE=4", "--set", "SISE=4")
+    assert wrong.exit_code == 2
+    assert "did you mean SIZE?" in wrong.stderr
+
+
 @pytest.mark.parametrize("command", ["validate", "evaluate", "map"])
 def test_files_that_disagree_are_named_both(split, command):
     more = ("--mapping", "nest.yaml") if command == "evaluate" else ()
