@@ -37,7 +37,7 @@ class Rules:
     sinks: bool = True  # below lanes of a deeper level a tile does not shrink
     whole_places: bool = True  # a place of a distributed memory works, or it does not
     remainders: bool = True  # uneven tiles count as they are, else on average (§2.8)
-    file_order: bool = True  # lanes as the file lists them, else the last ones outermost
+    file_order: bool = True  # lanes as the file lists them, else behind a network the last on top
 
 
 AS_ACCELFORGE = Rules(*(False,) * 11)
@@ -207,7 +207,7 @@ def _roomy_fans(frame: Frame, banned: Mapping[str, frozenset[str]]) -> _Roomy:
         for dim in component.spatial:
             taken = banned.get(component.name, frozenset())
             variables = free_variables(dim, frame.einsum, taken)
-            if not frame.rules.file_order:
+            if not frame.rules.file_order and level >= frame.first_network:
                 variables = tuple(sorted(variables, reverse=True))
             bounds = bounds_in_effect(dim, frame.einsum, not frame.rules.all_bounds, taken)
             choices = lane_choices(dim, frame.einsum, variables, bounds, frame.uneven)

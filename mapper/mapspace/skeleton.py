@@ -71,17 +71,23 @@ def _laid_out(frame: Frame, template: Template) -> tuple[Slot, ...]:
             if run is not None and index == run.last:
                 slots += _run(frame, template, run, bans)
     if not frame.rules.file_order:
-        slots = _last_dimension_first(slots)
+        slots = _last_dimension_first(frame, slots)
     return tuple(_with_room(slot, places) for slot in slots)
 
 
-def _last_dimension_first(slots: Sequence[Slot]) -> list[Slot]:
-    """Turn every run of dimensions round: AccelForge writes each above those before it."""
+def _last_dimension_first(frame: Frame, slots: Sequence[Slot]) -> list[Slot]:
+    """Turn every run of dimensions behind a network round: AccelForge writes each above those
+    before it. Elsewhere the order costs nothing, and alike for all Einsums they can be shared."""
     found: list[Slot] = []
-    for are_lanes, run in groupby(slots, lambda slot: isinstance(slot, Fan)):
+    for _, run in groupby(slots, lambda slot: isinstance(slot, Fan)):
         together = list(run)
-        found += together[::-1] if are_lanes else together
+        behind = any(_is_behind_network(frame, slot) for slot in together)
+        found += together[::-1] if behind else together
     return found
+
+
+def _is_behind_network(frame: Frame, slot: Slot) -> bool:
+    return isinstance(slot, Fan) and frame.level(slot.component) >= frame.first_network
 
 
 def _with_room(slot: Slot, places: Mapping[str, Count]) -> Slot:
