@@ -53,6 +53,8 @@ def lanes_of(space: Mapspace) -> str:
         if isinstance(component, Memory) or component.own_fanout > 1
     ]
     if any(isinstance(component, Network) for component in space.flat.components):
+        if space.conventions == "accelforge":
+            return _STAND + ", behind a Network in AccelForge's order (docs/conventions.md)"
         return _STAND + ", in the order of the file's dimensions and the Einsum's variables"
     inner = kinds[kinds.index("memory") + 1 :] if "memory" in kinds else []
     if space.conventions == "accelforge":
