@@ -56,7 +56,7 @@ class Verdict:
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @files_option("arch", "Architecture", required=False)
 @files_option("workload", "Workload", required=False)
-@settings_option()
+@settings_option("Set a variable of the files, e.g. --set SCALE=8. May be repeated.")
 @json_option()
 def validate_command(
     files: Names, arch: Names, workload: Names, settings: Names, as_json: bool

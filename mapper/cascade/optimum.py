@@ -16,7 +16,7 @@ from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.errors import InternalError
-from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.judge import agree
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.result import Report, ScoredMapping, Statistics, no_report
 
@@ -130,6 +130,6 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
     pairs += [("latency", label.latency, score.latency)] if timed else []
     pairs += zip((f"usage.{n}" for n in usage.names), label.usage, usage.of(score), strict=True)
     for name, mine, its in pairs:
-        if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+        if not agree(mine, its):
             raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
     return ScoredMapping(mapping, score)

@@ -73,13 +73,15 @@ class Existence:
             return _has_tiles(space.frame, placement, lattice)
 
         known = (space.placement_like(hint) for hint in reversed(self._hints.values()))
-        found = self._first(space, space.some_templates(self._each(p for p in known if p)), tried)
+        found = self._first(
+            space, space.some_templates(self._each(p for p in known if p)), tried, lattice
+        )
         if found is None:
             few = tuple(filter(has_tiles, self._each(space.sparse_placements())))
-            found = self._first(space, space.some_templates(few), tried)
+            found = self._first(space, space.some_templates(few), tried, lattice)
         if found is None:
             likely = self._each(space.all_placements()) if space.uneven else few
-            found = self._first(space, space.roomy_templates(likely), tried)
+            found = self._first(space, space.roomy_templates(likely), tried, lattice)
         if found is not None:
             self._remember(found.template.placement)
         return found
@@ -90,9 +92,12 @@ class Existence:
             yield placement
 
     def _first(
-        self, space: Mapspace, templates: Iterable[Template], tried: set[Template]
+        self,
+        space: Mapspace,
+        templates: Iterable[Template],
+        tried: set[Template],
+        lattice: Lattice,
     ) -> Witness | None:
-        lattice = Lattice(space.einsum.bounds)
         for template in templates:
             self.check(0.0)
             if template in tried:

@@ -25,7 +25,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.cascade import shared_tensors, unfused
 from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.judge import TOLERANCE
+from tilewright.mapper.searches.judge import TOLERANCE, agree
 from tilewright.mapper.searches.options import Request
 from tilewright.mapper.searches.result import (
     Certificate,
@@ -150,7 +150,7 @@ def _combined(
         mapping = unfused(request.workload, parts)
         score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
         for mine, its in zip(row, measures.row(score), strict=True):
-            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+            if not agree(mine, its):
                 raise InternalError(f"the Einsums come to {row!r}, the model says {score!r}")
         found.append(ScoredMapping(mapping, score))
     return found

@@ -28,7 +28,7 @@ from tilewright.mapper.searches.copies import Copies, CopySearch
 from tilewright.mapper.searches.dynamic import DEEPENING
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.exhaustive import is_small
-from tilewright.mapper.searches.judge import TOLERANCE, Judge
+from tilewright.mapper.searches.judge import Judge, agree
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.problem import refuse_unsupported
 from tilewright.mapper.searches.result import Statistics
@@ -245,7 +245,7 @@ def best_points(points: Sequence[Point], measures: Measures) -> tuple[Point, ...
 def _confirm(mine: Sequence[float], its: Sequence[float], mapping: Mapping) -> None:
     """Raise InternalError where the sweep and the model differ."""
     for a, b in zip(mine, its, strict=True):
-        if abs(a - b) > TOLERANCE * max(abs(a), abs(b)):
+        if not agree(a, b):
             raise InternalError(
                 f"the search computed {list(mine)!r}, the model {list(its)!r}, for the mapping\n"
                 f"{mapping}"

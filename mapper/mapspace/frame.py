@@ -67,7 +67,6 @@ class Frame:
         default_factory=dict, compare=False, repr=False
     )
     _fans: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
-    _kept: dict[object, tuple[Fan, ...]] = field(default_factory=dict, compare=False, repr=False)
     _roomy: dict[object, _Roomy] = field(default_factory=dict, compare=False, repr=False)
     _levels: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _bits: dict[Reserve, float] = field(default_factory=dict, compare=False, repr=False)
@@ -124,9 +123,9 @@ class Frame:
         They depend on what is held where only, not on the order of the holders.
         """
         held = (template.placement.kept, len(template.holders))  # copies may leave holders out
-        if held not in self._kept:
-            self._kept[held] = self._fans_of(template)
-        return self._kept[held]
+        if held not in self._fans:
+            self._fans[held] = self._fans_of(template)
+        return self._fans[held]
 
     def _fans_of(self, template: Template) -> tuple[Fan, ...]:
         banned = _spatial_bans(self, template)
@@ -137,10 +136,7 @@ class Frame:
         room = partial(_has_room, self, template)
         if needs.within(room):
             return fans
-        key = (bans, template.placement.kept)
-        if key not in self._fans:
-            self._fans[key] = apply_min_usage(dims, self.einsum, room, self.wholes)
-        return self._fans[key]
+        return apply_min_usage(dims, self.einsum, room, self.wholes)
 
     def share_lanes(self, other: Frame) -> None:
         """Take over what lanes `other` has worked out; it must have the same dimensions."""

@@ -15,7 +15,7 @@ from tilewright.mapper.evaluation import evaluate
 from tilewright.mapper.searches.budget import told_to_save
 from tilewright.mapper.searches.cascade import join, unfused
 from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.judge import TOLERANCE, Judge
+from tilewright.mapper.searches.judge import TOLERANCE, Judge, agree
 from tilewright.mapper.searches.metrics import Goal, Objective
 from tilewright.mapper.searches.options import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.product import least_product
@@ -219,10 +219,7 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
 def _ties(one: ScoredMapping, other: ScoredMapping) -> bool:
     """Tell whether two mappings agree in energy and latency."""
     mine, its = one.score, other.score
-    return all(
-        abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
-        for a, b in ((mine.energy, its.energy), (mine.latency, its.latency))
-    )
+    return agree(mine.energy, its.energy) and agree(mine.latency, its.latency)
 
 
 def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:
@@ -232,7 +229,7 @@ def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:
     total = join(part.best for part in parts)
     for name in ("energy", "latency"):
         mine, its = getattr(total, name), getattr(score, name)
-        if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+        if not agree(mine, its):
             raise InternalError(f"the Einsums' {name} add up to {mine!r}, the model says {its!r}")
     return ScoredMapping(mapping, score)
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from tilewright.arch.components import Component, Kept, PlacementRules, TensorHolder, TensorRules
+from tilewright.arch.components import TensorHolder
+from tilewright.mapper.explain.constraint import on_rules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.compulsory import least_value
 from tilewright.mapper.searches.errors import UnsupportedFeature
@@ -14,21 +15,7 @@ from tilewright.mapper.searches.exact import ExactSearch
 from tilewright.mapper.searches.metrics import Goal
 from tilewright.mapper.searches.result import SpaceResult
 
-
-@dataclass(frozen=True, slots=True)
-class InOrder:
-    """The rules `inner`, in the order of the hierarchy."""
-
-    inner: TensorRules
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names in the expressions of the file."""
-        return self.inner.names
-
-    def resolve(self, kept_above: Kept) -> PlacementRules:
-        """Evaluate the block, and force the order."""
-        return replace(self.inner.resolve(kept_above), force_memory_hierarchy_order=True)
+_IN_ORDER = on_rules(lambda rules, _: replace(rules, force_memory_hierarchy_order=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +39,11 @@ class InOrderSearch:
 
 
 def _in_order(space: Mapspace) -> Mapspace:
-    components = tuple(_ordered(component) for component in space.flat.components)
+    components = tuple(
+        _IN_ORDER(component) if isinstance(component, TensorHolder) else component
+        for component in space.flat.components
+    )
     return Mapspace(
         space.einsum, replace(space.flat, components=components), space.conventions, space.backed,
         space.uneven, crowded=space.crowded, exchanged=space.exchanged,
     )  # fmt: skip
-
-
-def _ordered(component: Component) -> Component:
-    if not isinstance(component, TensorHolder):
-        return component
-    return replace(component, tensors=InOrder(component.tensors))

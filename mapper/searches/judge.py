@@ -18,6 +18,11 @@ from tilewright.mapper.searches.result import EinsumMapping
 TOLERANCE = 1e-9
 
 
+def agree(one: float, other: float) -> bool:
+    """Tell whether two figures are the same but for rounding; infinite ones are."""
+    return not abs(one - other) > TOLERANCE * max(abs(one), abs(other))
+
+
 class Judge:
     """The model's view of one mapspace, made once."""
 
@@ -52,7 +57,7 @@ class Judge:
             ) from error
         for name in ("energy", "latency"):
             mine, its = getattr(candidate, name), getattr(judged, name)
-            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+            if not agree(mine, its):
                 raise InternalError(
                     f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
                     f"{candidate.mapping}"

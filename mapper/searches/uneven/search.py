@@ -19,7 +19,7 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.compulsory import least_costs
 from tilewright.mapper.searches.errors import InternalError
 from tilewright.mapper.searches.hasty import PATIENCE
-from tilewright.mapper.searches.judge import TOLERANCE, Judge
+from tilewright.mapper.searches.judge import Judge, agree
 from tilewright.mapper.searches.kernels import ENERGY, Floats
 from tilewright.mapper.searches.metrics import KINDS, Goal
 from tilewright.mapper.searches.problem import refuse_unsupported
@@ -374,7 +374,7 @@ class Run:
         elif self.ranking.metrics.steady_watts != self._goal.price or self.ranking.layout.gates:
             return  # leakage is not in the label
         for name, mine, its in pairs:
-            if abs(mine - its) > TOLERANCE * max(abs(mine), abs(its)):
+            if not agree(mine, its):
                 raise InternalError(
                     f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
                     f"{judged.mapping}"
