@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
-    from tilewright.arch.components import Scope
+    from tilewright.arch.components.components import Scope
     from tilewright.arch.errors import SpecError, TilewrightError
-    from tilewright.arch.flat import FlatArch
-    from tilewright.arch.flattening import flatten
-    from tilewright.arch.load import load_arch
-    from tilewright.arch.printing import dump_arch
-    from tilewright.arch.tree import Arch
+    from tilewright.arch.flattening.flat import FlatArch
+    from tilewright.arch.flattening.flattening import flatten
+    from tilewright.arch.spec.load import load_arch
+    from tilewright.arch.spec.printing import dump_arch
+    from tilewright.arch.spec.tree import Arch
 
 __all__ = [
     "Arch",
@@ -29,13 +29,13 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Arch": "tilewright.arch.tree",
-        "FlatArch": "tilewright.arch.flat",
-        "Scope": "tilewright.arch.components",
+        "Arch": "tilewright.arch.spec.tree",
+        "FlatArch": "tilewright.arch.flattening.flat",
+        "Scope": "tilewright.arch.components.components",
         "SpecError": "tilewright.arch.errors",
         "TilewrightError": "tilewright.arch.errors",
-        "dump_arch": "tilewright.arch.printing",
-        "flatten": "tilewright.arch.flattening",
-        "load_arch": "tilewright.arch.load",
+        "dump_arch": "tilewright.arch.spec.printing",
+        "flatten": "tilewright.arch.flattening.flattening",
+        "load_arch": "tilewright.arch.spec.load",
     },
 )

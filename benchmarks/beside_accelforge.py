@@ -31,15 +31,15 @@ from mapper_speed import interpreter
 from random_designs import KINDS, Case, random_case
 from vector_variants import vector_variant
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components.components import Memory
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.score import Score
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 HERE = Path(__file__).resolve().parent
 CLOSE = 2e-6  # relative; the peer explores in float32 and prints the final score in float64

@@ -23,21 +23,21 @@ from typing import TypeVar
 import numpy as np
 from fast_engine import candidate_cycles
 
-from tilewright.simulator.examples import chain_reduce, two_phase_reduce
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.gemv_example import gemv_like, wse2_cycles
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
+from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
+from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
 
 R = TypeVar("R")
 OFFICIAL = 0.46e6
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation" / "engine-speed.md"
 FIRST_RUN = """
-from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.{module} import {machine}
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.profiles.profile import load_profile
 {machine}(chain_reduce(8, 16), load_profile("wse2-sdk-sim")).run()
 """
 
@@ -125,8 +125,8 @@ def in_all(program: Program) -> FastMachine:
 def solving_time(machine: FastMachine) -> float:
     """Return the CPU seconds of the fixpoint alone."""
     from tilewright.simulator.fast.attempts import settled
-    from tilewright.simulator.fast.effort import Effort
-    from tilewright.simulator.fast.times import X_COMPLETION, X_ISSUE
+    from tilewright.simulator.fast.time_budget import Effort
+    from tilewright.simulator.fast.unit_times import X_COMPLETION, X_ISSUE
 
     assert machine._solution is not None
     graph, header = machine._solution.graph, machine._solution.times.header

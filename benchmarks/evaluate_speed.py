@@ -25,10 +25,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

@@ -19,32 +19,32 @@ from typing import TypeVar
 
 import numpy as np
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.source import load_document
-from tilewright.mapper.candidate import grid_candidate
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.candidate import grid_candidate
+from tilewright.mapper.workload.workload import load_workload
+from tilewright.simulator.compile import columns as at
 from tilewright.simulator.cost_model import (
     SimulatedCostModel,
     edge_streams,
     random_operands,
     resident_shares,
 )
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.examples import chain_reduce
+from tilewright.simulator.examples.gemv import gemv_like
+from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.attempts import settled
-from tilewright.simulator.fast.build import build_graph
-from tilewright.simulator.fast.checks import check_links, check_threads
-from tilewright.simulator.fast.effort import WITHOUT_LIMIT, Effort
-from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.fast.settle import scripts_of
-from tilewright.simulator.fast.times import X_EVALUATIONS
-from tilewright.simulator.gemv_example import gemv_like
+from tilewright.simulator.fast.certificate import check_links, check_threads
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.fast.graph_tables import build_graph
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.partition_solve import scripts_of
+from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT, Effort
+from tilewright.simulator.fast.unit_times import X_EVALUATIONS
 from tilewright.simulator.lowering.lower import lower
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
 
 R = TypeVar("R")
 HARDWARE = Path(__file__).resolve().parents[1] / "studies" / "hardware" / "wafer_grid.yaml"

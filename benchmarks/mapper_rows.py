@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from tilewright.mapper.workload import load_workload
-from tilewright.mapper.workload_print import dump_workload
+from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_print import dump_workload
 
 HERE = Path(__file__).resolve().parent
 MATMUL = """\

@@ -12,7 +12,7 @@ from pathlib import Path
 from tilewright.arch import flatten, load_arch
 from tilewright.dse import Execution, load_study, start_study
 from tilewright.mapper import evaluate, grid_candidate, load_mapping, load_workload, search
-from tilewright.mapper.grid_counts import predict
+from tilewright.mapper.grid.grid_counts import predict
 from tilewright.simulator import SimulatedCostModel, lower
 from tilewright.studies import path_of
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
-    from tilewright.dse.evaluator import Evaluator, Outcome
-    from tilewright.dse.rundir import RunDirectory
-    from tilewright.dse.runner import Execution, StudyResult, resume_study, start_study
-    from tilewright.dse.shipped import find_study
-    from tilewright.dse.study import StudySpec, load_study
+    from tilewright.dse.command.shipped import find_study
+    from tilewright.dse.models.evaluator import Evaluator, Outcome
+    from tilewright.dse.run.rundir import RunDirectory
+    from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
+    from tilewright.dse.study.study import StudySpec, load_study
 
 __all__ = [
     "Evaluator",
@@ -29,15 +29,15 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Evaluator": "tilewright.dse.evaluator",
-        "Execution": "tilewright.dse.runner",
-        "Outcome": "tilewright.dse.evaluator",
-        "RunDirectory": "tilewright.dse.rundir",
-        "StudyResult": "tilewright.dse.runner",
-        "StudySpec": "tilewright.dse.study",
-        "find_study": "tilewright.dse.shipped",
-        "load_study": "tilewright.dse.study",
-        "resume_study": "tilewright.dse.runner",
-        "start_study": "tilewright.dse.runner",
+        "Evaluator": "tilewright.dse.models.evaluator",
+        "Execution": "tilewright.dse.run.runner",
+        "Outcome": "tilewright.dse.models.evaluator",
+        "RunDirectory": "tilewright.dse.run.rundir",
+        "StudyResult": "tilewright.dse.run.runner",
+        "StudySpec": "tilewright.dse.study.study",
+        "find_study": "tilewright.dse.command.shipped",
+        "load_study": "tilewright.dse.study.study",
+        "resume_study": "tilewright.dse.run.runner",
+        "start_study": "tilewright.dse.run.runner",
     },
 )

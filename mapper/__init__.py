@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
-    from tilewright.mapper.candidate import Candidate, grid_candidate
-    from tilewright.mapper.einsum import Einsum
-    from tilewright.mapper.evaluation import evaluate
-    from tilewright.mapper.mapping import Mapping
-    from tilewright.mapper.mapping_file import load_mapping
-    from tilewright.mapper.score import Score
+    from tilewright.mapper.grid.candidate import Candidate, grid_candidate
+    from tilewright.mapper.mapping.mapping import Mapping
+    from tilewright.mapper.mapping.mapping_file import load_mapping
+    from tilewright.mapper.mapping.score import Score
+    from tilewright.mapper.model.evaluation import evaluate
     from tilewright.mapper.searches.api import search
-    from tilewright.mapper.workload import Workload, load_workload
+    from tilewright.mapper.workload.einsum import Einsum
+    from tilewright.mapper.workload.workload import Workload, load_workload
 
 __all__ = [
     "Candidate",
@@ -32,15 +32,15 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Candidate": "tilewright.mapper.candidate",
-        "Einsum": "tilewright.mapper.einsum",
-        "Mapping": "tilewright.mapper.mapping",
-        "Score": "tilewright.mapper.score",
-        "Workload": "tilewright.mapper.workload",
-        "evaluate": "tilewright.mapper.evaluation",
-        "grid_candidate": "tilewright.mapper.candidate",
-        "load_mapping": "tilewright.mapper.mapping_file",
-        "load_workload": "tilewright.mapper.workload",
+        "Candidate": "tilewright.mapper.grid.candidate",
+        "Einsum": "tilewright.mapper.workload.einsum",
+        "Mapping": "tilewright.mapper.mapping.mapping",
+        "Score": "tilewright.mapper.mapping.score",
+        "Workload": "tilewright.mapper.workload.workload",
+        "evaluate": "tilewright.mapper.model.evaluation",
+        "grid_candidate": "tilewright.mapper.grid.candidate",
+        "load_mapping": "tilewright.mapper.mapping.mapping_file",
+        "load_workload": "tilewright.mapper.workload.workload",
         "search": "tilewright.mapper.searches.api",
     },
 )

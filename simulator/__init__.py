@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from tilewright.arch.lazy import lazily
 
 if TYPE_CHECKING:
-    from tilewright.simulator.builder import ProgramBuilder
+    from tilewright.simulator.build.program_builder import ProgramBuilder
     from tilewright.simulator.cost_model import SimulatedCostModel
-    from tilewright.simulator.errors import DeadlockError
+    from tilewright.simulator.isa.machine_errors import DeadlockError
     from tilewright.simulator.lowering.lower import lower
-    from tilewright.simulator.machine import Machine
-    from tilewright.simulator.profile import Profile, load_profile
-    from tilewright.simulator.program import Program
-    from tilewright.simulator.timeline import perfetto
-    from tilewright.simulator.trace import RunResult
+    from tilewright.simulator.profiles.profile import Profile, load_profile
+    from tilewright.simulator.program.program import Program
+    from tilewright.simulator.run.machine import Machine
+    from tilewright.simulator.run.trace import RunResult
+    from tilewright.simulator.show.timeline import perfetto
 
 __all__ = [
     "DeadlockError",
@@ -33,15 +33,15 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "DeadlockError": "tilewright.simulator.errors",
-        "Machine": "tilewright.simulator.machine",
-        "Profile": "tilewright.simulator.profile",
-        "Program": "tilewright.simulator.program",
-        "ProgramBuilder": "tilewright.simulator.builder",
-        "RunResult": "tilewright.simulator.trace",
+        "DeadlockError": "tilewright.simulator.isa.machine_errors",
+        "Machine": "tilewright.simulator.run.machine",
+        "Profile": "tilewright.simulator.profiles.profile",
+        "Program": "tilewright.simulator.program.program",
+        "ProgramBuilder": "tilewright.simulator.build.program_builder",
+        "RunResult": "tilewright.simulator.run.trace",
         "SimulatedCostModel": "tilewright.simulator.cost_model",
-        "load_profile": "tilewright.simulator.profile",
+        "load_profile": "tilewright.simulator.profiles.profile",
         "lower": "tilewright.simulator.lowering.lower",
-        "perfetto": "tilewright.simulator.timeline",
+        "perfetto": "tilewright.simulator.show.timeline",
     },
 )

@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.candidate import Candidate, GridTensor
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Mapping as LoopNest
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.fast.effort import WORTHWHILE
-from tilewright.simulator.fast.run import Certificate, FastMachine, FastResult, run_fast
+from tilewright.mapper.grid.candidate import Candidate, GridTensor
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.simulator.fast.fast_machine import Certificate, FastMachine, FastResult, run_fast
+from tilewright.simulator.fast.time_budget import WORTHWHILE
+from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
 from tilewright.simulator.lowering.route import input_edge
-from tilewright.simulator.machine import Machine, Timeline
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.trace import RunResult, Trace
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.run.machine import Machine, Timeline
+from tilewright.simulator.run.trace import RunResult, Trace
 
 Floats = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[np.generic]

@@ -37,7 +37,7 @@ def test_ci_runs_the_readme_s_test_line() -> None:
 def test_every_command_that_the_readme_names_exists() -> None:
     from click.testing import CliRunner
 
-    from tilewright.dse.command import cli
+    from tilewright.dse.command.cli import cli
 
     named = re.findall(
         r"`tilewright ([a-z]+)(?: (list|run|resume|report))?", (ROOT / "README.md").read_text()

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.arch import spec as arch_file
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.printing import dump_arch
-from tilewright.arch.schema import SpecModel
-from tilewright.arch.source import load_document
-from tilewright.mapper import mapping_file, workload_file
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.workload import load_workload
-from tilewright.mapper.workload_print import dump_workload
+from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec import spec as arch_file
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.printing import dump_arch
+from tilewright.arch.spec.schema import SpecModel
+from tilewright.mapper.mapping import mapping_file
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload import workload_file
+from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_print import dump_workload
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "files.md").read_text()
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

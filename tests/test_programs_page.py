@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 from doc_pages import DOCS, blocks
 
-from tilewright.simulator import parsing, parsing_body, parsing_code, parsing_routes
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.routes import POP_MODES
+from tilewright.simulator.program.routes import POP_MODES
+from tilewright.simulator.text import parsing, parsing_body, parsing_code, parsing_routes
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 PAGE = "programs.md"
 TABLES = (

@@ -18,11 +18,11 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.program import Program
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.text.printing import print_program
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "programs"

@@ -12,26 +12,26 @@ from pathlib import Path
 
 from jinja2 import StrictUndefined, Template
 
-from tilewright.simulator.collectives import (
-    aliased_operation,
-    broadcast,
-    star_reduce,
-)
-from tilewright.simulator.examples import (
+from tilewright.simulator.check.validate import MAX_FABRIC_EXTENT
+from tilewright.simulator.examples.known_costs import (
     chain_reduce,
     message,
     relay,
     two_phase_reduce,
     vector_operation,
 )
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.ring import ring_all_reduce
-from tilewright.simulator.trace import RunResult
-from tilewright.simulator.tree import tree_reduce
-from tilewright.simulator.validate import MAX_FABRIC_EXTENT
+from tilewright.simulator.examples.published_collectives import (
+    aliased_operation,
+    broadcast,
+    star_reduce,
+)
+from tilewright.simulator.examples.ring_all_reduce import ring_all_reduce
+from tilewright.simulator.examples.tree_reduce import tree_reduce
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.text.parsing import parse_program
 
 TEMPLATE = Path(__file__).parent / "fabric_page.md.j2"
 PAGE = Path(__file__).parent.parent / "docs" / "validation" / "fabric.md"

@@ -12,12 +12,13 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Element, Fabin, Fabout, Fifo, Ref, Register
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.operations import OPERATIONS
-from tilewright.simulator.program import DsdOperation, LoadRegister
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.build.task_builder import TaskBuilder
+from tilewright.simulator.isa.dsd import Element, Fabin, Fabout, Fifo, Ref, Register
+from tilewright.simulator.isa.operations import OPERATIONS
+from tilewright.simulator.isa.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS
+from tilewright.simulator.program.program import DsdOperation, LoadRegister
+from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
     EdgeInput,
@@ -27,8 +28,7 @@ from tilewright.simulator.routes import (
     Route,
     Switch,
 )
-from tilewright.simulator.scalars import FLOAT_ONLY, INTEGER_ONLY, SCALARS
-from tilewright.simulator.task_builder import TaskBuilder
+from tilewright.simulator.run.machine import Machine
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "programs.md"
 BUILDERS: Final = (("b", ProgramBuilder), ("code", CodeBuilder), ("task", TaskBuilder))

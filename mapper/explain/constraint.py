@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from tilewright.arch.components import (
+from tilewright.arch.components.components import (
     Comparison,
     Component,
     Kept,
@@ -18,8 +18,8 @@ from tilewright.arch.components import (
     Toll,
 )
 from tilewright.arch.errors import Where
-from tilewright.arch.placement import SpecTensorRules
-from tilewright.mapper.einsum import Einsum
+from tilewright.arch.flattening.placement import SpecTensorRules
+from tilewright.mapper.workload.einsum import Einsum
 
 Steps = tuple[str | int, ...]
 Edit = Callable[[Component], Component]

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components.components import Memory
 from tilewright.mapper.explain.reach import Tiles, reach
-from tilewright.mapper.mapspace.fanout import divisors
-from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.placement import Placement, Template
 from tilewright.mapper.mapspace.points import occupied
-from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.templates.placement import Placement, Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.spatial_choices import divisors
 
 Check = Callable[[float], None]  # is told the work of the next step; may raise to end it
 _HINTS = 8  # placements remembered

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tilewright.arch.tree import Arch
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.conflict import Conflict, find_conflict, smallest_correction
 from tilewright.mapper.explain.constraint import Constraint, of_size
 from tilewright.mapper.explain.relaxation import (
@@ -18,7 +16,9 @@ from tilewright.mapper.explain.relaxation import (
     relaxation_of,
 )
 from tilewright.mapper.explain.subject import Subject, TooLarge
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import NoFeasibleMapping
+from tilewright.mapper.workload.workload import Workload
 
 _CUT = "This explanation was cut short; there may be more to say."
 _SAID = {

@@ -8,19 +8,19 @@ from typing import Unpack
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
-from tilewright.arch.spec import HolderSpec, TensorsSpec
-from tilewright.arch.tree import Arch, Node
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.arch.spec.spec import HolderSpec, TensorsSpec
+from tilewright.arch.spec.tree import Arch, Node
 from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.subject import Subject
-from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage
-from tilewright.mapper.mapping import Node as Step
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage
+from tilewright.mapper.mapping.mapping import Node as Step
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.budget import Budget, budget_from
-from tilewright.mapper.searches.options import SearchOptions
+from tilewright.mapper.searches.request import SearchOptions
 from tilewright.mapper.searches.result import SearchResult
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload
 
 FREE_SHARE = 0.5  # of the budget: for the search as things are
 

@@ -6,17 +6,17 @@ The dynamic program over labels, of which only the bits in use are told apart: n
 from __future__ import annotations
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.frame import Frame
-from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.searches.compiled import Compiled
-from tilewright.mapper.searches.deferrals import count_rooms
-from tilewright.mapper.searches.dynamic import DynamicSearch
-from tilewright.mapper.searches.fields import Owed, fields
-from tilewright.mapper.searches.metrics import Metrics
-from tilewright.mapper.searches.program import Compiler
-from tilewright.mapper.searches.tables import Engine
-from tilewright.mapper.searches.trie import grow, look_ahead
+from tilewright.mapper.searches.exact.dynamic_program import DynamicSearch
+from tilewright.mapper.searches.exact.label_fields import Owed, fields
+from tilewright.mapper.searches.exact.label_metrics import Metrics
+from tilewright.mapper.searches.exact.label_tables import Engine
+from tilewright.mapper.searches.program.compiled_mapspace import Compiled
+from tilewright.mapper.searches.program.deferred_costs import count_rooms
+from tilewright.mapper.searches.program.program import Compiler
+from tilewright.mapper.searches.program.program_tree import grow, look_ahead
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slot_sequence import skeleton
 
 
 def reach_open(frame: Frame, template: Template) -> tuple[Tile, ...] | None:

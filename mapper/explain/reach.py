@@ -14,18 +14,18 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components.components import Memory
 from tilewright.mapper.explain.apart import reach_apart
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.frame import Frame, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
-from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, overflow, reserved_bits, states_below
-from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.mapspace.slots import Loops, Reserve, Slot
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame, room_for, value_bits
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
 
 Need = NDArray[np.float64]  # bits per state; inf: the state has no way on
 Tiles = tuple[Tile, ...]

@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import product
 from math import gcd, inf, lcm
 
-from tilewright.arch.components import Comparison, Component, Memory, SpatialDim
+from tilewright.arch.components.components import Comparison, Component, Memory, SpatialDim
 from tilewright.mapper.explain.constraint import Constraint, Edit, of_size, on_dim, on_rules
 from tilewright.mapper.explain.subject import Active, Subject
-from tilewright.mapper.mapspace.fanout import divisors, holds
+from tilewright.mapper.templates.spatial_choices import divisors, holds
 
 _MOST = 5000  # products of lanes tried
 

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tilewright.arch.components import Component, Compute, Memory
+from tilewright.arch.components.components import Component, Compute, Memory
 from tilewright.arch.errors import TilewrightError, Where
-from tilewright.arch.flat import FlatArch
-from tilewright.arch.flattening import flatten
-from tilewright.arch.tree import Arch
-from tilewright.mapper.einsum import Einsum
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
 from tilewright.mapper.explain.existence import Existence, Witness
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.budget import ENDLESS, Budget
-from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.workload import Workload
 
 WORK = 3e9  # states times templates looked at: some ten seconds
 Active = frozenset[Constraint]

@@ -8,16 +8,16 @@ from dataclasses import replace
 from math import inf
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.spec import HolderSpec
-from tilewright.arch.tree import Arch
-from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.arch.spec.spec import HolderSpec
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.conflict import Conflict, find_conflict
 from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.infeasible import no_mapping
 from tilewright.mapper.explain.subject import Active, Subject, TooLarge, concluded
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.searches.cascade import shared_tensors
-from tilewright.mapper.searches.options import Request
+from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.unfused import shared_tensors
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 
 SEARCHES = 150  # of the whole workload, for one explanation
 TILES = 150_000  # tile shapes that they may look at: two searches of ten large Einsums
@@ -218,7 +218,7 @@ class _Together:
         return subject.feasible(frozenset(subject.constraints) - lifted)
 
     def _fits(self, arch: Arch) -> bool | None:
-        from tilewright.mapper.cascade.api import solve_fused
+        from tilewright.mapper.fusion.fused_search import solve_fused
 
         self._searches += 1
         if self._searches > self._allowed:

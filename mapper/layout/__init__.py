@@ -1,7 +1,7 @@
 """Physical form of tensors: collapse, split over a grid, tile, place in memory (layouts.md §5)."""
 
 from tilewright.mapper.layout.collapse import Collapse
-from tilewright.mapper.layout.placement import Buffer, MemoryMap, ModuloRotation
 from tilewright.mapper.layout.sharding import Sharding
+from tilewright.mapper.layout.tile_addresses import Buffer, MemoryMap, ModuloRotation
 
 __all__ = ["Buffer", "Collapse", "MemoryMap", "ModuloRotation", "Sharding"]

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
-from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.frame import Frame
-from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Slot
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Spatial,
+    Storage,
+    Temporal,
+    Toll,
+)
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slots import Fill, Loops, Pass, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
 
 Tile = tuple[int, ...]  # one extent per rank variable, in the order of Einsum.bounds
 

@@ -14,9 +14,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.arch.components import Comparison
-from tilewright.mapper.einsum import TensorAccess
-from tilewright.mapper.mapspace.fanout import compares
+from tilewright.arch.components.components import Comparison
+from tilewright.mapper.templates.spatial_choices import compares
+from tilewright.mapper.workload.einsum import TensorAccess
 
 Part = tuple[slice, ...]
 

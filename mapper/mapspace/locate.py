@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.arch.components import Toll
-from tilewright.mapper.mapping import Compute, Mapping, Node, Sequential, Spatial, Storage, Temporal
+from tilewright.arch.components.components import Toll
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+)
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.fanout import Fan
-from tilewright.mapper.mapspace.frame import Frame
-from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.slots import Fill, Loops, Pass, Reserve, Slot
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slots import Fill, Loops, Pass, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
 
 
 @dataclass(frozen=True, slots=True)

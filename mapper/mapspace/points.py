@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.arch.components import Memory
+from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.fanout import Fan, divisors, holds
-from tilewright.mapper.mapspace.frame import Frame, pinned, room_for, value_bits
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.placement import Template
-from tilewright.mapper.mapspace.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame, pinned, room_for, value_bits
+from tilewright.mapper.templates.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan, divisors, holds
 
 Tiles = tuple[Tile, ...]
 EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums

@@ -8,35 +8,40 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
-from tilewright.arch.components import TensorHolder, Toll
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Mapping
+from tilewright.arch.components.components import TensorHolder, Toll
+from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.frame import AS_ACCELFORGE, Frame, Rules
-from tilewright.mapper.mapspace.lanes import some_lanes, with_lanes
+from tilewright.mapper.mapspace.counting.repeated_points import Repeats
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.locate import Place, locate
-from tilewright.mapper.mapspace.moves import are_neighbours, carried_over, moved_tiles, random_move
-from tilewright.mapper.mapspace.needless import is_needless
-from tilewright.mapper.mapspace.placement import (
+from tilewright.mapper.mapspace.neighbours import (
+    are_neighbours,
+    carried_over,
+    moved_tiles,
+    random_move,
+)
+from tilewright.mapper.mapspace.points import Points, overflow
+from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
+from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.templates.adjacent_holders import with_runs
+from tilewright.mapper.templates.dominated import is_needless
+from tilewright.mapper.templates.lane_variants import some_lanes, with_lanes
+from tilewright.mapper.templates.minimal_placements import placement_like, sparse_placements
+from tilewright.mapper.templates.placement import (
     Placement,
     Template,
     placements,
     templates,
     until_backed,
 )
-from tilewright.mapper.mapspace.points import Points, overflow
-from tilewright.mapper.mapspace.repeats import Repeats
-from tilewright.mapper.mapspace.runs import with_runs
-from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.mapspace.sparse import placement_like, sparse_placements
-from tilewright.mapper.mapspace.suggest import Suggests, suggested_tiles
-from tilewright.mapper.mapspace.uneven_points import UnevenPoints, check_uneven
-from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.templates.problem import AS_ACCELFORGE, Frame, Rules
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 if TYPE_CHECKING:
-    from tilewright.arch.flat import FlatArch
+    from tilewright.arch.flattening.flat import FlatArch
 
 T = TypeVar("T")
 _TRIES = 10_000
@@ -164,7 +169,7 @@ class Mapspace:
         return next(iter(self._placed([placement])), None)
 
     def sparse_placements(self) -> Iterator[Placement]:
-        """Make placements that hold no more than they must (sparse.py)."""
+        """Make placements that hold no more than they must (minimal_placements.py)."""
         return sparse_placements(self._holders, self.einsum, self.backed)
 
     def placement_like(self, other: Placement) -> Placement | None:

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.einsum import Einsum
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.fanout import Fan, divisors
-from tilewright.mapper.mapspace.frame import Frame
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.placement import Template
 from tilewright.mapper.mapspace.points import Points, Tiles
-from tilewright.mapper.mapspace.slots import Loops, Slot
 from tilewright.mapper.model.view import simple_variables
-from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slots import Loops, Slot
+from tilewright.mapper.templates.spatial_choices import Fan, divisors
+from tilewright.mapper.workload.einsum import Einsum
 
 MAX_WORK = 3_000_000  # steps from one tile shape to the next that counting may look at
 

@@ -14,11 +14,11 @@ from math import inf
 from typing import NoReturn
 
 from tilewright.arch.errors import Where
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Spatial, Temporal
+from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.model.occupancy import Body, Occupancy
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.view import Count, lowest_terms
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Key = tuple[int, str]  # number of the Storage node, tensor
 Tile = tuple[int, Occupancy]  # with the number of the Einsum that uses it

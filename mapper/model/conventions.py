@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tilewright.arch.components import Component, SpatialDim
+from tilewright.arch.components.components import Component, SpatialDim
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flat import instances, instances_accelforge
-from tilewright.arch.switches import Switch, emptied, passed_by
-from tilewright.mapper.mapping import Temporal
+from tilewright.arch.flattening.flat import instances, instances_accelforge
+from tilewright.arch.flattening.switches import Switch, emptied, passed_by
+from tilewright.mapper.mapping.mapping import Temporal
 from tilewright.mapper.model.capacity import (
     Copy,
     SharedLoops,

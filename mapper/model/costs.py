@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tilewright.arch.components import Component, Container
-from tilewright.arch.flat import FlatArch
+from tilewright.arch.components.components import Component, Container
+from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.network import Hops
 from tilewright.mapper.model.tally import Tally

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tilewright.arch.components import Component
+from tilewright.arch.components.components import Component
 from tilewright.mapper.model.occupancy import Occupancy
 from tilewright.mapper.model.view import Count, View, lowest_terms
 

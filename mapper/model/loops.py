@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.mapper.errors import MappingError
-from tilewright.mapper.mapping import Spatial, Temporal
+from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.view import Count, View, lowest_terms
+from tilewright.mapper.workload.errors import MappingError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tilewright.mapper.errors import MappingError
 from tilewright.mapper.model.loops import Loop
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, TensorView, View
+from tilewright.mapper.workload.errors import MappingError
 
 # (path, place of the holder, place of another holder below it) -> does the walk stop there?
 StopRule = Callable[[Path, int, int], bool]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.arch.components import Component
+from tilewright.arch.components.components import Component
 from tilewright.mapper.model.loops import Loop
 from tilewright.mapper.model.nest import Nest
 from tilewright.mapper.model.path import Hold

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tilewright.mapper.einsum import Einsum, TensorAccess
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.workload import Workload
 
 EinsumRule = Callable[[Einsum], Einsum]
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilewright.arch.errors import Where
-from tilewright.mapper.errors import MappingError
-from tilewright.mapper.mapping import (
+from tilewright.mapper.mapping.mapping import (
     Compute,
     Mapping,
     Node,
@@ -17,6 +16,7 @@ from tilewright.mapper.mapping import (
     Temporal,
     Toll,
 )
+from tilewright.mapper.workload.errors import MappingError
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.arch.components import Memory, Toll
+from tilewright.arch.components.components import Memory, Toll
 from tilewright.arch.errors import Where
-from tilewright.mapper.errors import InfeasibleMapping, MappingError
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.copies import no_copy
 from tilewright.mapper.model.distributed import active_places, spread
@@ -17,6 +16,7 @@ from tilewright.mapper.model.occupancy import Occupancy, occupancies
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.view import Count, View
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.mapper.einsum import Einsum, TensorAccess
-from tilewright.mapper.mapping import Spatial, Temporal
+from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.model.path import Path, Step
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.workload import Workload
 
 
 def unfinished(paths: tuple[Path, ...], workload: Workload) -> tuple[str, ...]:

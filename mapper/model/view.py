@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-from tilewright.arch.components import (
+from tilewright.arch.components.components import (
     Action,
     Component,
     Compute,
@@ -20,7 +20,7 @@ from tilewright.arch.components import (
     SpatialDim,
     Toll,
 )
-from tilewright.mapper.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
 
 Count = int | Fraction
 IRRELEVANT, RELEVANT, PARTIAL = 0, 1, 2
@@ -28,7 +28,7 @@ _RELEVANCE = {"irrelevant": IRRELEVANT, "relevant": RELEVANT, "partial": PARTIAL
 
 
 class Flat(Protocol):
-    """The part of tilewright.arch.flat.FlatArch that the model reads."""
+    """The part of tilewright.arch.flattening.flat.FlatArch that the model reads."""
 
     @property
     def compute(self) -> Compute: ...

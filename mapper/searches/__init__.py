@@ -1,1 +1,1 @@
-
+"""The search of the best mapping: requests, methods, results."""

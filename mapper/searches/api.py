@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
-from tilewright.arch.tree import Arch
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping, NoFeasibleMapping
-from tilewright.mapper.evaluation import evaluate
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.budget import told_to_save
-from tilewright.mapper.searches.cascade import join, unfused
-from tilewright.mapper.searches.errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.judge import TOLERANCE, Judge, agree
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.options import FRONT_SHARE, Request, SearchOptions, request_of
-from tilewright.mapper.searches.product import least_product
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.objective.edp_hull import least_product
+from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
 from tilewright.mapper.searches.scope import scope_alone, scope_both, scope_unfused
+from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.solver import Solved, Solver
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.searches.unfused import join, unfused
+from tilewright.mapper.searches.verify import TOLERANCE, Judge, agree
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
+from tilewright.mapper.workload.workload import Workload
 
 FUSED_SHARE = 0.7  # of the budget; the rest finds a mapping without fusion if there is none yet
 UNEVEN_SHARE = 0.5  # of the budget: for uneven tiles without fusion; the rest is for fusion
@@ -62,7 +62,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     if request.options.einsum is not None:
         chosen = (request.workload.einsum(request.options.einsum),)
     if request.options.objective not in OBJECTIVES or request.options.front:
-        from tilewright.mapper.fronts.api import check_metrics
+        from tilewright.mapper.fronts.front_search import check_metrics
 
         check_metrics(request, chosen)
         if request.options.uneven and len(chosen) > 1:
@@ -73,7 +73,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
             return _noted(request, chosen, note, explain)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
-    from tilewright.mapper.cascade.api import NothingYet, solve_fused
+    from tilewright.mapper.fusion.fused_search import NothingYet, solve_fused
 
     if request.options.uneven:
         return _fused_or_uneven(request)
@@ -128,8 +128,8 @@ def _without_fusion(
 def _fused_or_uneven(request: Request) -> SearchResult:
     """Return the best of fused mappings with even tiles, of unfused uneven ones, and of fused ones
     in which Einsums that stand alone are uneven."""
-    from tilewright.mapper.cascade.api import NothingYet, solve_fused
-    from tilewright.mapper.searches.mixed import with_uneven_alone
+    from tilewright.mapper.fusion.fused_search import NothingYet, solve_fused
+    from tilewright.mapper.searches.fused_uneven import with_uneven_alone
 
     objective = next(one for one in OBJECTIVES if one == request.options.objective)
     solver, goal = Solver(request.hurried(UNEVEN_SHARE)), Goal(objective)
@@ -153,7 +153,7 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
     """Search each Einsum on its own."""
     objective = next((one for one in OBJECTIVES if one == request.options.objective), None)
     if objective is None:
-        from tilewright.mapper.fronts.api import least_of_einsums
+        from tilewright.mapper.fronts.front_search import least_of_einsums
 
         return _with_front(request, least_of_einsums(request, einsums), einsums)
     first = request.hurried(FRONT_SHARE) if request.options.front else request
@@ -206,7 +206,7 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
     """Add the Pareto set, if one is asked for; the best mapping is one of its points then."""
     if not request.options.front:
         return result
-    from tilewright.mapper.fronts.api import front_of_einsums
+    from tilewright.mapper.fronts.front_search import front_of_einsums
 
     found = front_of_einsums(request, einsums, result.certificate.scope)
     statistics = result.statistics.plus(found.statistics)

@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-from tilewright.mapper.searches.errors import MemoryUsedUp
+from tilewright.mapper.searches.search_errors import MemoryUsedUp
 
 T = TypeVar("T")
 

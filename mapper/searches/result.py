@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal, Protocol, runtime_checkable
 
-from tilewright.mapper.mapping import Mapping
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.score import Score
-from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 
 
 @dataclass(frozen=True, slots=True)

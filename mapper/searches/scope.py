@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.arch.components import Memory, Network
+from tilewright.arch.components.components import Memory, Network
 from tilewright.mapper.mapspace.space import Mapspace
 
 _NOT_FUSED = "; fused mappings are not in it"

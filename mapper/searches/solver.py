@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.cascade import shared_tensors
-from tilewright.mapper.searches.default import DefaultSearch
-from tilewright.mapper.searches.identical import renamed, signature
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.late import with_some_mapping
-from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.options import Request
-from tilewright.mapper.searches.relax import with_highest_usage
+from tilewright.mapper.searches.exact.fallback import with_some_mapping
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.identical_einsums import renamed, signature
+from tilewright.mapper.searches.methods.default_search import DefaultSearch
+from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
+from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics, Watched
+from tilewright.mapper.searches.unfused import shared_tensors
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Kernels of the cycle-stepped reference engine; use `tilewright.simulator.machine`."""
+"""Kernels of the cycle-stepped reference engine; use `tilewright.simulator.run.machine`."""

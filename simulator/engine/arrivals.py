@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import head_ready, pop, schedule
 from tilewright.simulator.engine.indirect import What
 from tilewright.simulator.engine.jit import inner_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
 @inner_kernel

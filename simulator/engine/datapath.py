@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.simulator.engine.fabric import pop, push
-from tilewright.simulator.engine.indirect import use
-from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel
-from tilewright.simulator.engine.layout import (
+from tilewright.simulator.compile.columns import (
     COUNTERS,
     D_DIMENSIONS,
     D_EXTENT,
@@ -30,7 +27,10 @@ from tilewright.simulator.engine.layout import (
     Table,
     Word,
 )
-from tilewright.simulator.engine.values import combine_plain, is_plain
+from tilewright.simulator.engine.arithmetic import combine_plain, is_plain
+from tilewright.simulator.engine.fabric import pop, push
+from tilewright.simulator.engine.indirect import use
+from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel
 
 
 @inline_kernel

@@ -7,15 +7,15 @@ slot to the microthreads (wse.md §1.5: asynchronous data movement belongs to th
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import do_element
 from tilewright.simulator.engine.fabric import await_space, has_space, head_ready, schedule
 from tilewright.simulator.engine.finish import complete, last_element
 from tilewright.simulator.engine.indirect import use
 from tilewright.simulator.engine.jit import address, part_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.main_thread import advance_main
-from tilewright.simulator.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
+from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 
 @part_kernel

@@ -7,13 +7,7 @@ order in which the agents of a cycle are visited does not matter (fabric-engine.
 
 from __future__ import annotations
 
-from tilewright.simulator.engine.jit import (
-    address,
-    inline_kernel,
-    inner_kernel,
-    part_kernel,
-)
-from tilewright.simulator.engine.layout import (
+from tilewright.simulator.compile.columns import (
     A_NEXT,
     A_PREVIOUS,
     A_WHEN,
@@ -49,6 +43,12 @@ from tilewright.simulator.engine.layout import (
     WHEEL_AT,
     Table,
     Word,
+)
+from tilewright.simulator.engine.jit import (
+    address,
+    inline_kernel,
+    inner_kernel,
+    part_kernel,
 )
 
 

@@ -1,7 +1,8 @@
 """Rare features: which kernels a program needs beside the hot ones, compiled when it does.
 
-To add one: a number in `layout.py`, an entry kernel `(store, memory, what) -> int` in a module that
-no hot kernel imports, a row here, and `use(store, memory, FEATURE_..., what)` where it is called.
+To add one: a number in `columns.py`, an entry kernel `(store, memory, what) -> int` in a module
+that no hot kernel imports, a row here, and `use(store, memory, FEATURE_..., what)` where it is
+called.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.entries import feature_address
-from tilewright.simulator.operations import ADD, MAX, MOVE, SUB
-from tilewright.simulator.store import Parts
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.store import Parts
+from tilewright.simulator.engine.engine_entries import feature_address
+from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,13 @@ FEATURES: Final = (
     Feature("fabric_changes", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
-    Feature("banks", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
+    Feature("bank_conflicts", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
     Feature(
-        "simd", {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"}, _has_simd
+        "simd_groups",
+        {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"},
+        _has_simd,
     ),
-    Feature("values", {at.FEATURE_VALUE: "other_value"}, _has_other_values),
+    Feature("arithmetic", {at.FEATURE_VALUE: "other_value"}, _has_other_values),
 )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Table
 from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
-from tilewright.simulator.engine.layout import Table
-from tilewright.simulator.engine.task import record
+from tilewright.simulator.engine.shared_state import record
 
 
 @inner_kernel

@@ -15,9 +15,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.jit import inline_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
 
 What = tuple[int, int, int, int]
 Entry = Callable[[Table, Memory, What], Word]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 
 import numba
 
-from tilewright.simulator.engine.entries import CONSTANTS
+from tilewright.simulator.engine.engine_entries import CONSTANTS
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -32,7 +32,7 @@ def kernel(function: F) -> F:
 
 
 def inner_kernel(function: F) -> F:
-    """Compile a function that only kernels call, or Python by its machine code (entries.py)."""
+    """Compile a function that only kernels call, or Python by machine code (engine_entries.py)."""
     return _compiled(function, no_cpython_wrapper=True)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import read_word, start_walk, write_word
 from tilewright.simulator.engine.fabric import schedule
 from tilewright.simulator.engine.finish import finish
 from tilewright.simulator.engine.indirect import What, use
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.lengths import check_halves, inside, set_extent
-from tilewright.simulator.engine.special import (
+from tilewright.simulator.engine.shared_state import fail, memory_cycles, record, start_of
+from tilewright.simulator.engine.special_operations import (
     clear_source,
     do_special,
     end_by_control,
@@ -18,8 +19,7 @@ from tilewright.simulator.engine.special import (
     meets_control,
     special_ready,
 )
-from tilewright.simulator.engine.task import fail, memory_cycles, record, start_of
-from tilewright.simulator.trace import BUSY
+from tilewright.simulator.run.trace import BUSY
 
 
 @part_kernel

@@ -5,10 +5,10 @@ No operation goes on that could leave a buffer or end within a group of SIMD val
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Table, Word
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.layout import Table, Word
-from tilewright.simulator.engine.task import fail
+from tilewright.simulator.engine.shared_state import fail
 
 
 @inner_kernel
@@ -58,7 +58,7 @@ def simd_mode(store: Table, thread: int) -> Word:
 
 @part_kernel
 def group_of(store: Table, thread: int, mode: int) -> Word:
-    """Return of how many values a thread's length is a multiple (`simulator/simd.py`)."""
+    """Return of how many values a thread's length is a multiple (compile/code/simd_modes.py)."""
     group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
     for which in range(3):
         row = store[thread + at.T_ROWS + which]

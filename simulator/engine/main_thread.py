@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.indirect import use
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
-from tilewright.simulator.engine.task import (
+from tilewright.simulator.engine.shared_state import (
     fail,
     load_operands,
     record,

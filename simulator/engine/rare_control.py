@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.indirect import What, use
 from tilewright.simulator.engine.jit import inner_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
 from tilewright.simulator.engine.scalar import compute
-from tilewright.simulator.engine.task import start_of
+from tilewright.simulator.engine.shared_state import start_of
 
 
 @inner_kernel

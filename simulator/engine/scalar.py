@@ -9,19 +9,19 @@ from typing import Final
 
 import numpy as np
 
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.datapath import read_word, write_word
-from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
-from tilewright.simulator.engine.task import fail, start_of
-from tilewright.simulator.engine.values import (
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
+from tilewright.simulator.engine.arithmetic import (
     bits_of,
     f16_to_f32,
     f32_of,
     f32_to_f16,
     f64_to_f16,
 )
-from tilewright.simulator.scalars import (
+from tilewright.simulator.engine.datapath import read_word, write_word
+from tilewright.simulator.engine.jit import inner_kernel, part_kernel
+from tilewright.simulator.engine.shared_state import fail, start_of
+from tilewright.simulator.isa.scalars import (
     ADD,
     AND,
     DIV,

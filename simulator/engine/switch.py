@@ -6,7 +6,8 @@ the next cycle on (wse.md §4, topics 06 and 07).
 
 from __future__ import annotations
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import (
     await_space,
     has_space,
@@ -18,7 +19,6 @@ from tilewright.simulator.engine.fabric import (
 )
 from tilewright.simulator.engine.indirect import What
 from tilewright.simulator.engine.jit import address, inner_kernel
-from tilewright.simulator.engine.layout import Memory, Table, Word
 
 
 @inner_kernel

@@ -1,1 +1,1 @@
-"""The fast engine: timestamps of whole operations, with a certificate; see `run.py`."""
+"""The fast engine: timestamps of whole operations, with a certificate; see `fast_machine.py`."""

@@ -12,12 +12,12 @@ cycles), whatever the way to it; the solver ends with a pass over all units that
 
 from __future__ import annotations
 
-from tilewright.simulator.engine.layout import Word
+from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, whole
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, whole
 from tilewright.simulator.fast.segments import M, R, T, append, copy
-from tilewright.simulator.fast.times import (
+from tilewright.simulator.fast.unit_times import (
     B_DONE,
     B_ENTRY,
     B_LAST,

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.effort import UNLIMITED, Effort
-from tilewright.simulator.fast.entries import arbiter_address, solve
-from tilewright.simulator.fast.errors import Ints, NotCovered
+from tilewright.simulator.fast.fast_entries import arbiter_address, solve
 from tilewright.simulator.fast.graph import C_RIVALS, U_IN, U_OUT, Graph
-from tilewright.simulator.fast.times import (
+from tilewright.simulator.fast.no_certificate import Ints, NotCovered
+from tilewright.simulator.fast.time_budget import UNLIMITED, Effort
+from tilewright.simulator.fast.unit_times import (
     B_WIDTH,
     FOREVER,
     SOLVED,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.engine import layout as at
+from tilewright.simulator.compile import columns as at
 
 if TYPE_CHECKING:
     from tilewright.simulator.fast.script import FabricOp

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.simulator.fast.loops import Nest
+from tilewright.simulator.fast.memory_loops import Nest
 from tilewright.simulator.fast.op_tables import OpTables, op_rows, tables_of
 
 ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST = range(7)

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tilewright.simulator.blocks import CodeBlock, Target
-from tilewright.simulator.families import Fill, same, shared
-from tilewright.simulator.fast.code import code_of_block, code_of_rows
-from tilewright.simulator.fast.errors import NotCovered, TooManySteps
+from tilewright.simulator.compile.code.code_families import Fill, same, shared
+from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
+from tilewright.simulator.compile.code.table_blocks import CodeBlock, Target
+from tilewright.simulator.compile.code.traced_numbers import Formulas, Guide, Ints
+from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.op_tables import op_rows, shaped
+from tilewright.simulator.fast.plain_code import code_of_block, code_of_rows
 from tilewright.simulator.fast.script import AFTER, Script, Walk, overlapping, script_from
 from tilewright.simulator.fast.walker import ScriptWalker
-from tilewright.simulator.memo import Memo
-from tilewright.simulator.program import ElementCode
-from tilewright.simulator.tables import block_of, compiled_rows
-from tilewright.simulator.tracing import Formulas, Guide, Ints
+from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.program.program import ElementCode
 
 MOST_TRACED: Final = 200
 """Instructions of the longest walk that is worth finding for a family."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, kernel, whole
+from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, kernel, whole
 
 Ints = npt.NDArray[np.int64]
 NEVER: Final = -(1 << 60)

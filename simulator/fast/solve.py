@@ -15,11 +15,11 @@ The kernels here go into `solve`: a call with so many arrays would cost more tha
 
 from __future__ import annotations
 
-from tilewright.simulator.engine.layout import Word
+from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.arbiter_call import play
+from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, part_kernel, whole
 from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.jit import inline_kernel, inner_kernel, part_kernel, whole
-from tilewright.simulator.fast.playing import play
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -35,7 +35,7 @@ from tilewright.simulator.fast.segments import (
     same,
     upper,
 )
-from tilewright.simulator.fast.times import (
+from tilewright.simulator.fast.unit_times import (
     FOREVER,
     KEEP,
     PLAY,

@@ -14,14 +14,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from tilewright.simulator.dsd import Buffer, Element, Fabin, Fabout, Immediate, Mem1d, Mem4d, Ref
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.families import same, shared
-from tilewright.simulator.fast.errors import Ints, NotCovered
-from tilewright.simulator.instructions import instructions
-from tilewright.simulator.memo import Memo
-from tilewright.simulator.network import ROUTER, Network
-from tilewright.simulator.program import (
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.code_families import same, shared
+from tilewright.simulator.compile.fabric.network import ROUTER, Network
+from tilewright.simulator.fast.no_certificate import Ints, NotCovered
+from tilewright.simulator.isa.dsd import (
+    Buffer,
+    Element,
+    Fabin,
+    Fabout,
+    Immediate,
+    Mem1d,
+    Mem4d,
+    Ref,
+)
+from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.program.instructions import instructions
+from tilewright.simulator.program.program import (
     Activate,
     Add,
     Block,
@@ -36,7 +45,7 @@ from tilewright.simulator.program import (
     Task,
     Unblock,
 )
-from tilewright.simulator.routes import Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.program.routes import Color, EdgeInput, EdgeOutput, Route
 
 KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     kind: frozenset(names.split())

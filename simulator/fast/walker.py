@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tilewright.simulator.blocks import CodeLayout
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.fast.code import Code
-from tilewright.simulator.fast.errors import NotCovered, TooManySteps
-from tilewright.simulator.fast.loops import Nest, busy_cycles, nest_of
-from tilewright.simulator.fast.reach import Reach, meet, reaches_of
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.fast.memory_loops import Nest, busy_cycles, nest_of
+from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
+from tilewright.simulator.fast.plain_code import Code
 from tilewright.simulator.fast.script import (
     ADVANCE,
     AFTER,
@@ -34,6 +33,7 @@ from tilewright.simulator.fast.script import (
     Term,
     Walk,
 )
+from tilewright.simulator.fast.touched_words import Reach, meet, reaches_of
 
 THREAD_KEY: Final = 16
 """Behind the queue slots: microthreads."""
@@ -140,7 +140,9 @@ class ScriptWalker:
 
     def _task(self, task: int) -> None:
         self.tasks.append(task)
-        self._cycles(self.store.header[at.K_SWITCH])  # before the task's start (engine/task.py)
+        self._cycles(
+            self.store.header[at.K_SWITCH]
+        )  # before the task's start (engine/shared_state.py)
         if self.every:
             self.events.append((BEGIN, task, 0))
         first = self.store.task + self.layout.first["task"] + task

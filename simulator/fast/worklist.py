@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.engine.layout import Word
-from tilewright.simulator.fast.jit import inline_kernel
-from tilewright.simulator.fast.times import Times
+from tilewright.simulator.compile.columns import Word
+from tilewright.simulator.fast.fast_jit import inline_kernel
+from tilewright.simulator.fast.unit_times import Times
 
 
 @inline_kernel

@@ -1,1 +1,1 @@
-
+"""From a candidate to a program, in printable passes."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.candidate import Candidate
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.grid.candidate import Candidate
 from tilewright.mapper.layout import MemoryMap
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 WORD_BITS = 16
 F32_WORDS = 2

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from tilewright.mapper.candidate import Candidate, GridTensor
+from tilewright.mapper.grid.candidate import Candidate, GridTensor
 
 Floats = npt.NDArray[np.float32]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.mapper.candidate import Candidate, GridTensor
-from tilewright.mapper.candidate_mapping import element_loops
-from tilewright.simulator.builder import CodeBuilder, TaskBuilder
-from tilewright.simulator.dsd import Element, Index, Ref, variable
-from tilewright.simulator.program import Instruction
+from tilewright.mapper.grid.candidate import Candidate, GridTensor
+from tilewright.mapper.grid.candidate_mapping import element_loops
+from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Element, Index, Ref, variable
+from tilewright.simulator.program.program import Instruction
 
 STEP, SLOT, OTHER, SENT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done, the buffer in use, the other one, the one being sent."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.candidate import Candidate
+from tilewright.mapper.grid.candidate import Candidate
 from tilewright.mapper.layout import MemoryMap
-from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.allocate import allocate
 from tilewright.simulator.lowering.emit import tile_body
 from tilewright.simulator.lowering.roles import Role, roles
 from tilewright.simulator.lowering.route import DTYPE, route
 from tilewright.simulator.lowering.schedule import schedule
-from tilewright.simulator.program import Program
+from tilewright.simulator.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)

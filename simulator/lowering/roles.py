@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.mapper.candidate import Candidate
-from tilewright.mapper.collectives import Phase
+from tilewright.mapper.grid.candidate import Candidate
+from tilewright.mapper.grid.collectives import Phase
 
 Numbers = npt.NDArray[np.int32]
 OUT = "out"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tilewright.mapper.candidate import Candidate, GridTensor
-from tilewright.mapper.collectives import Chain, Phase
-from tilewright.simulator.builder import ProgramBuilder
+from tilewright.mapper.grid.candidate import Candidate, GridTensor
+from tilewright.mapper.grid.collectives import Chain, Phase
+from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.lowering.roles import OUT, link_color
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 DTYPE = "f32"
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.mapper.candidate import Candidate, GridTensor
-from tilewright.simulator.builder import CodeBuilder, TaskBuilder
-from tilewright.simulator.dsd import Index, Ref, variable
+from tilewright.mapper.grid.candidate import Candidate, GridTensor
+from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Index, Ref, variable
 from tilewright.simulator.lowering.emit import OTHER, SENT, SLOT, STEP, declare_vectors
 from tilewright.simulator.lowering.roles import Role
 from tilewright.simulator.lowering.route import input_color
-from tilewright.simulator.program import Instruction
+from tilewright.simulator.program.program import Instruction
 
 FIRST_SUM_QUEUE = 2  # input queues 0 and 1 carry the operands
 SEND_QUEUE = 2

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from fused_cases import chain, two_memories, workload_of
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Mapping, Sequential, Storage
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 METRICS = {"ENERGY": "energy", "LATENCY": "latency", "ENERGY_DELAY_PRODUCT": "edp"}
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 from search_cases import EINSUMS, random_arch, random_workload
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.searches.metrics import Objective
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.exact.label_metrics import Objective
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 OBJECTIVES = ("energy", "latency", "edp")
 

@@ -9,9 +9,9 @@ from copied_cases import copied_space_of
 from network_cases import copied_network_space_of
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.copies import Copies, CopySearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
-from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.copies.copy_einsums import Copies, CopySearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 

@@ -7,18 +7,18 @@ import random
 import pytest
 from search_cases import EINSUMS, MATMUL, memory, random_workload, zero
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.cascade import maker
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.fusion.pmappings import pmapping_builder as maker
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches import compiled
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.fields import NOTHING, fields
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.problem import leaks_of
-from tilewright.mapper.searches.program import most_owed
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_fields import NOTHING, fields
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.exact.metric_terms import leaks_of
+from tilewright.mapper.searches.program import compiled_mapspace as compiled
+from tilewright.mapper.searches.program.program import most_owed
+from tilewright.mapper.workload.workload import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 REUSE = ("Nothing", "input", "output", "weight", "weight | output", "All")

@@ -18,20 +18,20 @@ from hypothesis import strategies as st
 from machine_programs import Case, random_case, random_changes
 from special_programs import special_case
 
-from tilewright.mapper.candidate import Candidate
+from tilewright.mapper.grid.candidate import Candidate
 from tilewright.simulator.cost_model import (
     SimulatedCostModel,
     edge_streams,
     random_operands,
     resident_shares,
 )
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.examples import chain_reduce, relay, two_phase_reduce
-from tilewright.simulator.fast.run import FastMachine, FastResult, run_fast
+from tilewright.simulator.examples.known_costs import chain_reduce, relay, two_phase_reduce
+from tilewright.simulator.fast.fast_machine import FastMachine, FastResult, run_fast
+from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.lowering.lower import lower
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.program import Program
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
 
 SEEDS = st.integers(0, 2**32 - 1)
 Maker = Callable[[int], Case]

@@ -15,13 +15,13 @@ from fused_cases import (
     random_wide_case,
 )
 
-from tilewright.arch.spec import HolderSpec, MemorySpec
-from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.arch.spec.spec import HolderSpec, MemorySpec
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.together import no_mapping_alone
-from tilewright.mapper.searches.options import request_of
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.searches.request import request_of
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload
 
 Case = Callable[[int], tuple[Arch, Workload, str]]
 CASES: list[Case] = [

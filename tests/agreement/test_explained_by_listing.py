@@ -8,17 +8,17 @@ from itertools import combinations, islice
 import pytest
 from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.constraint import Constraint
 from tilewright.mapper.explain.existence import Existence, even_tiles_decide
 from tilewright.mapper.explain.infeasible import explain_infeasible, why_infeasible
 from tilewright.mapper.explain.reach import first_mapping
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.mapspace.skeleton import skeleton
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.workload.workload import load_workload
 
 
 def random_subject(seed: int) -> Subject:

@@ -11,19 +11,19 @@ from array_cases import array_space_of, loose_space_of
 from network_cases import network_space_of
 from search_cases import space_of
 
-from tilewright.arch.components import Memory
-from tilewright.mapper.errors import InfeasibleMapping, MappingError
-from tilewright.mapper.fronts.formula import formula_of
-from tilewright.mapper.fronts.measures import measures_of
-from tilewright.mapper.fronts.one import crowded, front_of_space, least_of_space
-from tilewright.mapper.fronts.points import undominated
+from tilewright.arch.components.components import Memory
+from tilewright.mapper.fronts.mapspace_front import crowded, front_of_space, least_of_space
+from tilewright.mapper.fronts.pareto_points import undominated
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.score import Score
 from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.kernels import Floats
-from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.objective.formula import formula_of
+from tilewright.mapper.searches.objective.measures import measures_of
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 METRICS = (
     ("energy", "latency"),

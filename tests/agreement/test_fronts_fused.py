@@ -7,9 +7,9 @@ from fused_cases import Case, opposed, random_case, random_deep_case
 from fused_mappings import front_fused
 from fused_owns import Subject
 
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.fronts.formula import formula_of
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.searches.objective.formula import formula_of
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 FORMULAS = ("energy * latency**2", "energy + 30 * latency", "max(energy, 9 * latency)")
 

@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 from uneven_cases import uneven_space
 
-from tilewright.mapper.fronts.formula import formula_of
-from tilewright.mapper.fronts.measures import Measures, measures_of
-from tilewright.mapper.fronts.one import crowded, front_of_space, least_of_space, sweep_of
-from tilewright.mapper.fronts.points import undominated
-from tilewright.mapper.fronts.uneven import UnevenSweep
+from tilewright.mapper.fronts.mapspace_front import (
+    crowded,
+    front_of_space,
+    least_of_space,
+    sweep_of,
+)
+from tilewright.mapper.fronts.pareto_points import undominated
+from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.score import Score
 from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.kernels import Floats
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.objective.formula import formula_of
+from tilewright.mapper.searches.objective.measures import Measures, measures_of
+from tilewright.mapper.searches.verify import Judge
 
 SETS = (
     ("energy", "latency"),

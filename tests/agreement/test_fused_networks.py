@@ -8,8 +8,8 @@ from copied_cases import random_sent_case
 from fused_cases import Case, random_meshed_case, random_network_case, random_relayed_case
 from fused_owns import Subject
 
-from tilewright.mapper.cascade import parts
-from tilewright.mapper.searches.errors import InternalError
+from tilewright.mapper.fusion.pmappings import inner_programs as parts
+from tilewright.mapper.searches.search_errors import InternalError
 
 
 def check(seed: int, limit: int, case: Case = random_network_case) -> bool:

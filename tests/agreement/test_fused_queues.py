@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from machine_programs import Case, random_case, random_changes
 from special_programs import special_case
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.errors import DeadlockError, MachineError
-from tilewright.simulator.examples import chain_reduce, relay, two_phase_reduce
-from tilewright.simulator.fusing import climb, merges
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.queue_fusion import climb, merges
+from tilewright.simulator.examples.known_costs import chain_reduce, relay, two_phase_reduce
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 SEEDS = st.integers(0, 2**32 - 1)
 GENERIC = load_profile("generic")

@@ -7,7 +7,7 @@ from compared import OBJECTIVES, found_alike
 from fused_cases import random_sized_case, two_memories, workload_of
 from fused_owns import Subject
 
-from tilewright.mapper.cascade.api import fused_search
+from tilewright.mapper.fusion.fused_search import fused_search
 
 
 def check(seed: int, limit: int) -> bool:

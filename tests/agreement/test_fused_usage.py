@@ -19,13 +19,13 @@ from fused_lists import INNER, LOW, OUTER
 from fused_mappings import rows_fused
 from fused_owns import Subject
 
-from tilewright.arch.tree import Arch
-from tilewright.mapper.fronts.formula import formula_of
-from tilewright.mapper.fronts.points import undominated
-from tilewright.mapper.score import Score
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.fronts.pareto_points import undominated
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.kernels import Floats
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.objective.formula import formula_of
+from tilewright.mapper.workload.workload import Workload
 
 FRONTS = (
     ("energy", "usage.BUF"),

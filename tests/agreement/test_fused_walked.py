@@ -10,10 +10,10 @@ from fused_mappings import best_fused
 from fused_owns import Subject
 from walked import walked
 
-from tilewright.arch.tree import Arch
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload
 
 OBJECTIVES = ("energy", "latency", "edp")
 

@@ -9,11 +9,11 @@ from compared import OBJECTIVES, found_alike
 from fused_cases import random_wide_case, two_memories, workload_of
 from fused_owns import Subject
 
-from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.cascade.tiles import Below, Less, OwnTiles
-from tilewright.mapper.searches.errors import InternalError
-from tilewright.mapper.workload import Workload
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.fusion.boundary.shared_tiles import Below, Less, OwnTiles
+from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.workload.workload import Workload
 
 # an input of the first Einsum that is a weight of the second one, held above what they share
 FALLING = ("Y[m, n] = A[m] * B[n]", "Z[m, n] = Y[m, n] * A[m]")

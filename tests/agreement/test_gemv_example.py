@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.gemv_example import gemv_like, wse2_cycles
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.examples.gemv import gemv_like, wse2_cycles
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
 
 WSE2 = load_profile("wse2-sdk-sim")
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 from array_cases import loose_space_of
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.reach import reach
 from tilewright.mapper.mapspace import space as space_module
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import Points, overflow
-from tilewright.mapper.mapspace.skeleton import skeleton
-from tilewright.mapper.mapspace.slots import Reserve
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, is_small
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.partial import PartialSearch
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_small
+from tilewright.mapper.searches.methods.partial_search import PartialSearch
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slots import Reserve
+from tilewright.mapper.workload.workload import load_workload
 
 OPEN = (81, 87, 90, 123)
 """Seeds with choices of lanes that share a template, and few templates."""
@@ -150,10 +150,12 @@ def test_what_fits_decides_whether_a_mapspace_is_small(monkeypatch: pytest.Monke
     space = loose_space_of(81)
     fitting = sum(1 for one in space.points_within(lambda: None) for _ in one)
     assert 0 < fitting < space.points_at_most
-    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.SMALL", fitting)
+    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting)
     assert is_small(space)
-    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.SMALL", fitting - 1)
+    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting - 1)
     assert not is_small(space)
-    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.PASSED", space.points_at_most - 1)
-    monkeypatch.setattr("tilewright.mapper.searches.exhaustive.SMALL", fitting)
+    monkeypatch.setattr(
+        "tilewright.mapper.searches.methods.exhaustive.PASSED", space.points_at_most - 1
+    )
+    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting)
     assert not is_small(space)

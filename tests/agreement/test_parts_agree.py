@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from machine_programs import Case, broadcast, chain, contention, random_case, random_changes
 from special_programs import gather, special_case
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Ref, variable
-from tilewright.simulator.errors import DeadlockError, MachineError, TilewrightError
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, TilewrightError
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 GENERIC = load_profile("generic")
 SEEDS = st.integers(0, 2**32 - 1)

@@ -8,17 +8,17 @@ from random import Random
 
 import pytest
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Mapping, Storage, Toll
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import Mapping, Storage, Toll
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.score import Score
-from tilewright.mapper.searches.copies import Copies, CopySearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch, best_of
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.copies.copy_einsums import Copies, CopySearch
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, best_of
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 COPIES = (
     ("Y[x, g] = Z[m, g]", "{M: 2, X: 4, G: 3}"),

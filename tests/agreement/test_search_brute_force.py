@@ -11,15 +11,15 @@ from network_cases import network_space_of
 from search_cases import best_by_brute_force, space_of
 from tight_cases import tight_space_of
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.relax import with_highest_usage
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.workload import load_workload
 
 SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
 TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import NoFeasibleMapping
-from tilewright.mapper.evaluation import evaluate
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.workload.errors import NoFeasibleMapping
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 METRICS = {"ENERGY": "energy", "LATENCY": "latency", "ENERGY_DELAY_PRODUCT": "edp"}
 

@@ -13,14 +13,14 @@ import pytest
 from search_cases import EINSUMS, random_arch
 from walked import all_walked
 
-from tilewright.arch.components import Toll
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.components.components import Toll
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.default import DefaultSearch
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.relax import with_highest_usage
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.methods.default_search import DefaultSearch
+from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
+from tilewright.mapper.workload.workload import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 UNEVEN = ("Z[m] = A[m, k] * B[k]", "Z[m, n] = A[m, n] * B[n]", "Z[m] = A[m] * B[m]")

@@ -5,8 +5,8 @@ import pytest
 from grids import candidate, candidates, matmul, matvec
 from hypothesis import given, settings
 
-from tilewright.mapper.candidate import Candidate
-from tilewright.mapper.grid_counts import predict
+from tilewright.mapper.grid.candidate import Candidate
+from tilewright.mapper.grid.grid_counts import predict
 from tilewright.simulator.cost_model import (
     SimulatedCostModel,
     check,
@@ -16,7 +16,7 @@ from tilewright.simulator.cost_model import (
     random_operands,
 )
 from tilewright.simulator.lowering.lower import lower
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.run.trace import RunResult
 
 CASES = {
     "matvec, chain": (matvec(16, 24), 4, 2, {"shard_x": "k", "shard_y": "m"}),

@@ -7,14 +7,14 @@ import random
 import pytest
 from search_cases import EINSUMS, random_arch, random_workload
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.view import simple_variables
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.workload import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 

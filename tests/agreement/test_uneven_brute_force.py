@@ -9,10 +9,10 @@ import pytest
 from uneven_cases import best_of_all_loops, loop_nests, uneven_space
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.result import EinsumMapping
+from tilewright.mapper.searches.verify import Judge
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 

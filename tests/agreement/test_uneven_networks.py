@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from network_cases import uneven_network_space_of
 
-from tilewright.mapper.fronts.measures import measures_of
-from tilewright.mapper.fronts.one import front_of_space, sweep_of
-from tilewright.mapper.fronts.points import undominated
-from tilewright.mapper.fronts.uneven import UnevenSweep
+from tilewright.mapper.fronts.mapspace_front import front_of_space, sweep_of
+from tilewright.mapper.fronts.pareto_points import undominated
+from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.objective.measures import measures_of
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.searches.verify import Judge
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 FRONT = 7  # seed of a case with several points

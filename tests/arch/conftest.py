@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tilewright.arch.components import Scope
+from tilewright.arch.components.components import Scope
 
 SMALL = """\
 arch:

@@ -165,7 +165,7 @@ def test_switched_off_the_plain_function_runs(folder: Path) -> None:
 
 
 def test_arrays_of_another_type_or_order_are_refused() -> None:
-    home = "tilewright.mapper.searches.label_kernels"
+    home = "tilewright.mapper.searches.exact.label_kernels"
     least = Kernel(home, "least_above", "void(float64[::1], int64, int64, float64)")
     good = np.ones(4)
     least(good, 1, 4, 1.0)

@@ -13,12 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.arch.components import Scope
+from tilewright.arch.components.components import Scope
+from tilewright.arch.components.estimate import (
+    ActionEstimate,
+    CostEstimate,
+    CostQuery,
+    load_cost_table,
+)
 from tilewright.arch.errors import SpecError
-from tilewright.arch.estimate import ActionEstimate, CostEstimate, CostQuery, load_cost_table
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.printing import dump_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.printing import dump_arch
 
 OPEN = """\
 arch:
@@ -183,7 +188,7 @@ def test_the_optional_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_package_itself_agrees_with_its_recorded_figures(shared_data: Path) -> None:
     """Only where it is installed; classes that need its CACTI binary are left out."""
     pytest.importorskip("hwcomponents_library")
-    from tilewright.arch.hwcomponents import HwComponents
+    from tilewright.arch.components.hwcomponents import HwComponents
 
     recorded = json.loads((shared_data / "accelforge/hwcomponents_expected.json").read_text())
     arch = load_arch(shared_data / "accelforge/arches/eyeriss.yaml")

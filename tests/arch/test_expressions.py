@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import ExpressionError, Where
-from tilewright.arch.expressions import compile_expression, evaluate
-from tilewright.arch.functions import exact
+from tilewright.arch.expressions.expressions import compile_expression, evaluate
+from tilewright.arch.expressions.functions import exact
 
 NAMES = {"x": 3, "y": 2.5, "zero": 0, "table": {"a": 1, "b": {"c": 2}}, "row": [1, 2, 3]}
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from flat_texts import build, compute, memory, names, nested
 
-from tilewright.arch.components import Container, Memory, Scope, Toll
+from tilewright.arch.components.components import Container, Memory, Scope, Toll
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.latency import LinearLatency
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.flattening.latency import LinearLatency
+from tilewright.arch.spec.load import load_arch
 
 Change = Callable[[str, str], str]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from flat_texts import build, compute, memory, names, nested
 
-from tilewright.arch.components import Container, Memory, Network, Scope
+from tilewright.arch.components.components import Container, Memory, Network, Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 
 Change = Callable[[str, str], str]
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import ExpressionError
-from tilewright.arch.expressions import evaluate
-from tilewright.arch.flattening import flatten
-from tilewright.arch.latency import (
+from tilewright.arch.expressions.expressions import evaluate
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.flattening.latency import (
     ActionCosts,
     ExpressionLatency,
     LatencyPiece,
@@ -19,8 +19,8 @@ from tilewright.arch.latency import (
     compile_latency,
     latency_names,
 )
-from tilewright.arch.load import load_arch
-from tilewright.arch.scope import Layer
+from tilewright.arch.flattening.scope import Layer
+from tilewright.arch.spec.load import load_arch
 
 ACTIONS = (ActionCosts("read", 1, 4.0, 0.25), ActionCosts("write", 1, 2.0, 0.5))
 NAMES = {"size": 10, "inf": float("inf")}

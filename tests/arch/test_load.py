@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tilewright.arch.components import Memory, Scope
+from tilewright.arch.components.components import Memory, Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.printing import dump_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.printing import dump_arch
 
 Change = Callable[[str, str], str]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.arch.components import Scope
+from tilewright.arch.components.components import Scope
+from tilewright.arch.components.estimate import load_cost_table
 from tilewright.arch.errors import SpecError
-from tilewright.arch.estimate import load_cost_table
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.printing import dump_arch
-from tilewright.arch.source import load_document
+from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.printing import dump_arch
 
 FILES = 42  # as many as there are: a folder that moved away must not pass
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.load import load_arch
-from tilewright.arch.render import mermaid, render, rows, svg, text_tree
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.render import mermaid, render, rows, svg, text_tree
 
 TEXT = """\
 arch:

@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.schema import SpecModel, parse
-from tilewright.arch.source import load_document
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.schema import SpecModel, parse
 
 
 class Item(SpecModel):

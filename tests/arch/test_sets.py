@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.arch.components import Scope
+from tilewright.arch.components.components import Scope
 from tilewright.arch.errors import ExpressionError
-from tilewright.arch.expressions import evaluate
-from tilewright.arch.scope import EinsumNames
-from tilewright.arch.sets import rank_variable_set, tensor_set
+from tilewright.arch.expressions.expressions import evaluate
+from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
+from tilewright.arch.flattening.scope import EinsumNames
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.load import load_arch
-from tilewright.arch.several import load_documents
+from tilewright.arch.files.several import load_documents
+from tilewright.arch.spec.load import load_arch
 
 
 def write(folder: Path, **texts: str) -> list[Path]:

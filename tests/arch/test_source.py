@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.printing import dump_yaml
-from tilewright.arch.scalars import plain_scalar
-from tilewright.arch.source import Document, Tagged, load_document
+from tilewright.arch.files.scalars import plain_scalar
+from tilewright.arch.files.source import Document, Tagged, load_document
+from tilewright.arch.spec.printing import dump_yaml
 
 
 def read(text: str) -> Document:

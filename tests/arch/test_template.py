@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.source import load_document
+from tilewright.arch.files.source import load_document
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -173,9 +173,10 @@ def test_an_included_key_that_is_missing(tmp_path: Path) -> None:
 
 def test_plain_files_do_not_import_jinja() -> None:
     code = (
-        "import sys\nfrom tilewright.arch.load import load_arch\n"
-        "from tilewright.arch.flattening import flatten\nimport tilewright.arch.render\n"
-        "from tilewright.arch.source import load_document\nload_document('x', text='a: 1')\n"
+        "import sys\nfrom tilewright.arch.spec.load import load_arch\n"
+        "from tilewright.arch.flattening.flattening import flatten\n"
+        "import tilewright.arch.spec.render\n"
+        "from tilewright.arch.files.source import load_document\nload_document('x', text='a: 1')\n"
         "print([m for m in ('jinja2', 'networkx', 'numba', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.errors import NoFeasibleMapping
-from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import NoFeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

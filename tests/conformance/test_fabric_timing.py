@@ -10,13 +10,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from tilewright.simulator.collectives import broadcast, star_reduce
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.ring import ring_all_reduce
-from tilewright.simulator.tree import tree_reduce
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.examples.published_collectives import broadcast, star_reduce
+from tilewright.simulator.examples.ring_all_reduce import ring_all_reduce
+from tilewright.simulator.examples.tree_reduce import tree_reduce
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.score import Score
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import load_workload
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "model_vectors.json").read_text())["vectors"]
 GOOD = [vector for vector in VECTORS if "expected" in vector]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

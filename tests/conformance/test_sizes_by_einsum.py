@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

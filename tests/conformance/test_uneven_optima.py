@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 Case = tuple[tuple[int, int, int], tuple[int, int], str, tuple[int, int]]
 

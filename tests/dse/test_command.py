@@ -9,9 +9,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from tilewright.dse import evaluators
-from tilewright.dse.command import cli
-from tilewright.dse.console import parse_settings
+from tilewright.dse.command.cli import cli
+from tilewright.dse.command.console import parse_settings
+from tilewright.dse.models import evaluators
 
 SIMPLE_ARCH = """\
 arch:
@@ -50,8 +50,8 @@ def study(toy, tmp_path, monkeypatch):
     path = toy.write_study(tmp_path, toy.STUDY.replace("two_phase, tree]", "two_phase]"))
     (tmp_path / "arch.yaml").write_text(SIMPLE_ARCH)
     (tmp_path / "workload.yaml").write_text(SIMPLE_WORKLOAD)
-    monkeypatch.setattr("tilewright.dse.runner.make_evaluator", lambda spec: toy.ToyModel())
-    monkeypatch.setattr("tilewright.dse.rerun.make_evaluator", lambda spec: toy.ToyModel())
+    monkeypatch.setattr("tilewright.dse.run.runner.make_evaluator", lambda spec: toy.ToyModel())
+    monkeypatch.setattr("tilewright.dse.run.rerun.make_evaluator", lambda spec: toy.ToyModel())
     monkeypatch.chdir(tmp_path)
     return path
 
@@ -107,7 +107,7 @@ def test_no_feasible_design_is_exit_code_3(study, toy, monkeypatch):
         def evaluate(self, point):
             raise SpecError("it never fits")
 
-    monkeypatch.setattr("tilewright.dse.runner.make_evaluator", lambda spec: Never())
+    monkeypatch.setattr("tilewright.dse.run.runner.make_evaluator", lambda spec: Never())
     done = run("study", "run", study, "--workers", 1, "--trials", 8)
     assert done.exit_code == 3
     assert "8 × it never fits" in done.stdout
@@ -178,7 +178,7 @@ def test_the_program_answers_help_without_the_heavy_packages():
     """What makes a start slow is not imported; the time itself is no test on a shared machine."""
     code = (
         "import sys; sys.argv = ['tilewright', '--help']\n"
-        "from tilewright.dse.command import main\n"
+        "from tilewright.dse.command.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "heavy = {'numpy', 'optuna', 'numba', 'scipy', 'networkx', 'jinja2', 'rich', 'joblib',"
         " 'yaml', 'pydantic'}\n"

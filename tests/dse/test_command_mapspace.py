@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tilewright.dse.command import cli
+from tilewright.dse.command.cli import cli
 
 ARCH = """\
 arch:

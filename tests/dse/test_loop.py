@@ -7,10 +7,10 @@ import json
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.evaluator import Outcome
-from tilewright.dse.rundir import RunError
-from tilewright.dse.runner import Execution, resume_study, start_study
-from tilewright.dse.study import load_study
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.run.rundir import RunError
+from tilewright.dse.run.runner import Execution, resume_study, start_study
+from tilewright.dse.study.study import load_study
 
 SAMPLERS = ["nsga2", "tpe", "random", "grid", "qmc"]
 

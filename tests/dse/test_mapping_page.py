@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tilewright.arch.load import load_arch
-from tilewright.dse.command import cli
-from tilewright.dse.mapping_answer import MappingAnswer, find_mapping
-from tilewright.dse.mapping_chart import HEIGHT, WIDTH, front_chart
-from tilewright.dse.mapping_page import grid, memories, render_mapping, stacked
-from tilewright.dse.units import quantity
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.dse.command.cli import cli
+from tilewright.dse.command.mapping_answer import MappingAnswer, find_mapping
+from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, front_chart
+from tilewright.dse.report.mapping_page import grid, memories, render_mapping, stacked
+from tilewright.dse.report.units import quantity
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.analytical import AnalyticalEvaluator, branches_of
-from tilewright.dse.command import cli
-from tilewright.dse.evaluators import METRICS
-from tilewright.dse.shipped import studies_folder
-from tilewright.dse.simulated import SimulatedEvaluator
-from tilewright.dse.study import Source
+from tilewright.dse.command.cli import cli
+from tilewright.dse.command.shipped import studies_folder
+from tilewright.dse.models.analytical import AnalyticalEvaluator, branches_of
+from tilewright.dse.models.evaluators import METRICS
+from tilewright.dse.models.simulated import SimulatedEvaluator
+from tilewright.dse.study.study import Source
 from tilewright.simulator import cost_model
 
 ARCH = """\
@@ -74,8 +74,8 @@ def run(*arguments):
 
 
 def test_analytical_model_scores_the_best_mapping(files):
-    from tilewright.arch.load import load_arch
-    from tilewright.mapper.evaluation import evaluate
+    from tilewright.arch.spec.load import load_arch
+    from tilewright.mapper.model.evaluation import evaluate
     from tilewright.mapper.searches.api import search
 
     model = AnalyticalEvaluator(*files, "energy")
@@ -172,7 +172,7 @@ def test_set_reaches_architecture_and_workload(files):
 
 
 def test_branches_of_a_sequential_share_what_is_above():
-    from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage, Temporal
+    from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
 
     above, loop = Storage(("A",), "Main"), Temporal("m", 1)
     one, two = Compute("E1", "MAC"), Compute("E2", "MAC")
@@ -313,8 +313,8 @@ def test_a_study_is_checked_before_its_first_trial(tmp_path, monkeypatch, old, n
 
 
 def test_a_program_that_does_not_run_is_our_defect_not_an_infeasible_design(files, monkeypatch):
-    from tilewright.dse.evaluator import attempt
-    from tilewright.simulator.errors import DeadlockError
+    from tilewright.dse.models.evaluator import attempt
+    from tilewright.simulator.isa.machine_errors import DeadlockError
 
     def stuck(self, candidate):
         raise DeadlockError("deadlock", cycle=3, waits=("a waits for b",))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.dse.pareto import hypervolume, non_dominated, oriented, reference_box
+from tilewright.dse.run.pareto import hypervolume, non_dominated, oriented, reference_box
 
 
 def slowly_non_dominated(costs):

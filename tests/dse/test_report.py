@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.report import write_report
-from tilewright.dse.runner import Execution, start_study
-from tilewright.dse.study import load_stored_study, load_study
+from tilewright.dse.report.report import write_report
+from tilewright.dse.run.runner import Execution, start_study
+from tilewright.dse.study.study import load_stored_study, load_study
 
 
 class Page(HTMLParser):
@@ -129,7 +129,7 @@ def test_a_page_of_a_large_front_stays_small(toy, tmp_path, monkeypatch):
         load_study(toy.write_study(tmp_path)), tmp_path / "run", Execution(evaluator=toy.ToyModel())
     )
     sizes = [path.stat().st_size for path in (tmp_path / "run" / "details").iterdir()]
-    monkeypatch.setattr("tilewright.dse.report_data.MAX_DETAILS", sum(sizes) // 2)
+    monkeypatch.setattr("tilewright.dse.report.report_data.MAX_DETAILS", sum(sizes) // 2)
     page = write_report(result.run, result.spec, result.trials).read_text()
     shown = json.loads(Page(page).scripts[0][1])["details"]
     assert 0 < len(shown) < len(sizes)

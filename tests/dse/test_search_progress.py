@@ -8,8 +8,8 @@ from math import inf
 
 import pytest
 
-from tilewright.dse import search_progress
-from tilewright.dse.search_progress import SearchDisplay
+from tilewright.dse.command import search_progress
+from tilewright.dse.command.search_progress import SearchDisplay
 from tilewright.mapper.searches.result import Progress
 
 

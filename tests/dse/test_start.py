@@ -17,7 +17,7 @@ REPORT = (
 )
 MAP = """
 import sys
-from tilewright.dse.command import main
+from tilewright.dse.command.cli import main
 sys.argv = ["tilewright", "map", "--arch", "tpu_v4i", "--workload", "matmul.yaml", "--json"]
 try:
     main()
@@ -25,9 +25,9 @@ except SystemExit as end:
     assert end.code == 0
 """
 SIMULATE = """
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.profiles.profile import load_profile
 Machine(chain_reduce(8, 16), load_profile("wse2-sdk-sim")).run()
 """
 MATMUL = """\

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.study import differing_keys, load_study
+from tilewright.dse.study.study import differing_keys, load_study
 
 
 def knob_values(toy, folder, knob):

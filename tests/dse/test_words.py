@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tilewright.dse.conclusion import compare
-from tilewright.dse.details import MAX_LANES, MAX_SPANS, Spans, timeline
-from tilewright.dse.reasons import group_reasons
-from tilewright.dse.record import Trial
-from tilewright.dse.units import quantity
+from tilewright.dse.report.conclusion import compare
+from tilewright.dse.report.details import MAX_LANES, MAX_SPANS, Spans, timeline
+from tilewright.dse.report.reasons import group_reasons
+from tilewright.dse.report.units import quantity
+from tilewright.dse.run.record import Trial
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.evaluator import Outcome
-from tilewright.dse.runner import EXIT_CODES, Execution, resume_study, start_study
-from tilewright.dse.study import load_study
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.run.runner import EXIT_CODES, Execution, resume_study, start_study
+from tilewright.dse.study.study import load_study
 
 STUDY = """\
 name: toy
@@ -72,7 +72,7 @@ class ToyModel:
 
 
 def toy_section(x, y, tile, energy, cycles):
-    """Details in the form of dse/details.py."""
+    """Details in the form of dse/report/details.py."""
     busy = [
         [int(cycles * (0.4 + 0.5 * math.sin(i * 0.3) ** 2)) for i in range(x)] for _ in range(y)
     ]

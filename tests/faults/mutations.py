@@ -6,8 +6,8 @@ import random
 import re
 from collections.abc import Callable
 
-from tilewright.arch.printing import dump_yaml
-from tilewright.arch.source import Tagged, load_document, untag
+from tilewright.arch.files.source import Tagged, load_document, untag
+from tilewright.arch.spec.printing import dump_yaml
 
 HOSTILE = (
     "",

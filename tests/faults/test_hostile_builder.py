@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Element, Ref, Register, variable
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput, Switch
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Element, Ref, Register, variable
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Switch
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 ANYTHING: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 2, 3, 7, 8, 255, 65536, 2**31, 2**63, 2**70, 1.5, float("inf")),

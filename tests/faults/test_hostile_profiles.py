@@ -10,11 +10,11 @@ import pytest
 from machine_programs import Case, random_case
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.errors import MachineError, ProfileError, ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import FOLDER, Profile, load_profile
-from tilewright.simulator.profile_file import AT_LEAST, OTHER
+from tilewright.simulator.isa.machine_errors import MachineError, ProfileError, ProgramError
+from tilewright.simulator.profiles.profile import FOLDER, Profile, load_profile
+from tilewright.simulator.profiles.profile_file import AT_LEAST, OTHER
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 NAMES = ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")
 EXTREMES = (

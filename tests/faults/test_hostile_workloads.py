@@ -15,15 +15,15 @@ from typing import Literal
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.load import load_arch
-from tilewright.arch.source import load_document
-from tilewright.arch.tree import Arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Mapping
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.workload import Workload, load_workload
-from tilewright.mapper.workload_print import dump_workload
-from tilewright.mapper.workload_render import cascade_mermaid, cascade_text
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload_print import dump_workload
+from tilewright.mapper.workload.workload_render import cascade_mermaid, cascade_text
 
 SECONDS, MEGABYTES = 2.0, 500
 Kind = Literal["arch", "workload", "mapping"]

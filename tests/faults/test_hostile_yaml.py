@@ -13,14 +13,14 @@ from types import ModuleType
 
 import pytest
 
-from tilewright.arch.components import Scope, TensorHolder
+from tilewright.arch.components.components import Scope, TensorHolder
+from tilewright.arch.components.estimate import load_cost_table
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.estimate import load_cost_table
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.printing import dump_arch
-from tilewright.arch.render import svg
-from tilewright.arch.source import load_document
+from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.printing import dump_arch
+from tilewright.arch.spec.render import svg
 
 SECONDS, MEGABYTES = 2.0, 500
 

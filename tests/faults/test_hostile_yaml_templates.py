@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.source import load_document
+from tilewright.arch.files.source import load_document
 
 _SPEC = importlib.util.spec_from_file_location(
     "mutations", Path(__file__).with_name("mutations.py")

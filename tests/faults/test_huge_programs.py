@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 
 def test_a_grid_whose_memories_are_too_large() -> None:

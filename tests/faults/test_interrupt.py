@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from tilewright.dse.evaluator import Outcome
-from tilewright.dse.pool import Workers
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.worker_pool import Workers
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
-COMMAND = [sys.executable, "-c", "from tilewright.dse.command import main; main()"]
+COMMAND = [sys.executable, "-c", "from tilewright.dse.command.cli import main; main()"]
 SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--set", "search.batch=4", "--trials", "12"]
 BATCH = 4
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tilewright.dse import rerun as rerun_module
-from tilewright.dse.command import cli
+from tilewright.dse.command.cli import cli
+from tilewright.dse.run import rerun as rerun_module
 
 SMALL = ["--set", "SCALE=64", "--set", "TOKENS=2", "--trials", "4", "--workers", "1"]
 
@@ -90,7 +90,7 @@ def test_a_full_device_for_the_timeline(copy):
 @needs_full
 @pytest.mark.parametrize("arguments", [["study", "list"], ["--help"]])
 def test_a_full_device_for_the_answer(arguments):
-    program = "from tilewright.dse.command import main; main()"
+    program = "from tilewright.dse.command.cli import main; main()"
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", program, *arguments],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tilewright.dse.command import cli
+from tilewright.dse.command.cli import cli
 
 ARCH = """arch:
   nodes:

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from tilewright.dse.evaluator import attempt
-from tilewright.mapper.searches.errors import MemoryUsedUp
+from tilewright.dse.models.evaluator import attempt
+from tilewright.mapper.searches.search_errors import MemoryUsedUp
 
 pytest.importorskip("resource")
 PROGRAM = """

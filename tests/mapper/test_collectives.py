@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.mapper.collectives import (
+from tilewright.mapper.grid.collectives import (
     SCHEMES,
     CollectiveCounts,
     Phase,

@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 from one_einsum import ARCH, score
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import MappingError
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.score import Score
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.errors import MappingError
+from tilewright.mapper.workload.workload import load_workload
 
 LANES = """
     !Storage {tensors: [A, B, Z], component: DRAM}

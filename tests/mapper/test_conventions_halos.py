@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from fused_cases import two_memories
 
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import load_workload
 
 WORK = """
 workload:

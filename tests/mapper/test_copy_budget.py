@@ -12,11 +12,11 @@ from copied_cases import copied_space_of, workload_with_copies
 from network_cases import copied_network_space_of
 from search_cases import memory, zero
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget, OutOfBudget
-from tilewright.mapper.searches.copies import CopySearch
-from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.copies.copy_einsums import CopySearch
+from tilewright.mapper.searches.exact.label_metrics import Goal
 
 MAKERS = {"plain": copied_space_of, "networks": copied_network_space_of}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.arch.components import Comparison
-from tilewright.mapper.mapspace.fanout import holds
+from tilewright.arch.components.components import Comparison
 from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.templates.spatial_choices import holds
 
 NAMES = ("m", "n", "k")
 BOUNDS = st.fixed_dictionaries({name: st.sampled_from((1, 2, 6, 12, 2**40)) for name in NAMES})

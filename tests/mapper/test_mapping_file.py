@@ -9,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError, TilewrightError
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import InfeasibleMapping, MappingError
-from tilewright.mapper.evaluation import AnalyticalCostModel, evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Sequential, Spatial, Storage, Temporal
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Sequential,
+    Spatial,
+    Storage,
+    Temporal,
+)
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.model.evaluation import AnalyticalCostModel, evaluate
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.workload.workload import load_workload
 
 NAMES = st.one_of(
     st.sampled_from(

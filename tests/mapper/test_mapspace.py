@@ -12,18 +12,18 @@ from buffer_spaces import ARCH, random_space, space, workload
 from search_cases import space_of
 from tight_cases import tight_space_of
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
-from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.mapspace.fitting import count_fitting
-from tilewright.mapper.mapspace.fitting_walked import walk_fitting
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.mapspace.counting.count_fitting import count_fitting
+from tilewright.mapper.mapspace.counting.count_fitting_walked import walk_fitting
 from tilewright.mapper.mapspace.lattice import Lattice, factorise
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 
 def lanes(mapping: Mapping) -> dict[str, int]:

@@ -10,9 +10,9 @@ import pytest
 from array_cases import array_space_of
 from network_cases import network_space_of
 
-from tilewright.arch.components import Network
+from tilewright.arch.components.components import Network
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.judge import Judge
+from tilewright.mapper.searches.verify import Judge
 
 Maker = Callable[[int], Mapspace]
 MAKERS = {"network": network_space_of, "array": array_space_of}

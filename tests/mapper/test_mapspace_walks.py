@@ -7,8 +7,8 @@ import random
 import pytest
 from buffer_spaces import random_space, space, workload
 
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Mapping, Storage
+from tilewright.mapper.mapping.mapping import Mapping, Storage
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def test_samples_are_uniform_members() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.searches import kernels
-from tilewright.mapper.searches.paces import UNTIMED, Slow, arriving, least
+from tilewright.mapper.searches.exact import kernels
+from tilewright.mapper.searches.exact.latency_bound import UNTIMED, Slow, arriving, least
 
 LATTICE = Lattice({"m": 6, "k": 4})
 SIZE = LATTICE.size

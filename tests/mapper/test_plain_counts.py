@@ -9,11 +9,11 @@ from array_cases import loose_space_of
 from search_cases import space_of
 from tight_cases import tight_space_of
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.mapspace.plain import Memo, PlainCounts
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapspace.counting.closed_form import Memo, PlainCounts
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

@@ -8,18 +8,18 @@ import pytest
 from buffered_design import ARCH, arch, chain
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Mapping
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
-from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.options import Options, SearchOptions, request_of
-from tilewright.mapper.searches.problem import touched
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.metric_terms import touched
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.request import Options, SearchOptions, request_of
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
@@ -233,7 +233,7 @@ def test_budget_that_is_used_up_gives_an_answer_and_no_false_proof(objective: st
 
 def test_bounded_memory_gives_up_the_proof_only(monkeypatch: pytest.MonkeyPatch) -> None:
     best = search(arch(BUF__size=96), chain(12, 16)).certificate.value
-    monkeypatch.setattr("tilewright.mapper.searches.dynamic.MAX_LABELS", 4)
+    monkeypatch.setattr("tilewright.mapper.searches.exact.dynamic_program.MAX_LABELS", 4)
     small = search(arch(BUF__size=96), chain(12, 16)).certificate
     assert small.kind == "bounded"
     assert small.lower_bound <= best * (1 + 1e-9) <= small.value * (1 + 2e-9)

@@ -9,16 +9,16 @@ from search_cases import space_of
 from tight_cases import tight_space_of
 from uneven_cases import uneven_space
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.compulsory import least_costs, least_value
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.relax import with_highest_usage
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.placement_bound import least_costs, least_value
+from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
 from tilewright.mapper.searches.result import gap_text
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 MAKERS = {"plain": space_of, "tight": tight_space_of, "uneven": uneven_space}
 ARCH = """

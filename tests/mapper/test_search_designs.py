@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from buffered_design import ARCH, chain
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.fields import fields
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.program import Compiler, most_owed
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.program.program import Compiler, most_owed
+from tilewright.mapper.searches.verify import Judge
 
 NETWORK = ARCH.replace(
     "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
@@ -118,7 +118,7 @@ def test_lanes_below_a_network_are_chosen_in_the_program(
     compiler = Compiler(space.frame, fields(space.frame, (), owed=owed))
     assert all(len(list(compiler.programs(template))) <= 1 for template in space.templates)
     inside = ExactSearch().find(space, Goal(objective), None)
-    monkeypatch.setattr("tilewright.mapper.searches.program.fares_of", lambda *_: [])
+    monkeypatch.setattr("tilewright.mapper.searches.program.program.fares_of", lambda *_: [])
     outside = ExactSearch().find(space, Goal(objective), None)
     assert inside.best is not None
     assert outside.best is not None

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.searches import kernels
-from tilewright.mapper.searches.paces import UNTIMED
+from tilewright.mapper.searches.exact import kernels
+from tilewright.mapper.searches.exact.latency_bound import UNTIMED
 
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels

@@ -8,19 +8,19 @@ import pytest
 from buffered_design import arch, chain
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.mapper.errors import NoFeasibleMapping
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Storage, Temporal
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.annealing import AnnealingSearch
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.errors import InternalError
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.exhaustive import ExhaustiveSearch
-from tilewright.mapper.searches.metrics import Goal
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.methods.annealing import AnnealingSearch
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
+from tilewright.mapper.searches.methods.optuna_search import OptunaSearch
+from tilewright.mapper.searches.methods.random_search import RandomSearch
 from tilewright.mapper.searches.result import EinsumMapping, Progress, SpaceResult, Statistics
-from tilewright.mapper.searches.sampling import RandomSearch
-from tilewright.mapper.searches.suggesting import OptunaSearch
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.workload.errors import NoFeasibleMapping
 
 
 def test_other_methods_follow_the_same_protocol() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from search_cases import space_of
 
-from tilewright.mapper.searches.fields import fields
-from tilewright.mapper.searches.metrics import Metrics
-from tilewright.mapper.searches.problem import leaks_of
+from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_metrics import Metrics
+from tilewright.mapper.searches.exact.metric_terms import leaks_of
 
 
 @pytest.mark.parametrize("seed", range(12))

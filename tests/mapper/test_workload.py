@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.errors import SpecError, TilewrightError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.einsum import Affine
-from tilewright.mapper.errors import WorkloadError
-from tilewright.mapper.notation import parse_affine, parse_einsum
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.workload.einsum import Affine
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.notation import parse_affine, parse_einsum
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 
 def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workload:

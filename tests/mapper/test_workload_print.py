@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.arch.printing import dump_yaml
-from tilewright.arch.source import load_document
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.workload import load_workload
-from tilewright.mapper.workload_print import dump_workload
-from tilewright.mapper.workload_render import cascade_mermaid, cascade_text
+from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.printing import dump_yaml
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_print import dump_workload
+from tilewright.mapper.workload.workload_render import cascade_mermaid, cascade_text
 
 # Values for templates that have no defaults.
 VARIABLES: dict[str, object] = {

@@ -12,9 +12,9 @@ from fused_cases import (
     two_text,
 )
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.workload import Workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.workload.workload import Workload
 
 
 def random_backed_case(seed: int) -> tuple[Arch, Workload, str]:

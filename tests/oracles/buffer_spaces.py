@@ -6,10 +6,10 @@ import random
 
 from search_cases import EINSUMS, random_arch, random_workload
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 ARCH = """
 arch:

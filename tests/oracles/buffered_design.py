@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 ARCH = """
 arch:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from machine_programs import Case
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Ref, Register
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 DEST = Register("dest", 1)
 

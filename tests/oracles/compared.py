@@ -8,9 +8,9 @@ import pytest
 from fused_mappings import best_fused
 from fused_owns import Subject
 
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.searches.result import SearchResult
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 OBJECTIVES = ("energy", "latency", "edp")
 

@@ -13,9 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from machine_programs import Case
 
-from tilewright.simulator.dsd import Buffer
-from tilewright.simulator.program import ElementCode, Program, Task
-from tilewright.simulator.routes import OPPOSITE, PORTS, Area, Color, EdgeInput, EdgeOutput, Route
+from tilewright.simulator.isa.dsd import Buffer
+from tilewright.simulator.program.program import ElementCode, Program, Task
+from tilewright.simulator.program.routes import (
+    OPPOSITE,
+    PORTS,
+    Area,
+    Color,
+    EdgeInput,
+    EdgeOutput,
+    Route,
+)
 
 COLORS = 24
 Edge = EdgeInput | EdgeOutput

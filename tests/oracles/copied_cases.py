@@ -7,11 +7,11 @@ import random
 from fused_cases import network, three_memories, three_text, two_memories, two_text
 from search_cases import random_arch
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 FORMS = (
     # in the middle; at the start, of what two read; at the end; twice; beside what stays on chip

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from machine_programs import Case, values
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Element, Ref
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Element, Ref
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.run.trace import RunResult
 
 
 def differences(found: RunResult, expected: RunResult) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Ref, Register, variable
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
     EdgeInput,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.arch.components import Scope
-from tilewright.arch.flat import FlatArch
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
+from tilewright.arch.components.components import Scope
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
 
 RW = "[{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]"
 OP = "[{name: compute, energy: 1, throughput: 1}]"

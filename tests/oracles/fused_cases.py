@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 Case = Callable[[int], tuple[Arch, Workload, str]]
 CHAINS = (

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
 from math import prod
 
-from tilewright.arch.components import PlacementRules
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Compute, Node, Spatial, Storage, Temporal
-from tilewright.mapper.workload import Workload
+from tilewright.arch.components.components import PlacementRules
+from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.workload import Workload
 
 OUTER, INNER, LOW, MAC = "DRAM", "BUF", "REG", "MAC"
 Place = tuple[str, str]  # tensor, memory

@@ -17,15 +17,15 @@ from fused_lists import INNER, LOW, on_chip_candidates
 from fused_owns import Own, Subject, owns
 from fused_trees import arranged, whole
 
-from tilewright.arch.components import Memory
-from tilewright.arch.flattening import flatten
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate, evaluate_flat
-from tilewright.mapper.mapping import Mapping, Storage
+from tilewright.arch.components.components import Memory
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.mapper.mapping.mapping import Mapping, Storage
+from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.evaluation import evaluate, evaluate_flat
 from tilewright.mapper.model.path import Hold, Path, paths_of
 from tilewright.mapper.model.view import make_view
-from tilewright.mapper.score import Score
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 Chosen = tuple[tuple[Own, ...], list[int]]  # one list per Einsum; loops that neighbours share
 

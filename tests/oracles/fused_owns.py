@@ -13,14 +13,12 @@ from fused_rules import breaks_rule, inner_rules, kept_low, lanes_of, scattered
 from fused_tolls import passing
 from search_rules import breaks_lanes, lanes_used
 
-from tilewright.arch.components import Memory
-from tilewright.arch.flat import FlatArch
-from tilewright.arch.flattening import flatten
-from tilewright.arch.tree import Arch
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Mapping as LoopNest
-from tilewright.mapper.mapping import Node, Spatial, Storage, Temporal
+from tilewright.arch.components.components import Memory
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.costs import costs_of
@@ -28,7 +26,9 @@ from tilewright.mapper.model.occupancy import Body, Occupancy
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.tally import tally
 from tilewright.mapper.model.view import View, make_view
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload
 
 Alone = tuple[tuple[float, float], list[Occupancy]]  # joule, second, and what is held
 Scored = Callable[[Einsum, FlatArch, tuple[Node, ...]], tuple[float, float]]

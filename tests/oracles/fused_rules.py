@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fused_lists import INNER, LOW, OUTER, Lanes
 
-from tilewright.arch.components import Memory, Network, PlacementRules
-from tilewright.arch.flat import FlatArch
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Compute, Node, Spatial, Storage, Temporal
-from tilewright.mapper.mapspace.fanout import holds
+from tilewright.arch.components.components import Memory, Network, PlacementRules
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.mapping.mapping import Compute, Node, Spatial, Storage, Temporal
+from tilewright.mapper.templates.spatial_choices import holds
+from tilewright.mapper.workload.einsum import Einsum
 
 
 def inner_rules(flat: FlatArch, einsum: Einsum, chip: frozenset[str]) -> PlacementRules:

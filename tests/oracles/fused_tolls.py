@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from fused_cases import CHAINS, DAGS, _memory, _text, workload_of
 from fused_lists import INNER, OUTER
 
-from tilewright.arch.components import Toll as TollPart
-from tilewright.arch.flat import FlatArch
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Node, Spatial, Storage, Toll
-from tilewright.mapper.workload import Workload
+from tilewright.arch.components.components import Toll as TollPart
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Toll
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.workload import Workload
 
 FORMS = (
     DAGS[2],

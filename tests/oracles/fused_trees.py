@@ -8,9 +8,9 @@ from itertools import chain, groupby, permutations, product
 from fused_lists import INNER, OUTER
 from fused_owns import Own, is_chip
 
-from tilewright.mapper.mapping import Mapping, Node, Sequential, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Spatial, Storage, Temporal
 from tilewright.mapper.model.path import Hold, Step, paths_of
-from tilewright.mapper.workload import Workload
+from tilewright.mapper.workload.workload import Workload
 
 
 def whole(workload: Workload, chosen: tuple[Own, ...], shared: list[int]) -> Mapping | None:

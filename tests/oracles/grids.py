@@ -8,13 +8,13 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tilewright.arch.flat import FlatArch
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.source import load_document
-from tilewright.mapper.candidate import Candidate, grid_candidate
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.candidate import Candidate, grid_candidate
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 HARDWARE = Path(__file__).resolve().parents[2] / "studies" / "hardware" / "wafer_grid.yaml"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Element, Ref, as_index, variable
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Element, Ref, as_index, variable
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 ADDS = {"f32": "fadds", "f16": "faddh", "i16": "add16"}
 MOVES = {"f32": "fmovs", "f16": "fmovh", "i16": "mov16"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping_file import load_mapping
-from tilewright.mapper.score import Score
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping_file import load_mapping
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """\
 arch:

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from machine_programs import Case, random_changes
 
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
 
 HERE = Path(__file__).resolve().parent
 

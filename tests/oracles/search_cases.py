@@ -11,17 +11,25 @@ from math import prod
 from search_rules import Lanes, breaks_rule
 from tolls import tolls_down
 
-from tilewright.arch.components import Component
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping, MappingError
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
-from tilewright.mapper.mapspace.placement import Holder, Template
+from tilewright.arch.components.components import Component
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Spatial,
+    Storage,
+    Temporal,
+    Toll,
+)
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.templates.placement import Holder, Template
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.workload.workload import load_workload
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
 EINSUMS = (

@@ -6,11 +6,11 @@ import operator
 from collections.abc import Callable, Sequence, Set
 from math import prod
 
-from tilewright.arch.components import Comparison, Component, SpatialDim
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.mapping import Mapping, Node, Spatial, Storage, Temporal
-from tilewright.mapper.mapspace.placement import Template
+from tilewright.arch.components.components import Comparison, Component, SpatialDim
+from tilewright.mapper.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.workload.einsum import Einsum
 
 Lanes = dict[tuple[str, str], dict[str, int]]
 OPERATORS: dict[str, Callable[[float, float], bool]] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from machine_programs import Case
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import ENDLESS, Ref, Register
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.dsd import ENDLESS, Ref, Register
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
     EdgeInput,
@@ -16,7 +17,6 @@ from tilewright.simulator.routes import (
     RangeFilter,
     Switch,
 )
-from tilewright.simulator.wavelets import control_wavelet
 
 
 def gather(seed: int, elements: int, words: int) -> Case:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.mapper.mapping import Compute, Mapping, Node, Storage
-from tilewright.mapper.mapspace.placement import Template
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Storage
+from tilewright.mapper.templates.placement import Template
 
 
 def tolls_down(template: Template, mapping: Mapping) -> Mapping:

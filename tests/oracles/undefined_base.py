@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Register
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Register
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")

@@ -12,15 +12,23 @@ from itertools import permutations, product
 from search_cases import EINSUMS, keep_well_used, random_arch, random_workload
 from search_rules import Lanes, breaks_rule, lanes_used
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal, Toll
-from tilewright.mapper.mapspace.placement import Template
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import (
+    Compute,
+    Mapping,
+    Node,
+    Spatial,
+    Storage,
+    Temporal,
+    Toll,
+)
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 Place = tuple[int, tuple[str, str] | None]  # gap, and the dimension of a spatial loop
 

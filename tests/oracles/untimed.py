@@ -13,8 +13,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.simulator.dsd import Element, Fabin, Fabout, Immediate, Index, Mem1d, Operand, Ref
-from tilewright.simulator.program import (
+from tilewright.simulator.isa.dsd import (
+    Element,
+    Fabin,
+    Fabout,
+    Immediate,
+    Index,
+    Mem1d,
+    Operand,
+    Ref,
+)
+from tilewright.simulator.program.program import (
     Activate,
     Add,
     Block,
@@ -27,7 +36,7 @@ from tilewright.simulator.program import (
     Set,
     Unblock,
 )
-from tilewright.simulator.routes import OPPOSITE, PORTS, STEP
+from tilewright.simulator.program.routes import OPPOSITE, PORTS, STEP
 
 TYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i16": np.int16}
 ARITHMETIC = {

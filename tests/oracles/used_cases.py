@@ -6,9 +6,9 @@ import random
 
 from fused_cases import CHAINS, DAGS, two_text, workload_of
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.workload import Workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.workload.workload import Workload
 
 
 def random_used_case(seed: int) -> tuple[Arch, Workload, str]:

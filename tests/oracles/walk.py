@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.mapper.mapping import Compute, Spatial, Storage
+from tilewright.mapper.mapping.mapping import Compute, Spatial, Storage
 
 Lane = tuple[tuple[int, ...], dict[str, tuple[int, int]]]  # coordinates, (start, size) by variable
 Box = tuple[tuple[int, int], ...]

@@ -17,17 +17,17 @@ import walk
 from search_cases import _all_lanes, _mappings, keep_well_used
 from search_rules import Lanes, breaks_rule
 
-from tilewright.arch.components import Compute as ComputePart
-from tilewright.arch.components import Container, Memory
-from tilewright.arch.components import Toll as TollPart
-from tilewright.arch.flat import FlatArch, instances
-from tilewright.mapper.einsum import Einsum
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
-from tilewright.mapper.mapspace.placement import Template
+from tilewright.arch.components.components import Compute as ComputePart
+from tilewright.arch.components.components import Container, Memory
+from tilewright.arch.components.components import Toll as TollPart
+from tilewright.arch.flattening.flat import FlatArch, instances
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.judge import Judge
 from tilewright.mapper.searches.result import EinsumMapping
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def levels_of(flat: FlatArch) -> list[Any]:

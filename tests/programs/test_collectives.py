@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Ref, variable
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, Position, RangeFilter, Switch
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, Position, RangeFilter, Switch
+from tilewright.simulator.run.machine import Machine
 
 PROFILES = pytest.mark.parametrize("profile", ["wse2-sdk-sim", "wse3-sdk-sim", "generic"])
 Array = npt.NDArray[np.generic]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import ENDLESS, Ref, variable
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.dsd import ENDLESS, Ref, variable
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
     EdgeInput,
@@ -18,7 +17,8 @@ from tilewright.simulator.routes import (
     Position,
     Switch,
 )
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 PROFILES = pytest.mark.parametrize("profile", ["wse2-sdk-sim", "wse3-sdk-sim", "generic"])
 

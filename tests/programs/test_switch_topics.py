@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, Position, Switch
-from tilewright.simulator.trace import RunResult
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, Position, Switch
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
 
 NEIGHBOURS = {"N": (0, 1, "S"), "W": (1, 0, "E"), "E": (1, 2, "W"), "S": (2, 1, "N")}
 

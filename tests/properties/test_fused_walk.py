@@ -23,10 +23,10 @@ import walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Sequential, Storage, Temporal
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 LEVELS = [
     walk.Level("DRAM"),

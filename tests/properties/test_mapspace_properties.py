@@ -11,8 +11,8 @@ from array_cases import array_space_of, loose_space_of
 from search_cases import space_of
 from tight_cases import tight_space_of
 
-from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 MAKERS: tuple[Callable[[int], Mapspace], ...] = (
     space_of,

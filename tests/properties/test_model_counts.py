@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from walk import Case, Counter, Level, arch_text
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal, Toll
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal, Toll
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.workload.workload import load_workload
 
 EINSUMS = {
     "Z[m, n] = A[m, k] * B[k, n]": ("M", "N", "K"),

@@ -16,15 +16,15 @@ from fused_cases import random_case
 from hypothesis import HealthCheck, given, settings, strategies
 from search_cases import EINSUMS, random_arch, random_workload
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.searches.api import answer
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.options import request_of
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.request import request_of
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 
@@ -198,7 +198,7 @@ SCRIPT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from fused_cases import random_case
-from tilewright.mapper.mapping_file import dump_mapping
+from tilewright.mapper.mapping.mapping_file import dump_mapping
 from tilewright.mapper.searches.api import search
 arch, workload, _ = random_case(7)
 arch = arch.with_values({"BUF.size": 40})

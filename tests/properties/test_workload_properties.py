@@ -9,11 +9,11 @@ from itertools import pairwise
 import pytest
 from random_designs import KINDS, Case, random_case
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.searches.api import answer
-from tilewright.mapper.searches.options import request_of
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.searches.request import request_of
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 CONVENTIONS = ("default", "accelforge")
 FUSED = ("copies", "dags", "widths", "instances", "persistent", "lanes", "sliding")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.simulator.banks import meetings, stride_limit
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Ref, Register, variable
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile.code.bank_costs import meetings, stride_limit
+from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 WSE2 = load_profile("wse2-sdk-sim")
 WSE3 = load_profile("wse3-sdk-sim")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.inspection import inspect_program
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput, Position, Switch
-from tilewright.simulator.trace import RunResult
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Position, Switch
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.show.inspection import inspect_program
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 WSE2 = load_profile("wse2-sdk-sim")
 WORDS = 5

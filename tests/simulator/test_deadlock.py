@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.errors import DeadlockError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, RangeFilter
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.machine_errors import DeadlockError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, RangeFilter
+from tilewright.simulator.run.machine import Machine
 
 
 def deadlock(b: ProgramBuilder) -> DeadlockError:

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 MARK = "// here"
 HEAD = """

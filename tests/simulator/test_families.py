@@ -13,22 +13,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_programs import random_case
 
-from tilewright.simulator import families, resources, validate
-from tilewright.simulator.blocks import TABLES, CodeLayout, CodeTables, Target, tables_of
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.families import canonical
-from tilewright.simulator.fast.code import code_of_block
-from tilewright.simulator.fast.effort import WITHOUT_LIMIT
-from tilewright.simulator.fast.errors import NotCovered
+from tilewright.simulator.check import resources, validate
+from tilewright.simulator.compile.code import code_families as families
+from tilewright.simulator.compile.code.code_families import canonical
+from tilewright.simulator.compile.code.code_tables import CodeBlock, block_of, compiled_rows
+from tilewright.simulator.compile.code.table_blocks import (
+    TABLES,
+    CodeLayout,
+    CodeTables,
+    Target,
+    tables_of,
+)
+from tilewright.simulator.examples.gemv import gemv_like
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.plain_code import code_of_block
 from tilewright.simulator.fast.script import Script, script_from
 from tilewright.simulator.fast.scripts import script_of
+from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT
 from tilewright.simulator.fast.walker import ScriptWalker
-from tilewright.simulator.field_types import check_fields
-from tilewright.simulator.gemv_example import gemv_like
+from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.lower import lower
-from tilewright.simulator.profile import Profile, load_profile, profile_number
-from tilewright.simulator.program import ElementCode, Program
-from tilewright.simulator.tables import CodeBlock, block_of, compiled_rows
+from tilewright.simulator.profiles.profile import Profile, load_profile, profile_number
+from tilewright.simulator.program.field_types import check_fields
+from tilewright.simulator.program.program import ElementCode, Program
 
 PROFILES = tuple(map(load_profile, ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")))
 STEPS = WITHOUT_LIMIT.steps

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from special_programs import special_case
 
-from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile import columns as at
 from tilewright.simulator.engine import features
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.engine.entries import feature_kernel
+from tilewright.simulator.engine.engine_entries import feature_kernel
 from tilewright.simulator.engine.indirect import UNJITTED
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 
 def loaded(program: Program) -> set[str]:
@@ -63,7 +63,7 @@ def test_a_missing_kernel_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(single("faddh", "f16"), load_profile("generic"))
     v = np.full((1, 1, 4), 1.5, np.float16)
     assert (machine.run(memory={"v": v}).memory["v"] == 3).all()
-    monkeypatch.setattr("tilewright.simulator.machine.load_features", lambda store, parts: None)
+    monkeypatch.setattr("tilewright.simulator.run.machine.load_features", lambda store, parts: None)
     with pytest.raises(MachineError, match="a kernel that the program needs is not loaded"):
         machine.run(memory={"v": v})
     assert at.FEATURES <= at.WHEEL_AT - at.S_FEATURES

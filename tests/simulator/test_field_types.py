@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Ref, Register
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 

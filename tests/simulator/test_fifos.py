@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Element
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Element
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")
 

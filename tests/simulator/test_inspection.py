@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from every_construct import everything
 
-from tilewright.simulator.color_scale import mixed, tick_step
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.heat_map import heat_map, heat_maps
-from tilewright.simulator.inspection import inspect_program
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.show.color_scale import mixed, tick_step
+from tilewright.simulator.show.heat_map import heat_map, heat_maps
+from tilewright.simulator.show.inspection import inspect_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 

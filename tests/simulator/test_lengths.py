@@ -11,11 +11,11 @@ import itertools
 import numpy as np
 import pytest
 
-from tilewright.simulator.errors import MachineError, ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.text.parsing import parse_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Element, Ref, variable
-from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
-from tilewright.simulator.examples import message, vector_operation
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.examples.known_costs import message, vector_operation
+from tilewright.simulator.isa.dsd import Element, Ref, variable
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")

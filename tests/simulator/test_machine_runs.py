@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Element, Ref, mem4d_access
-from tilewright.simulator.examples import chain_reduce, message, vector_operation
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
-from tilewright.simulator.timeline import perfetto
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.examples.known_costs import chain_reduce, message, vector_operation
+from tilewright.simulator.isa.dsd import Element, Ref, mem4d_access
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.show.timeline import perfetto
+from tilewright.simulator.text.printing import print_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 M, N = 4, 3

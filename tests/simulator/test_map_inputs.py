@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Register
-from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
-from tilewright.simulator.inspection import inspect_program
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.dsd import Register
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.show.inspection import inspect_program
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 N = 6
 KINDS = ("vector", "grid", "ring", "register", "stream")

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Immediate
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.memo import ValueMemo
-from tilewright.simulator.profile import load_profile, profile_number
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.isa.dsd import Immediate
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.memo import ValueMemo
+from tilewright.simulator.profiles.profile import load_profile, profile_number
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 GENERIC = load_profile("generic")
 

@@ -14,8 +14,8 @@ from machine_programs import Case, random_case
 from special_programs import special_case
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
 
 NUMBERS = (-(1 << 40), -129, -1, 0, 1, 2, 3, 7, 8, 15, 127, 128, 32767, 65536, 1 << 33)
 WORDS = ("x", "in", "out", "all", "main", "even", "c0", "fadds", "f16", "i16", "N", "R", "nobody")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 ONE_TO_EIGHT = np.arange(1, 9).reshape(1, 1, 8)
 FIFO = """

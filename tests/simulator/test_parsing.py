@@ -13,16 +13,16 @@ from machine_programs import random_case
 from special_programs import special_case
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Immediate, Ref, variable
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.dsd import Immediate, Ref, variable
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import (
     Area,
 )
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 
 def test_every_construct(golden: Callable[[str], None]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput, Position, Switch
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, Position, Switch
+from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import MAIN_PRIORITIES, Register
-from tilewright.simulator.errors import MachineError, ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import MAIN_PRIORITIES, Register
+from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")
@@ -178,7 +178,7 @@ def test_priorities_in_the_wrong_place(profile: Profile, kind: str, text: str) -
     if kind in ("output", "synchronous"):
         from dataclasses import replace
 
-        from tilewright.simulator.program import DsdOperation, Queue
+        from tilewright.simulator.program.program import DsdOperation, Queue
 
         (old,) = program.codes
         (body,) = old.tasks[0].body

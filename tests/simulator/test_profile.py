@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.simulator.errors import ProfileError
-from tilewright.simulator.operations import OPERATIONS
-from tilewright.simulator.profile import FOLDER, load_profile
+from tilewright.simulator.isa.machine_errors import ProfileError
+from tilewright.simulator.isa.operations import OPERATIONS
+from tilewright.simulator.profiles.profile import FOLDER, load_profile
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 

@@ -7,17 +7,17 @@ import pytest
 from engines import differences
 from special_programs import special_case
 
-from tilewright.simulator import occupancy
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.engine.layout import OUTPUT_SLOT
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.heat_map import heat_maps
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area
-from tilewright.simulator.timeline import perfetto
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile.columns import OUTPUT_SLOT
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run import occupancy
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.show.heat_map import heat_maps
+from tilewright.simulator.show.timeline import perfetto
 
 GENERIC = load_profile("generic")
 ROUTERS = 16

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import Ref
-from tilewright.simulator.errors import DeadlockError, MachineError, ProgramError
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.inspection import inspect_program
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.dsd import Ref
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError, ProgramError
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
     EdgeInput,
@@ -26,7 +23,10 @@ from tilewright.simulator.routes import (
     RangeFilter,
     Switch,
 )
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.show.inspection import inspect_program
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 PROFILES = ["wse2-sdk-sim", "wse3-sdk-sim", "generic"]
 N = 4

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Register
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Register
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 DEST, SRC1 = Register("dest", 1), Register("src1", 1)
 FLAT, ROWS = range(2)

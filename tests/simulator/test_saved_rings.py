@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Register
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeOutput
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Register
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, EdgeOutput
+from tilewright.simulator.run.machine import Machine
 
 PROFILES = ("generic", "wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon")
 DEST, SRC1 = Register("dest", 3), Register("src1", 3)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.dsd import ENDLESS
-from tilewright.simulator.errors import DeadlockError, ProgramError
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.routes import Area, EdgeOutput
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.dsd import ENDLESS
+from tilewright.simulator.isa.machine_errors import DeadlockError, ProgramError
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.routes import Area, EdgeOutput
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")

@@ -30,7 +30,7 @@ def test_compiled_equals_interpreted() -> None:
 
 def test_programs_differ_in_their_text() -> None:
     """Every kind of program occurs, and their text forms are distinct."""
-    from tilewright.simulator.printing import print_program
+    from tilewright.simulator.text.printing import print_program
 
     programs = [special_case(seed).program for seed in range(24)]
     names = {"gather", "scatter", "there_and_back", "swapped", "rings", "buffered"}

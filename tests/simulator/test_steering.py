@@ -7,12 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.errors import DeadlockError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.routes import Area, CounterFilter, EdgeInput, EdgeOutput, Position, Switch
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.isa.machine_errors import DeadlockError
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.program.routes import (
+    Area,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    Position,
+    Switch,
+)
+from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")
 COMMANDS = ("nop", "switch_adv", "switch_rst")

@@ -10,22 +10,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import Circbuf, Fabin, Fifo, Mem1d, Mem4d, Ref, mem4d_access, variable
-from tilewright.simulator.dsd_changes import (
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.check.load_check import registers_needed
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.dsd import (
+    Circbuf,
+    Fabin,
+    Fifo,
+    Mem1d,
+    Mem4d,
+    Ref,
+    mem4d_access,
+    variable,
+)
+from tilewright.simulator.isa.dsd_changes import (
     increment_dsd_offset,
     set_dsd_base_addr,
     set_dsd_length,
     set_dsd_stride,
 )
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.load_check import registers_needed
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, EdgeInput
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 ROWS = [
     ((10,), "|i|{10} -> a[i]", 0, (1,), (10,)),

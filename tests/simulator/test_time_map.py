@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from tilewright.simulator.time_map import time_maps
-from tilewright.simulator.trace import Occupancy
+from tilewright.simulator.run.trace import Occupancy
+from tilewright.simulator.show.time_map import time_maps
 
 
 def occupancy(words: np.ndarray, interval: int) -> Occupancy:

@@ -7,14 +7,14 @@ import pytest
 from machine_programs import random_case
 from special_programs import special_case
 
-from tilewright.simulator import topology
-from tilewright.simulator.connections import Steered
-from tilewright.simulator.examples import chain_reduce, relay
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.memo import Memo
-from tilewright.simulator.network import Network, compile_network
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
+from tilewright.simulator.compile.fabric import topology
+from tilewright.simulator.compile.fabric.connections import Steered
+from tilewright.simulator.compile.fabric.network import Network, compile_network
+from tilewright.simulator.examples.known_costs import chain_reduce, relay
+from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
 
 GENERIC = load_profile("generic")
 

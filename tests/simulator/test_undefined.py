@@ -11,13 +11,13 @@ from __future__ import annotations
 import pytest
 from undefined_base import DEST, SRC0, SRC1, WSE2, WSE3, Breakage, base, fifo, map_over
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Ref, Register
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import Profile
-from tilewright.simulator.routes import Area
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Ref, Register
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 
 def second_input(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from undefined_base import SRC1, WSE3, Breakage, base, fifo, map_over
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Ref, Register, variable
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput, RangeFilter
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput, RangeFilter
+from tilewright.simulator.run.machine import Machine
 
 
 def two_arrivals(b: ProgramBuilder, c: CodeBuilder, t: TaskBuilder) -> None:

@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from tilewright.simulator.dsd import DTYPES
-from tilewright.simulator.errors import MachineError, ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.operations import OPERATIONS
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.machine_errors import MachineError, ProgramError
+from tilewright.simulator.isa.operations import OPERATIONS
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 WSE3 = load_profile("wse3-sdk-sim")
 REGISTER = """

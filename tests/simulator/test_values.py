@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.builder import ProgramBuilder
-from tilewright.simulator.engine.layout import TYPE_F16, TYPE_F32, TYPE_INT16
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.compile.columns import TYPE_F16, TYPE_F32, TYPE_INT16
+from tilewright.simulator.engine.arithmetic import combine, f16_to_f32, f32_to_f16, fma_f32
 from tilewright.simulator.engine.scalar import scaled
-from tilewright.simulator.engine.values import combine, f16_to_f32, f32_to_f16, fma_f32
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.operations import ADD, FMA, MUL, OPERATIONS, SUB
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area
-from tilewright.simulator.scalars import NORM, SCALE
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.operations import ADD, FMA, MUL, OPERATIONS, SUB
+from tilewright.simulator.isa.scalars import NORM, SCALE
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 F32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 F16 = st.floats(width=16, allow_nan=False, allow_infinity=False)

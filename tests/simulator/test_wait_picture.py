@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.simulator.wait_picture import picture, wrapped
+from tilewright.simulator.diagnose.wait_picture import picture, wrapped
 
 WAY = re.compile(r'<path stroke="[^"]+" d="M\d+,(\d+)H(\d+)V(\d+)H')
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Register, variable
-from tilewright.simulator.errors import ProgramError
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import (
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.isa.dsd import Register, variable
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.wavelets import control_wavelet
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import (
     Area,
     CounterFilter,
     EdgeInput,
@@ -21,7 +21,7 @@ from tilewright.simulator.routes import (
     RangeFilter,
     Switch,
 )
-from tilewright.simulator.wavelets import control_wavelet
+from tilewright.simulator.run.machine import Machine
 
 WSE3 = load_profile("wse3-sdk-sim")
 WSE2 = load_profile("wse2-sdk-sim")

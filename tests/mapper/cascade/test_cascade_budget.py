@@ -36,7 +36,7 @@ def test_memory_ends_the_search_with_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     gaps = []
     for labels in (10, 100, 1000):
         small = partial(Budget, labels=labels)
-        monkeypatch.setattr("tilewright.mapper.searches.options.Budget", small)
+        monkeypatch.setattr("tilewright.mapper.searches.request.Budget", small)
         proof = search(arch, CHAIN).certificate
         assert proof.lower_bound <= best <= proof.value
         gaps.append(proof.gap)

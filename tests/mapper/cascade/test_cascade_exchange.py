@@ -6,11 +6,11 @@ import pytest
 from deep_cases import memory
 from fused_cases import workload_of
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.exchange import places_of
-from tilewright.mapper.mapping import Spatial
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.fusion.boundary.exchange_options import places_of
+from tilewright.mapper.mapping.mapping import Spatial
 from tilewright.mapper.searches.api import search
 
 CHAIN = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]")

@@ -9,10 +9,10 @@ import pytest
 from fused_cases import CHAINS, DAGS, random_case, two_memories, workload_of
 
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.cascade.boundary import boundaries_of
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapping import Mapping, Sequential, Temporal
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.fusion.boundary.exchanged_tensors import boundaries_of
+from tilewright.mapper.mapping.mapping import Mapping, Sequential, Temporal
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 SIZES = {"m": 4, "n": 4, "k": 4, "p": 4}
 SAME = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]")

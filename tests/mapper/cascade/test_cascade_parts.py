@@ -11,22 +11,22 @@ from fused_cases import chain, two_memories, workload_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.arch.flattening import flatten
-from tilewright.mapper.cascade.api import fused_search, no_collection
-from tilewright.mapper.cascade.boundary import Place, boundaries_of
-from tilewright.mapper.cascade.choices import Choices
-from tilewright.mapper.cascade.extent import Extent
-from tilewright.mapper.cascade.ground import idle_below
-from tilewright.mapper.cascade.layout import layouts
-from tilewright.mapper.cascade.names import LoopName
-from tilewright.mapper.cascade.pareto import pareto
-from tilewright.mapper.cascade.rows import Order, orders
-from tilewright.mapper.cascade.upper import under
-from tilewright.mapper.cascade.walk import Labels, behind, reduced
-from tilewright.mapper.mapping import Sequential, Storage
-from tilewright.mapper.mapspace.placement import Holder
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.mapper.fusion.boundary.exchanged_tensors import Place, boundaries_of
+from tilewright.mapper.fusion.boundary.rank_names import LoopName
+from tilewright.mapper.fusion.boundary.tile_size import Extent
+from tilewright.mapper.fusion.fused_search import fused_search, no_collection
+from tilewright.mapper.fusion.join.group_pareto import pareto
+from tilewright.mapper.fusion.join.label_pass import Labels, behind, reduced
+from tilewright.mapper.fusion.join.on_chip_relaxation import Choices
+from tilewright.mapper.fusion.pmappings.fused_templates import layouts
+from tilewright.mapper.fusion.pmappings.pmappings import Order, orders
+from tilewright.mapper.fusion.pmappings.region import idle_below
+from tilewright.mapper.fusion.pmappings.shared_spatial import under
+from tilewright.mapper.mapping.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.templates.placement import Holder
+from tilewright.mapper.workload.workload import load_workload
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)),

@@ -6,11 +6,11 @@ import pytest
 from fused_cases import chain, two_memories
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.searches.errors import UnsupportedFeature
+from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 WORKLOAD = chain(4, (2, 2, 2))
 

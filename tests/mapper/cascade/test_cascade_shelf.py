@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.cascade import lower, shelf
-from tilewright.mapper.cascade.allowance import Allowance
-from tilewright.mapper.cascade.api import fused_search
-from tilewright.mapper.cascade.floors import Floors
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.fusion.fused_search import fused_search
+from tilewright.mapper.fusion.join.cost_limit import Allowance
+from tilewright.mapper.fusion.join.einsum_bounds import Floors
+from tilewright.mapper.fusion.pmappings import inner_search as lower
+from tilewright.mapper.fusion.pmappings import pmapping_cache as shelf
+from tilewright.mapper.workload.workload import load_workload
 
 if TYPE_CHECKING:
-    from tilewright.mapper.searches.metrics import Objective
+    from tilewright.mapper.searches.exact.label_metrics import Objective
 
 ARCH = """
 arch:

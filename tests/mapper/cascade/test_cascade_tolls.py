@@ -8,11 +8,11 @@ from fused_cases import two_memories, workload_of
 from fused_mappings import best_fused
 from fused_owns import Subject
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.printing import dump_arch
-from tilewright.arch.tree import Arch
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.printing import dump_arch
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 WORK = load_workload("""
 workload:

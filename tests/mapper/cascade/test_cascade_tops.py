@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 from fused_cases import workload_of
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.tops import Turn, deals_of
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Node, Sequential, Spatial
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.fusion.outer_partition import Turn, deals_of
+from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.options import request_of
+from tilewright.mapper.searches.request import request_of
 
 ARCH = """
 arch:

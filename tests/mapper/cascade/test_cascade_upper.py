@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 from fused_cases import two_memories, workload_of
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.cascade.upper import Spread, stride, tiles_below, with_lanes
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Node, Sequential, Spatial, Toll
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.fusion.pmappings.shared_spatial import (
+    Spread,
+    stride,
+    tiles_below,
+    with_lanes,
+)
+from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial, Toll
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload import load_workload
 
 CHAIN = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]")
 SIZES = {"m": 4, "k": 4, "n": 4, "p": 4}

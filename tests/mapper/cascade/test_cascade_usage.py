@@ -9,12 +9,12 @@ import pytest
 from copied_cases import READ_TWICE
 from fused_cases import chain, two_memories
 
-from tilewright.arch.tree import Arch
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget
-from tilewright.mapper.searches.errors import UnsupportedFeature
 from tilewright.mapper.searches.result import SearchResult
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 FRONT = ("energy", "usage", "usage.DRAM")
 KEEP = """
@@ -85,7 +85,7 @@ def test_a_budget_leaves_an_honest_proof(monkeypatch: pytest.MonkeyPatch) -> Non
     assert none.front_proof is not None
     assert not none.front_proof.whole
     assert none.front
-    monkeypatch.setattr("tilewright.mapper.searches.options.Budget", partial(Budget, labels=1000))
+    monkeypatch.setattr("tilewright.mapper.searches.request.Budget", partial(Budget, labels=1000))
     partly = front_of(arch, work)
     assert partly.front_proof is not None
     limit = partly.front_proof.energy

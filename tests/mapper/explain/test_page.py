@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.arch.load import load_arch
-from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.searches.api import search
+from tilewright.mapper.workload.errors import NoFeasibleMapping
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "search.md").read_text(encoding="utf-8")
 

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.mapper.errors import NoFeasibleMapping
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain import subject, together
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.errors import NoFeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 
 ARCH = """
 arch:

@@ -12,22 +12,22 @@ import pytest
 from click.testing import CliRunner
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.dse.command import cli
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.fronts import sweep
-from tilewright.mapper.fronts.measures import measures_of
-from tilewright.mapper.fronts.one import front_of_space
-from tilewright.mapper.fronts.points import undominated
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.dse.command.cli import cli
+from tilewright.mapper.fronts import label_sweep as sweep
+from tilewright.mapper.fronts.mapspace_front import front_of_space
+from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.cascade import shared_tensors, unfused
-from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.objective.measures import measures_of
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.searches.unfused import shared_tensors, unfused
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 ARCH = """
 arch:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.mapper.fronts.points import covered, undominated
+from tilewright.mapper.fronts.pareto_points import covered, undominated
 
 small = st.integers(0, 4).map(float)
 tables = st.integers(1, 3).flatmap(

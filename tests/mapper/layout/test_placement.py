@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.errors import InfeasibleMapping
 from tilewright.mapper.layout import Buffer, MemoryMap, ModuloRotation
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def test_double_buffering_alternates() -> None:

@@ -11,26 +11,26 @@ import numpy as np
 import pytest
 from uneven_cases import uneven_space
 
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.mapspace.fanout import Fan, divisors
-from tilewright.mapper.mapspace.slots import Slot
 from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal
-from tilewright.mapper.searches.uneven.busy import with_most_lanes
-from tilewright.mapper.searches.uneven.candidates import (
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.uneven.completion_bound import Moment
+from tilewright.mapper.searches.uneven.costs.tile_candidates import (
     Host,
     can_finish_open,
     candidates,
     quotient_steps,
 )
-from tilewright.mapper.searches.uneven.chains import Chains, Kind
-from tilewright.mapper.searches.uneven.grid import make_axis, range_min
-from tilewright.mapper.searches.uneven.labels import Labels, undominated
-from tilewright.mapper.searches.uneven.parts import classes_of, whole_parts, widest
-from tilewright.mapper.searches.uneven.prospects import Moment
-from tilewright.mapper.searches.uneven.search import Run
-from tilewright.mapper.searches.uneven.sweep import Pruning
+from tilewright.mapper.searches.uneven.costs.tile_chains import Chains, Kind
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import make_axis, range_min
+from tilewright.mapper.searches.uneven.full_utilization import with_most_lanes
+from tilewright.mapper.searches.uneven.partial_mappings import Labels, undominated
+from tilewright.mapper.searches.uneven.search_parts import classes_of, whole_parts, widest
+from tilewright.mapper.searches.uneven.slot_walk import Pruning
+from tilewright.mapper.searches.uneven.uneven_search import Run
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.templates.slots import Slot
+from tilewright.mapper.templates.spatial_choices import Fan, divisors
+from tilewright.mapper.workload.errors import InfeasibleMapping
 
 LANE = ("PE", "x")
 

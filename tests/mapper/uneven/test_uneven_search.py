@@ -10,18 +10,18 @@ import pytest
 from uneven_cases import uneven_space
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.mapping import Compute, Mapping, Spatial, Storage, Temporal
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.errors import UnsupportedFeature
-from tilewright.mapper.searches.exact import ExactSearch
-from tilewright.mapper.searches.judge import Judge
-from tilewright.mapper.searches.metrics import Goal, Objective
-from tilewright.mapper.searches.options import request_of
-from tilewright.mapper.workload import Workload, load_workload
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.request import request_of
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.workload import Workload, load_workload
 
 ARCH = """
 arch:

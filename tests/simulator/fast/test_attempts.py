@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.simulator.engine import layout as at
-from tilewright.simulator.examples import chain_reduce, two_phase_reduce
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.examples.gemv import gemv_like
+from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
 from tilewright.simulator.fast.attempts import Attempt, new_times, settled
-from tilewright.simulator.fast.build import build_graph
-from tilewright.simulator.fast.effort import WITHOUT_LIMIT, Effort
-from tilewright.simulator.fast.entries import solve
-from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.settle import scripts_of
-from tilewright.simulator.fast.times import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
-from tilewright.simulator.gemv_example import gemv_like
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
+from tilewright.simulator.fast.fast_entries import solve
+from tilewright.simulator.fast.graph_tables import build_graph
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import scripts_of
+from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT, Effort
+from tilewright.simulator.fast.unit_times import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.run.machine import Machine
 
 PROGRAMS = {
     "chain": lambda: chain_reduce(9, 40),

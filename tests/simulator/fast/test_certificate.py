@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.dsd import ENDLESS, Ref, Register, variable
-from tilewright.simulator.errors import DeadlockError, MachineError
-from tilewright.simulator.examples import chain_reduce
-from tilewright.simulator.fast.run import FastMachine, run_fast
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.examples.known_costs import chain_reduce
+from tilewright.simulator.fast.fast_machine import FastMachine, run_fast
 from tilewright.simulator.fast.subset import unknown_parts as refusals
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area, EdgeInput
+from tilewright.simulator.isa.dsd import ENDLESS, Ref, Register, variable
+from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput
+from tilewright.simulator.run.machine import Machine
 
 GENERIC = load_profile("generic")
 

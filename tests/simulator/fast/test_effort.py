@@ -2,19 +2,19 @@
 
 import pytest
 
-from tilewright.simulator.builder import ProgramBuilder
+from tilewright.simulator.build.program_builder import ProgramBuilder
+from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.fast.attempts import settled
-from tilewright.simulator.fast.build import build_graph
-from tilewright.simulator.fast.effort import WITHOUT_LIMIT, WORTHWHILE, Effort, Size
-from tilewright.simulator.fast.errors import NotCovered
-from tilewright.simulator.fast.parts import Division
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.fast.settle import scripts_of
-from tilewright.simulator.gemv_example import gemv_like
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
-from tilewright.simulator.routes import Area
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.fast.graph_tables import build_graph
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.partition_solve import scripts_of
+from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT, WORTHWHILE, Effort, Size
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+from tilewright.simulator.run.machine import Machine
 
 WSE2 = load_profile("wse2-sdk-sim")
 

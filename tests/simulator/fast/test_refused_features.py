@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tilewright.simulator.builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.dsd import Ref, Register, variable
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.routes import Area, EdgeInput, EdgeOutput
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.dsd import Ref, Register, variable
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
 
 GENERIC = load_profile("generic")
 WSE2 = load_profile("wse2-sdk-sim")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tilewright.simulator.errors import MachineError
-from tilewright.simulator.fast.run import FastMachine
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.profile import load_profile
-from tilewright.simulator.program import Program
+from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.profiles.profile import load_profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.parsing import parse_program
 
 GRID = """
 program grid 3 x 4

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.source import load_document
-from tilewright.mapper.candidate import grid_candidate
-from tilewright.mapper.errors import InfeasibleMapping
-from tilewright.mapper.workload import load_workload
+from tilewright.arch.files.source import load_document
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.load import load_arch
+from tilewright.mapper.grid.candidate import grid_candidate
+from tilewright.mapper.workload.errors import InfeasibleMapping
+from tilewright.mapper.workload.workload import load_workload
 from tilewright.simulator.lowering.data import collect, deal
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"

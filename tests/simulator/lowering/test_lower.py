@@ -8,8 +8,8 @@ from grids import candidate, candidates, matmul, matvec
 from hypothesis import given, settings
 from untimed import Untimed
 
-from tilewright.mapper.candidate import Candidate
-from tilewright.mapper.errors import InfeasibleMapping
+from tilewright.mapper.grid.candidate import Candidate
+from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.simulator.cost_model import (
     check,
     edge_streams,
@@ -19,7 +19,7 @@ from tilewright.simulator.cost_model import (
 )
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import lower
-from tilewright.simulator.printing import print_program
+from tilewright.simulator.text.printing import print_program
 
 
 def run_untimed(found: Candidate) -> tuple[Untimed, np.ndarray]:

@@ -1,0 +1,1 @@
+"""Resolved components, their actions, and the estimates of costs that a file leaves open."""

@@ -1,0 +1,183 @@
+"""Sets of names in expressions: `~Intermediates`, `input | output`, `~MainMemory.tensors`.
+
+Grammar as in accelforge.md §1.3: Python's operators over sets with a universe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from tilewright.arch.errors import ExpressionError, Where
+from tilewright.arch.expressions.expressions import evaluate
+from tilewright.arch.expressions.operators import Algebra, EvaluationError, describe
+
+Kind = Literal["tensors", "rank_variables"]
+_LOOK = {"tensors": "a set of tensors", "rank_variables": "a set of rank variables"}
+
+
+@dataclass(frozen=True, slots=True)
+class Universe:
+    """All names of an Einsum: what `~` complements within, and what tensors bring along."""
+
+    tensors: frozenset[str]
+    rank_variables: frozenset[str]
+    rank_variables_of: Mapping[str, frozenset[str]]
+    bits_per_value: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NameSet(Algebra):
+    """A set of tensor names or of rank variables."""
+
+    names: frozenset[str]
+    universe: Universe
+    kind: Kind = "tensors"
+
+    fields: ClassVar[frozenset[str]] = frozenset({"tensors", "rank_variables", "bits_per_value"})
+    described_as: ClassVar[str] = "a set"
+
+    def __and__(self, other: object) -> NameSet:
+        return self._with(self.names & self._same(other))
+
+    def __or__(self, other: object) -> NameSet:
+        return self._with(self.names | self._same(other))
+
+    def __sub__(self, other: object) -> NameSet:
+        return self._with(self.names - self._same(other))
+
+    def __xor__(self, other: object) -> NameSet:
+        return self._with(self.names ^ self._same(other))
+
+    def __invert__(self) -> NameSet:
+        whole = self.universe.tensors if self.kind == "tensors" else self.universe.rank_variables
+        return self._with(whole - self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NameSet) and (self.kind, self.names) == (other.kind, other.names)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.names))
+
+    def __lt__(self, other: object) -> bool:
+        return self.names < self._same(other)
+
+    def __le__(self, other: object) -> bool:
+        return self.names <= self._same(other)
+
+    def __gt__(self, other: object) -> bool:
+        return self.names > self._same(other)
+
+    def __ge__(self, other: object) -> bool:
+        return self.names >= self._same(other)
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.names))
+
+    def elements(self) -> list[str]:
+        return sorted(self.names)
+
+    def __add__(self, other: object) -> NameSet:
+        raise EvaluationError("+ does not apply to sets", "write | to unite two sets")
+
+    __radd__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+
+    @property
+    def tensors(self) -> NameSet:
+        """The set itself, so that `MainMemory.tensors` and `MainMemory` mean the same."""
+        if self.kind != "tensors":
+            raise EvaluationError("a set of rank variables has no .tensors")
+        return self
+
+    @property
+    def rank_variables(self) -> NameSet:
+        """All rank variables that index any of the tensors."""
+        if self.kind == "rank_variables":
+            return self
+        of = self.universe.rank_variables_of
+        names: frozenset[str] = frozenset().union(
+            *(of.get(name, frozenset()) for name in self.names)
+        )
+        return NameSet(names, self.universe, "rank_variables")
+
+    @property
+    def bits_per_value(self) -> int | Fraction:
+        """Width of the tensor, if the set holds exactly one (or all have the same width)."""
+        if self.kind != "tensors" or not self.names:
+            raise EvaluationError(
+                ".bits_per_value of an empty set has no value",
+                "guard it: weight.bits_per_value if weight else 0",
+            )
+        widths = {self.universe.bits_per_value[name] for name in sorted(self.names)}
+        if len(widths) > 1:
+            raise EvaluationError(
+                f".bits_per_value of {len(self.names)} tensors of different widths has no value"
+            )
+        width = widths.pop()
+        return int(width) if width.denominator == 1 else width
+
+    def _with(self, names: frozenset[str]) -> NameSet:
+        return NameSet(names, self.universe, self.kind)
+
+    def _same(self, other: object) -> frozenset[str]:
+        if isinstance(other, NameSet) and other.kind == self.kind:
+            return other.names
+        if isinstance(other, NameSet):
+            raise EvaluationError(
+                f"{_LOOK[self.kind]} and {_LOOK[other.kind]} do not mix",
+                "write .rank_variables behind the tensors",
+            )
+        raise EvaluationError(f"a set does not mix with {describe(other)}")
+
+
+def tensor_set(
+    expression: object, names: Mapping[str, object], where: Where | None = None
+) -> frozenset[str]:
+    """Evaluate a set expression to tensor names; a list of expressions is their union."""
+    return _names_of(expression, names, where, "tensors")
+
+
+def rank_variable_set(
+    expression: object, names: Mapping[str, object], where: Where | None = None
+) -> frozenset[str]:
+    """Evaluate a set expression to rank variables; a tensor stands for all of its own."""
+    return _names_of(expression, names, where, "rank_variables")
+
+
+def names_tensors(
+    expression: object, names: Mapping[str, object], where: Where | None = None
+) -> bool:
+    """Tell whether a set expression selects tensors, not rank variables."""
+    if isinstance(expression, list | tuple):
+        return any(names_tensors(part, names, where) for part in expression)
+    result = evaluate(expression, names, where)
+    parts = result if isinstance(result, list | tuple) else (result,)
+    return any(isinstance(part, NameSet) and part.kind == "tensors" for part in parts)
+
+
+def _names_of(
+    expression: object, names: Mapping[str, object], where: Where | None, kind: Kind
+) -> frozenset[str]:
+    if isinstance(expression, list | tuple):
+        return frozenset().union(*(_names_of(part, names, where, kind) for part in expression))
+    result = evaluate(expression, names, where)
+    if isinstance(result, NameSet):
+        found = result.rank_variables if kind == "rank_variables" else result
+        if found.kind == kind:
+            return found.names
+    if isinstance(result, list | tuple) and all(isinstance(part, NameSet) for part in result):
+        return frozenset().union(*(part.names for part in result))
+    raise ExpressionError(
+        f"this must be {_LOOK[kind]}",
+        where=where,
+        value=expression,
+        instead="use names, All, Nothing, and & | ~ - between them",
+    )

@@ -1,0 +1,1 @@
+"""Files to data: YAML with places, merge keys, sandboxed templates, several files read as one."""

@@ -1,0 +1,37 @@
+"""The keys at the top of a file: the one that is asked for, and those of a larger spec."""
+
+from __future__ import annotations
+
+from tilewright.arch.errors import SpecError
+from tilewright.arch.files.source import Document
+from tilewright.arch.names import close_names
+
+_KEYS = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")
+
+
+def check_top_level(document: Document, key: str, what: str) -> dict[str, object]:
+    """Return the file's top level, which must hold `key` (`what` in words).
+
+    Other keys are parts of a larger spec, or hold anchors; only misspelt ones are refused.
+    SpecError, with the close name.
+    """
+    top = document.data
+    if not isinstance(top, dict) or key not in top:
+        keys = [name for name in top if isinstance(name, str)] if isinstance(top, dict) else []
+        close = close_names(key, keys)
+        raise SpecError(
+            f"this file holds no {what}",
+            where=document.where(),
+            instead=f"write `{key}:` instead of `{close[0]}:`"
+            if close
+            else f"start it with `{key}:`",
+        )
+    for name in top:
+        close = close_names(name, _KEYS, 1) if isinstance(name, str) else []
+        if close and name not in _KEYS:
+            raise SpecError(
+                f"unknown field {name}",
+                where=document.where_key((name,)),
+                instead=f"did you mean {close[0]}?",
+            )
+    return top

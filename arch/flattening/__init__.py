@@ -1,0 +1,1 @@
+"""From the tree to one flattened architecture per Compute."""

@@ -1,0 +1,198 @@
+"""Tree to flattened architectures: one per Compute, all numbers evaluated (accelforge.md §2.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilewright.arch.components.components import Component, Compute, Kept, Scope
+from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening.build import Position, build_component, fanout_of
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.resolve import Resolver
+from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names
+from tilewright.arch.flattening.switches import Switch, is_emptied, passed_by
+from tilewright.arch.spec.spec import LeafSpec
+from tilewright.arch.spec.tree import Arch, Node
+
+_HOLDERS = ("Memory", "Toll")
+
+
+def flatten(
+    arch: Arch, scope: Scope | None = None, kept: Kept | None = None, switch: Switch = passed_by
+) -> tuple[FlatArch, ...]:
+    """Return one flattened architecture for each Compute that is enabled, in file order.
+
+    `scope` brings the Einsum's names; without it, fields that need one stay open (NaN or empty,
+    listed in `unresolved`) and every component counts as enabled. `kept` says which tensors the
+    memories keep, for expressions that name them outside of `tensors:`. `switch`: what stands in
+    the place of a component that is disabled. SpecError with the place for every expression or
+    number that does not hold.
+    """
+    walk = _Walk(arch, scope, kept or {}, switch)
+    walk.visit_list(arch.root.children, _Surroundings())
+    return tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What stands above a node: the leaves, and the forks it is inside of."""
+
+    above: tuple[_Place, ...] = ()
+    forks: tuple[Node, ...] = ()
+    grid: int | None = None  # places of the grid of the Array it is inside of
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A component where it stands."""
+
+    node: Node
+    component: Component
+    stands: Component | None  # what stands in its place on the way to a Compute
+    above: tuple[_Place, ...]
+    forks: tuple[Node, ...]
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def enabled(self) -> bool:
+        return self.stands is not None and not is_emptied(self.stands)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One pass over the tree, building every component once."""
+
+    arch: Arch
+    scope: Scope | None
+    kept: Kept
+    switch: Switch
+    places: list[_Place] = field(default_factory=list)
+    unresolved: list[str] = field(default_factory=list)
+    grids: dict[str, str] = field(default_factory=dict)
+    einsum: EinsumNames | None = None
+    variables: Names = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.einsum = None if self.scope is None else EinsumNames(self.scope)
+        outer: Names = {} if self.einsum is None else self.einsum.all
+        places = self.arch.variable_places
+        self.variables = LazyNames(self.arch.variables, outer, places.get)
+
+    def visit_list(self, nodes: tuple[Node, ...], around: _Surroundings) -> _Surroundings:
+        """Visit nodes in order; return what stands above whatever follows them."""
+        for node in nodes:
+            around = self._visit(node, around)
+        return around
+
+    def _visit(self, node: Node, around: _Surroundings) -> _Surroundings:
+        if node.tag == "Hierarchical":
+            return self.visit_list(node.children, around)
+        if node.tag == "Fork":
+            inner = _Surroundings(around.above, (*around.forks, node), around.grid)
+            self.visit_list(node.children, inner)
+            return around
+        if node.tag == "Array":
+            return self._visit_array(node, around)
+        place = self._leaf(node, around)
+        if node.tag == "Compute":
+            return around
+        return _Surroundings((*around.above, place), around.forks, around.grid)
+
+    def _visit_array(self, node: Node, around: _Surroundings) -> _Surroundings:
+        """Place the Array's memories on its grid, then fan out, then its Computes.
+
+        The memories are distributed: logically above the fanout, physically spread over the grid
+        (accelforge.md §1.1, `Array`).
+        """
+        first = len(self.places)
+        resolver = Resolver(self.arch, node, self.variables, self.einsum, self.unresolved)
+        inner = _Surroundings(around.above, around.forks, fanout_of(resolver))
+        others = tuple(child for child in node.children if child.tag != "Compute")
+        inner = self.visit_list(others, inner)
+        last = len(self.places)
+        grid = self._leaf(node, _Surroundings(inner.above, around.forks))
+        below = _Surroundings((*inner.above, grid), around.forks)
+        for place in self.places[first:last]:
+            self._check_grid(place, grid.component)
+            self.grids[place.name] = grid.name
+        for child in node.children:
+            if child.tag == "Compute":
+                self._leaf(child, below)
+        return below
+
+    def _check_grid(self, place: _Place, grid: Component) -> None:
+        """A memory of an Array stands on grid points at a regular stride in each dimension."""
+        sizes = {dim.name: dim.fanout for dim in grid.spatial}
+        for index, dim in enumerate(place.component.physical_spatial):
+            if sizes.get(dim.name, 0) % dim.fanout == 0 and dim.name in sizes:
+                continue
+            raise SpecError(
+                f"{place.name} does not fit the grid of {grid.name} in dimension {dim.name}",
+                where=self.arch.where(place.node, "spatial", index),
+                value=dim.fanout,
+                instead=f"divisors of {sizes[dim.name]}"
+                if dim.name in sizes
+                else f"one of the dimensions {', '.join(sizes)}",
+            )
+
+    def _leaf(self, node: Node, around: _Surroundings) -> _Place:
+        parent_fanout = 1
+        for place in around.above:
+            parent_fanout *= place.component.own_fanout
+        holders = tuple(p.name for p in around.above if p.node.tag in _HOLDERS and p.enabled)
+        names: Names = self.variables
+        if self.einsum is not None and self.kept:
+            names = Layer(self.einsum.kept(holders, self.kept), names)
+        resolver = Resolver(self.arch, node, names, self.einsum, self.unresolved)
+        assert isinstance(node.spec, LeafSpec)
+        enabled = resolver.condition(node.spec.enabled, "enabled")
+        position = Position(parent_fanout, holders, around.grid)
+        component = build_component(resolver, position)
+        stands = self.switch(component, enabled, node.tag)
+        place = _Place(node, component, stands, around.above, around.forks)
+        self.places.append(place)
+        return place
+
+    def is_usable_compute(self, place: _Place) -> bool:
+        return place.enabled and isinstance(place.component, Compute)
+
+    def flat(self, place: _Place) -> FlatArch:
+        """Assemble the flattened architecture that ends at this Compute."""
+        assert isinstance(place.component, Compute)
+        path = tuple(p.stands for p in (*place.above, place) if p.stands is not None)
+        on_path = {component.name for component in path}
+        return FlatArch(
+            compute=place.component,
+            components=path,
+            beside=tuple(p.component for p in self.places if p.name not in on_path),
+            einsum=None if self.scope is None else self.scope.einsum,
+            disabled=frozenset(p.name for p in self.places if not p.enabled),
+            gated=self._gated(place),
+            ancestors=self._ancestors(),
+            grids=self.grids,
+            unresolved=tuple(dict.fromkeys(self.unresolved)),
+        )
+
+    def _ancestors(self) -> Mapping[str, tuple[str, ...]]:
+        return {p.name: tuple(upper.name for upper in p.above) for p in self.places}
+
+    def _gated(self, compute: _Place) -> frozenset[str]:
+        """Components that forks switch off while `compute` runs (accelforge.md §2.5)."""
+        gated = set()
+        for place in self.places:
+            for fork in place.forks:
+                if fork not in compute.forks and self._flag(fork, "forked_power_gateable"):
+                    gated.add(place.name)
+            for fork in compute.forks:
+                behind = fork not in place.forks and place not in compute.above
+                if behind and self._flag(fork, "non_forked_power_gateable"):
+                    gated.add(place.name)
+        return frozenset(gated)
+
+    def _flag(self, fork: Node, name: str) -> bool:
+        resolver = Resolver(self.arch, fork, self.variables, self.einsum, self.unresolved)
+        return resolver.flag(getattr(fork.spec, name), name)

@@ -1,0 +1,311 @@
+"""`total_latency`, compiled: where possible to a maximum of linear pieces, else to a closure.
+
+The usual rules, sum(a.n_calls / a.throughput for a in actions) and maxima of such sums, are linear
+in the numbers of calls. They are recognised by evaluating the expression once with symbols in the
+place of the call counts. Then the rule is cheap to call, and a search can read its pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tilewright.arch.errors import ExpressionError, SpecError, Where
+from tilewright.arch.expressions.expressions import Expression, UnknownNameError, compile_expression
+from tilewright.arch.expressions.operators import Algebra, EvaluationError, describe, is_number
+from tilewright.arch.flattening.scope import Layer, Names
+
+DEFAULT_LATENCY = "sum(a.n_calls / a.throughput for a in actions)"
+NETWORK_LATENCY = (
+    "max(max_hops * actions['hop'].latency, max_link_traffic / actions['hop'].throughput)"
+)
+NETWORK_SYMBOLS = ("max_hops", "max_link_traffic")
+_MAX_PIECES = 64
+
+Terms = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyPiece:
+    """`constant + sum(seconds * calls[name])`, in seconds; terms of 0 seconds are left out."""
+
+    terms: Terms
+    constant: float = 0.0
+
+    def __call__(self, calls: Mapping[str, float]) -> float:
+        total = self.constant
+        for name, seconds in self.terms:
+            total += seconds * calls.get(name, 0)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class LinearLatency:
+    """A `LatencyRule` that is the maximum of linear pieces (one piece: a plain sum).
+
+    `calls` holds calls per action of one instance, `actions_scale` included; for a Network also
+    `max_hops` and `max_link_traffic` (accelforge.md §2.6).
+    """
+
+    pieces: tuple[LatencyPiece, ...]
+
+    def __call__(self, calls: Mapping[str, float]) -> float:
+        if len(self.pieces) == 1:
+            return float(self.pieces[0](calls))
+        return float(max(piece(calls) for piece in self.pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionLatency:
+    """A `LatencyRule` evaluated as written, because it is not a maximum of linear pieces."""
+
+    expression: Expression
+    names: Names
+    actions: tuple[ActionCosts, ...]
+    where: Where | None
+
+    def __call__(self, calls: Mapping[str, float]) -> float:
+        names = latency_names(self.actions, calls)
+        result = self.expression(Layer(names, self.names), self.where)
+        if not is_number(result) or isinstance(result, bool) or result != result:  # noqa: PLR0124
+            raise ExpressionError(
+                "total_latency must be a number of seconds",
+                where=self.where,
+                value=self.expression.text,
+            )
+        return float(result)  # type: ignore[arg-type]  # is_number() looked
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingLatency:
+    """A `LatencyRule` whose expression needs an Einsum, in an architecture flattened without."""
+
+    component: str
+    where: Where | None
+
+    def __call__(self, calls: Mapping[str, float]) -> float:  # noqa: ARG002
+        raise SpecError(
+            f"the latency of {self.component} depends on the Einsum",
+            where=self.where,
+            instead="flatten the architecture for an Einsum",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCosts:
+    """What a latency expression sees of an action; `latency` is that of one call."""
+
+    name: str
+    energy: float
+    throughput: float
+    latency: float
+    bits_per_action: object = 1
+    energy_scale: float = 1.0
+    throughput_scale: float = 1.0
+
+
+def compile_latency(
+    text: str, actions: tuple[ActionCosts, ...], names: Names, where: Where | None
+) -> LinearLatency | ExpressionLatency:
+    """Compile a `total_latency`. ExpressionError if it fails, with call counts of 1 put in."""
+    expression = compile_expression(text, where)
+    symbols = {name: _symbol(name) for name in (*(a.name for a in actions), *NETWORK_SYMBOLS)}
+    try:
+        result = expression(Layer(latency_names(actions, symbols), names), where)
+    except UnknownNameError:
+        raise
+    except ExpressionError:
+        result = None
+    if is_number(result) and not isinstance(result, bool):
+        result = _Form((LatencyPiece((), float(result)),))  # type: ignore[arg-type]
+    if isinstance(result, _Form) and result.is_sound():
+        return LinearLatency(result.pieces)
+    rule = ExpressionLatency(expression, names, actions, where)
+    rule(dict.fromkeys(symbols, 1.0))
+    return rule
+
+
+def latency_names(actions: tuple[ActionCosts, ...], calls: Mapping[str, Any]) -> dict[str, object]:
+    """Names of both dialects: actions, X_actions, X_latency, action2latency (accelforge.md §0)."""
+    views = tuple(ActionView(costs, calls.get(costs.name, 0)) for costs in actions)
+    times = {view.name: view.n_calls * view.latency for view in views}
+    names: dict[str, object] = {"actions": ActionTable(views), "action2latency": times}
+    for view in views:
+        names[f"{view.name}_actions"] = view.n_calls
+        names[f"{view.name}_latency"] = times[view.name]
+    for symbol in NETWORK_SYMBOLS:
+        if symbol in calls:
+            names[symbol] = calls[symbol]
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class ActionView(Algebra):
+    """One action inside a latency expression."""
+
+    costs: ActionCosts
+    n_calls: Any
+
+    fields: ClassVar[frozenset[str]] = frozenset(
+        {"name", "n_calls", "throughput", "latency", "energy", "bits_per_action"}
+        | {"energy_scale", "throughput_scale"}
+    )
+    described_as: ClassVar[str] = "an action"
+
+    @property
+    def name(self) -> str:
+        return self.costs.name
+
+    @property
+    def throughput(self) -> float:
+        return self.costs.throughput
+
+    @property
+    def latency(self) -> float:
+        return self.costs.latency
+
+    @property
+    def energy(self) -> float:
+        return self.costs.energy
+
+    @property
+    def bits_per_action(self) -> object:
+        return self.costs.bits_per_action
+
+    @property
+    def energy_scale(self) -> float:
+        return self.costs.energy_scale
+
+    @property
+    def throughput_scale(self) -> float:
+        return self.costs.throughput_scale
+
+
+@dataclass(frozen=True, slots=True)
+class ActionTable(Algebra):
+    """`actions`: a list of actions that also answers to their names."""
+
+    views: tuple[ActionView, ...]
+
+    described_as: ClassVar[str] = "the list of actions"
+
+    def elements(self) -> Iterable[ActionView]:
+        return self.views
+
+    def item(self, key: object) -> ActionView:
+        for index, view in enumerate(self.views):
+            if key in (view.name, index):
+                return view
+        known = ", ".join(view.name for view in self.views)
+        raise EvaluationError(f"there is no action {key!r}", f"one of: {known}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Form(Algebra):
+    """A maximum of linear pieces in the call counts; every other operation is refused."""
+
+    pieces: tuple[LatencyPiece, ...]
+
+    described_as: ClassVar[str] = "a number of calls"
+
+    def is_sound(self) -> bool:
+        """No piece is infinite, undefined or falling."""
+        numbers = [p.constant for p in self.pieces]
+        numbers += [seconds for piece in self.pieces for _, seconds in piece.terms]
+        return all(math.isfinite(number) for number in numbers)
+
+    def __add__(self, other: object) -> _Form:
+        others = _form(other).pieces
+        return _joined(_sum(left, right) for left in self.pieces for right in others)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> _Form:
+        if isinstance(other, _Form):
+            return self + other * -1
+        return self + _Form((LatencyPiece((), -_number(other)),))
+
+    def __rsub__(self, other: object) -> _Form:
+        return self * -1 + _form(other)
+
+    def __mul__(self, other: object) -> _Form:
+        factor = _number(other)
+        if factor < 0 and len(self.pieces) > 1:
+            raise EvaluationError("not a maximum any more")
+        return _joined(
+            LatencyPiece(
+                tuple((name, seconds * factor) for name, seconds in piece.terms),
+                piece.constant * factor,
+            )
+            for piece in self.pieces
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> _Form:
+        divisor = _number(other)
+        if divisor == 0:
+            raise EvaluationError("a division by 0 has no value")
+        return self * (1 / divisor)
+
+    def __pos__(self) -> _Form:
+        return self
+
+    def __neg__(self) -> _Form:
+        return self * -1
+
+    def maximum(self, other: object) -> _Form:
+        return _joined((*self.pieces, *_form(other).pieces))
+
+    def _refuse(self, *_: object) -> Any:
+        raise EvaluationError("not linear in the calls")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rtruediv__ = __bool__ = _refuse
+    __and__ = __or__ = __xor__ = __invert__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _symbol(name: str) -> _Form:
+    return _Form((LatencyPiece(((name, 1.0),)),))
+
+
+def _form(value: object) -> _Form:
+    return value if isinstance(value, _Form) else _Form((LatencyPiece((), _number(value)),))
+
+
+def _number(value: object) -> float:
+    if not is_number(value):
+        raise EvaluationError(f"{describe(value)} is not a number")
+    return float(value)  # type: ignore[arg-type]  # is_number() looked
+
+
+def _sum(left: LatencyPiece, right: LatencyPiece) -> LatencyPiece:
+    terms = dict(left.terms)
+    for name, seconds in right.terms:
+        terms[name] = terms.get(name, 0.0) + seconds
+    return LatencyPiece(tuple(terms.items()), left.constant + right.constant)
+
+
+def _joined(pieces: Iterable[LatencyPiece]) -> _Form:
+    """Drop terms of 0 and pieces that another one is never below."""
+    kept: list[LatencyPiece] = []
+    for piece in pieces:
+        clean = LatencyPiece(tuple(t for t in piece.terms if t[1] != 0), piece.constant)
+        if any(_dominates(other, clean) for other in kept):
+            continue
+        kept = [other for other in kept if not _dominates(clean, other)]
+        kept.append(clean)
+        if len(kept) > _MAX_PIECES:
+            raise EvaluationError("too many pieces")
+    return _Form(tuple(kept))
+
+
+def _dominates(upper: LatencyPiece, lower: LatencyPiece) -> bool:
+    """Say whether `upper` is at least `lower` for all counts (which are never negative)."""
+    above, below = dict(upper.terms), dict(lower.terms)
+    return upper.constant >= lower.constant and all(
+        above.get(name, 0.0) >= below.get(name, 0.0) for name in {*above, *below}
+    )

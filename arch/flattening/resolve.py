@@ -1,0 +1,208 @@
+"""Expressions of one component to numbers, checked, each error at its place in the file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from tilewright.arch.components.components import Comparison
+from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.expressions.expressions import UnknownNameError, evaluate
+from tilewright.arch.expressions.functions import exact
+from tilewright.arch.expressions.operators import MAX_BITS
+from tilewright.arch.expressions.sets import names_tensors, rank_variable_set, tensor_set
+from tilewright.arch.files.source import format_path
+from tilewright.arch.flattening.scope import EinsumNames, Layer, Names
+from tilewright.arch.spec.spec import ComparisonSpec
+from tilewright.arch.spec.tree import Arch, Node
+
+Steps = tuple[str | int, ...]
+T = TypeVar("T")
+_WAITING = object()
+_TOO_LARGE = 2**MAX_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Evaluates the fields of one node.
+
+    Without an Einsum (`einsum` is None) an expression that needs one gives NaN (a number), an
+    empty set, or True, and its path is added to `unresolved`.
+    """
+
+    arch: Arch
+    node: Node
+    names: Names
+    einsum: EinsumNames | None
+    unresolved: list[str] = field(default_factory=list)
+
+    def where(self, *steps: str | int) -> Where:
+        return self.arch.where(self.node, *steps)
+
+    def nested(self, names: Names) -> Resolver:
+        """Return a resolver that sees `names` first."""
+        return Resolver(
+            self.arch, self.node, Layer(names, self.names), self.einsum, self.unresolved
+        )
+
+    def number(self, value: object, *steps: str | int) -> float:
+        """A number of at least 0, maybe infinite."""
+        result = self._evaluate(value, _WAITING, steps)
+        if result is _WAITING:
+            return math.nan
+        number = self._as_number(result, value, steps)
+        if number < 0:
+            raise SpecError(
+                f"{_label(steps)} must not be negative",
+                where=self.where(*steps),
+                value=_shown(value, number),
+                instead="write 0 or more",
+            )
+        if math.isnan(number):
+            raise SpecError(
+                f"{_label(steps)} is not a number", where=self.where(*steps), value=value
+            )
+        return float(number)
+
+    def count(self, value: object, *steps: str | int) -> int:
+        """A whole number of at least 1; 1 if it needs an Einsum and there is none."""
+        result = self._evaluate(value, 1, steps)
+        number = self._as_number(result, value, steps)
+        if not math.isfinite(number) or number != int(number) or number < 1:
+            raise SpecError(
+                f"{_label(steps)} must be a whole number of at least 1",
+                where=self.where(*steps),
+                value=_shown(value, number),
+            )
+        return int(number)
+
+    def fraction(self, value: object, *steps: str | int) -> Fraction:
+        """An exact number above 0; 1 if it needs an Einsum and there is none."""
+        number = self._as_number(self._evaluate(value, 1, steps), value, steps)
+        if not math.isfinite(number) or number <= 0:
+            raise SpecError(
+                f"{_label(steps)} must be a number above 0",
+                where=self.where(*steps),
+                value=_shown(value, number),
+            )
+        return exact(number)
+
+    def flag(self, value: object, *steps: str | int) -> bool:
+        """True or False, or a set (true if not empty)."""
+        return bool(self.condition(value, *steps))
+
+    def condition(self, value: object, *steps: str | int) -> object:
+        """What is written as a value as True or False; else what an expression comes to, a set or
+        number perhaps, and True if it needs an Einsum and there is none."""
+        if not isinstance(value, str):
+            return bool(value)
+        result = self._evaluate(value, True, steps)
+        if isinstance(result, str):
+            raise SpecError(
+                f"{_label(steps)} must be true or false", where=self.where(*steps), value=value
+            )
+        return result
+
+    def tensors(self, value: object, *steps: str | int) -> frozenset[str]:
+        """A set of tensors."""
+        try:
+            return tensor_set(value, self.names, self.where(*steps))
+        except UnknownNameError as error:
+            return self._without_einsum(frozenset(), steps, error)
+
+    def comparison(self, spec: ComparisonSpec, *steps: str | int) -> Comparison:
+        """A constraint on loops: names of rank variables hide tensors of the same name."""
+        names = self.names if self.einsum is None else Layer(self.einsum.for_loops, self.names)
+        where = self.where(*steps, "expression")
+        try:
+            variables = rank_variable_set(spec.expression, names, where)
+            of_tensors = names_tensors(spec.expression, names, where)
+        except UnknownNameError as error:
+            variables = self._without_einsum(frozenset(), (*steps, "expression"), error)
+            of_tensors = False
+        value = self._evaluate(spec.value, 1, (*steps, "value"))
+        number = self._as_number(value, spec.value, (*steps, "value"))
+        if not math.isfinite(number) or number != int(number) or number < 0:
+            raise SpecError(
+                "value must be a whole number of at least 0",
+                where=self.where(*steps, "value"),
+                value=spec.value,
+            )
+        return Comparison(variables, spec.operator, int(number), of_tensors)
+
+    def by_tensor(self, values: Mapping[str, object], *steps: str | int) -> dict[str, object]:
+        """Turn {set expression: value} into {tensor: value}; the sets must not overlap.
+
+        `Other` stands for all tensors that no other key names.
+        """
+        if self.einsum is None:
+            if values:
+                self.unresolved.append(f"{self.node.name}.{_label(steps)}")
+            return {}
+        result: dict[str, object] = {}
+        chosen: dict[str, str] = {}
+        for key, value in values.items():
+            if key == "Other":
+                continue
+            for tensor in sorted(self.tensors(key, *steps, key)):
+                if tensor in chosen:
+                    raise SpecError(
+                        f"both {chosen[tensor]} and {key} hold the tensor {tensor}",
+                        where=self.where(*steps, key),
+                        instead="write sets that do not overlap",
+                    )
+                chosen[tensor] = key
+                result[tensor] = value
+        if "Other" in values:
+            for tensor in sorted(self.einsum.universe.tensors - chosen.keys()):
+                result[tensor] = values["Other"]
+        return result
+
+    def _evaluate(self, value: object, fallback: object, steps: Steps) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return evaluate(value, self.names, self.where(*steps))
+        except UnknownNameError as error:
+            return self._without_einsum(fallback, steps, error)
+
+    def _without_einsum(self, fallback: T, steps: Steps, error: UnknownNameError) -> T:
+        """Note that a field waits for an Einsum; with one, the unknown name is an error."""
+        if self.einsum is not None:
+            raise error
+        self.unresolved.append(f"{self.node.name}.{_label(steps)}")
+        return fallback
+
+    def _as_number(self, result: object, value: object, steps: Steps) -> float:
+        if isinstance(result, int | Fraction) and abs(result) >= _TOO_LARGE:
+            raise SpecError(
+                f"{_label(steps)} is too large a number", where=self.where(*steps), value=value
+            )
+        if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
+            raise SpecError(
+                f"{_label(steps)} must be a number", where=self.where(*steps), value=value
+            )
+        return result  # type: ignore[return-value]  # an int or Fraction keeps its exactness
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the named fields of a block stand."""
+
+    arch: Arch
+    node: Node
+    block: Steps = ()
+
+    def __call__(self, name: str) -> Where:
+        return self.arch.where(self.node, *self.block, name)
+
+
+def _label(steps: Steps) -> str:
+    return format_path(steps)
+
+
+def _shown(value: object, number: object) -> object:
+    return value if not isinstance(value, str) else f"{value} = {number}"

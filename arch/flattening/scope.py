@@ -1,0 +1,133 @@
+"""The names that an architecture's expressions see, in layers, each evaluated when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from tilewright.arch.components.components import Kept, Scope
+from tilewright.arch.errors import ExpressionError, Where
+from tilewright.arch.expressions.expressions import MAX_STEPS, evaluate
+from tilewright.arch.expressions.operators import EvaluationError, Steps
+from tilewright.arch.expressions.sets import Kind, NameSet, Universe
+
+Names = Mapping[str, object]
+
+
+class LazyNames(Mapping[str, object]):
+    """A block of named expressions that may use each other, in any order without cycles.
+
+    A name that is not in the block comes from `outer`; so does a block's own name inside its own
+    expression (`size: size` takes an outer `size`).
+    """
+
+    def __init__(
+        self, raw: Mapping[str, object], outer: Names, place: Callable[[str], Where | None]
+    ) -> None:
+        self._raw = raw
+        self._outer = outer
+        self._place = place
+        self._done: dict[str, object] = {}
+        self._busy: list[str] = []
+
+    def __getitem__(self, name: str) -> object:
+        if name in self._done:
+            return self._done[name]
+        if name not in self._raw or (self._busy and self._busy[-1] == name):
+            return self._outer[name]
+        if name in self._busy:
+            round_trip = " -> ".join([*self._busy[self._busy.index(name) :], name])
+            raise ExpressionError(
+                f"{name} depends on itself: {round_trip}",
+                where=self._place(name),
+                value=self._raw[name],
+            )
+        self._busy.append(name)
+        try:
+            value = evaluate_deep(self._raw[name], self, self._place(name))
+        finally:
+            self._busy.pop()
+        self._done[name] = value
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._raw
+        yield from (name for name in self._outer if name not in self._raw)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._raw or name in self._outer
+
+
+def evaluate_deep(value: object, names: Names, where: Where | None) -> object:
+    """Evaluate an expression, or all expressions inside a list or mapping."""
+    if not isinstance(value, dict | list):
+        return evaluate(value, names, where)
+    result: object
+    if isinstance(value, dict):
+        result = {key: evaluate_deep(inner, names, where) for key, inner in value.items()}
+    else:
+        result = [evaluate_deep(inner, names, where) for inner in value]
+    try:
+        return Steps(MAX_STEPS).charge(result)
+    except EvaluationError as error:
+        raise ExpressionError(f"the list is too large: {error}", where=where) from None
+
+
+class Layer(Mapping[str, object]):
+    """Names of `inner`, then those of `outer`."""
+
+    def __init__(self, inner: Names, outer: Names) -> None:
+        self._inner = inner
+        self._outer = outer
+
+    def __getitem__(self, name: str) -> object:
+        return self._inner[name] if name in self._inner else self._outer[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._inner
+        yield from (name for name in self._outer if name not in self._inner)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class EinsumNames:
+    """The sets that one Einsum brings: tensors, renames, rank variables, memories above."""
+
+    def __init__(self, scope: Scope) -> None:
+        everything: frozenset[str] = frozenset(scope.tensors)
+        self.universe = Universe(
+            everything,
+            frozenset(scope.rank_variables),
+            scope.rank_variables_of,
+            scope.bits_per_value,
+        )
+        self.tensors = self._tensor_names(scope, everything)
+        own = {name: frozenset({name}) for name in scope.rank_variables}
+        self.rank_variables = self._named({**scope.rank_sets, **own}, "rank_variables")
+        self.all: Names = {**self.rank_variables, **self.tensors}
+        self.for_loops: Names = {**self.tensors, **self.rank_variables}
+
+    def _tensor_names(self, scope: Scope, everything: frozenset[str]) -> dict[str, object]:
+        sets = {
+            "All": everything,
+            "Tensors": everything,
+            "Nothing": frozenset[str](),
+            **{name: frozenset({name}) for name in scope.tensors},
+            **scope.sets,
+        }
+        return self._named(sets, "tensors")
+
+    def _named(self, sets: Mapping[str, frozenset[str]], kind: Kind) -> dict[str, object]:
+        """Return sets as values of expressions; the many empty ones are one value."""
+        nothing = NameSet(frozenset(), self.universe, kind)
+        return {n: NameSet(s, self.universe, kind) if s else nothing for n, s in sets.items()}
+
+    def kept(self, above: tuple[str, ...], kept: Kept) -> Names:
+        """Names of the holders above as the sets they keep, and `Above`, their union."""
+        sets = {name: frozenset(kept.get(name, ())) for name in above}
+        union: frozenset[str] = frozenset().union(*sets.values())
+        named = {**sets, "Above": union}
+        return {name: NameSet(names, self.universe) for name, names in named.items()}

@@ -1,0 +1,64 @@
+"""Widths of tensors in a component, and the directions in which a Toll charges."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import cast
+
+from tilewright.arch.components.components import Direction
+from tilewright.arch.errors import SpecError
+from tilewright.arch.flattening.resolve import Resolver
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec.spec import MovingSpec, TollSpec
+
+_DIRECTIONS = ("up", "down", "up_and_down")
+
+
+def bits_per_value(resolver: Resolver, spec: MovingSpec) -> dict[str, Fraction]:
+    """Width of each tensor here: the component's own, else the workload's times the old scale."""
+    if resolver.einsum is None:
+        resolver.by_tensor(spec.bits_per_value, "bits_per_value")
+        return {}
+    universe = resolver.einsum.universe
+    widths = {tensor: universe.bits_per_value[tensor] for tensor in sorted(universe.tensors)}
+    scale = spec.bits_per_value_scale
+    if isinstance(scale, dict):
+        for tensor, value in resolver.by_tensor(scale, "bits_per_value_scale").items():
+            widths[tensor] *= resolver.fraction(value, "bits_per_value_scale")
+    elif scale != 1:
+        factor = resolver.fraction(scale, "bits_per_value_scale")
+        widths = {tensor: width * factor for tensor, width in widths.items()}
+    for tensor, value in resolver.by_tensor(spec.bits_per_value, "bits_per_value").items():
+        widths[tensor] = resolver.fraction(value, "bits_per_value")
+    return widths
+
+
+def directions(resolver: Resolver, spec: TollSpec) -> dict[str, Direction]:
+    written = spec.direction
+    if not isinstance(written, dict):
+        single = _one_direction(resolver, written)
+        tensors = resolver.einsum.universe.tensors if resolver.einsum else frozenset()
+        return dict.fromkeys(sorted(tensors), single)
+    values = resolver.by_tensor(written, "direction")
+    result = {tensor: _one_direction(resolver, value) for tensor, value in values.items()}
+    missing = sorted(resolver.einsum.universe.tensors - result.keys()) if resolver.einsum else []
+    if missing:
+        raise SpecError(
+            f"direction says nothing about {', '.join(missing)}",
+            where=resolver.where("direction"),
+            instead="add a key `Other: up_and_down`, for example",
+        )
+    return result
+
+
+def _one_direction(resolver: Resolver, value: object) -> Direction:
+    if value == "both":
+        value = "up_and_down"
+    if value not in _DIRECTIONS:
+        raise SpecError(
+            "direction must be up, down or up_and_down",
+            where=resolver.where("direction"),
+            value=value,
+            instead=did_you_mean(str(value), _DIRECTIONS) or None,
+        )
+    return cast(Direction, value)

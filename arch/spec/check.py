@@ -1,0 +1,77 @@
+"""What can be refused before any Einsum is known: bad syntax, and numbers that are too small."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from tilewright.arch.errors import ExpressionError, SpecError
+from tilewright.arch.expressions.expressions import compile_expression
+from tilewright.arch.files.source import DocPath, Document, format_path
+from tilewright.arch.spec.tree import Node
+
+_NOT_EXPRESSIONS = frozenset(
+    {
+        "component_class",
+        "component_model",
+        "component_modeling_log",
+        "direction",
+        "extra_attributes_for_component_model",
+        "name",
+        "nodes",
+        "operator",
+        "topology",
+    }
+)
+
+
+def check_fields(document: Document, node: Node) -> None:
+    """Compile every expression of a node and look at every plain number.
+
+    SpecError at the field: an expression that is not allowed, a negative number, a fanout below 1.
+    """
+    _Check(document, node.path).model(node.spec, ())
+
+
+class _Check:
+    def __init__(self, document: Document, path: DocPath) -> None:
+        self.document = document
+        self.path = path
+
+    def model(self, spec: BaseModel, at: DocPath) -> None:
+        for name in type(spec).model_fields:
+            if name in spec.model_fields_set and name not in _NOT_EXPRESSIONS:
+                self.value(getattr(spec, name), (*at, name))
+
+    def value(self, value: object, at: DocPath) -> None:
+        if isinstance(value, BaseModel):
+            self.model(value, at)
+        elif isinstance(value, list | tuple):
+            for index, inner in enumerate(value):
+                self.value(inner, (*at, index))
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                self.value(str(key), (*at, key))
+                self.value(inner, (*at, key))
+        elif isinstance(value, str):
+            self.text(value, at)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            self.number(value, at)
+
+    def text(self, value: str, at: DocPath) -> None:
+        try:
+            compile_expression(value)
+        except ExpressionError:
+            compile_expression(value, self.document.where((*self.path, *at)))
+
+    def number(self, value: float, at: DocPath) -> None:
+        is_fanout = at[-1] == "fanout"
+        if value >= 0 and not (is_fanout and (value < 1 or value != value // 1)):
+            return
+        wanted = "a whole number of at least 1" if is_fanout else "0 or more"
+        problem = f"must be {wanted}" if is_fanout else "must not be negative"
+        raise SpecError(
+            f"{format_path(at)} {'is not a number' if value != value else problem}",  # noqa: PLR0124
+            where=self.document.where((*self.path, *at)),
+            value=value,
+            instead=f"write {wanted}",
+        )

@@ -1,0 +1,131 @@
+"""Change fields of an architecture by name, for studies and `--set`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.files.source import DocPath, Document, Tagged, untag
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec.tree import Arch, Node
+
+
+def override(arch: Arch, values: Mapping[str, object]) -> Arch:
+    """Return `arch` with `values` written into its fields; see `Arch.with_values`."""
+    from dataclasses import replace
+
+    from tilewright.arch.spec.load import build_arch
+
+    editor = _Editor(arch.document)
+    variables = dict(arch.variables)
+    for key, value in values.items():
+        head, *rest = key.split(".")
+        if head == "variables":
+            variables[_variable(arch, rest, key)] = value
+        else:
+            node = _node(arch, head, key)
+            editor.set(node.path, _field_path(arch, node, rest, key), value)
+    changed = build_arch(editor.document(), {})
+    return replace(changed, variables=variables, estimators=arch.estimators)
+
+
+def _variable(arch: Arch, rest: list[str], key: str) -> str:
+    name = ".".join(rest)
+    if name in arch.variables:
+        return name
+    raise SpecError(
+        f"the architecture has no variable {name}",
+        where=Where(arch.document.file),
+        value=key,
+        instead=did_you_mean(name, arch.variables) or "declare it under `variables:` first",
+    )
+
+
+def _node(arch: Arch, name: str, key: str) -> Node:
+    if not name:
+        raise SpecError("a key must be Component.field", value=key)
+    return arch.node(name)
+
+
+def _field_path(arch: Arch, node: Node, steps: list[str], key: str) -> DocPath:
+    """Turn `spatial.Z.fanout` into ("spatial", 0, "fanout"), checking every step."""
+    path: list[str | int] = []
+    spec: object = node.spec
+    for number, step in enumerate(steps):
+        if isinstance(spec, tuple):
+            index = _index(spec, step)
+            if index is None:
+                known = [str(getattr(item, "name", i)) for i, item in enumerate(spec)]
+                raise _unknown(arch, node, (key, step), known)
+            path.append(index)
+            spec = spec[index]
+            continue
+        known = _fields(spec)
+        if step not in known and not (isinstance(spec, dict) and number == len(steps) - 1):
+            raise _unknown(arch, node, (key, step), known)
+        path.append(step)
+        spec = spec.get(step) if isinstance(spec, dict) else getattr(spec, step)
+    if not steps or steps[-1] in ("name", "nodes"):
+        raise _unknown(arch, node, (key, ".".join(steps)), _fields(node.spec))
+    return tuple(path)
+
+
+def _index(items: tuple[object, ...], step: str) -> int | None:
+    for index, item in enumerate(items):
+        if getattr(item, "name", None) == step or str(index) == step:
+            return index
+    return None
+
+
+def _fields(spec: object) -> list[str]:
+    if isinstance(spec, dict):
+        return list(spec)
+    names = list(getattr(type(spec), "model_fields", ()))
+    return [name for name in names if name not in ("name", "nodes")]
+
+
+def _unknown(arch: Arch, node: Node, wrong: tuple[str, str], known: list[str]) -> SpecError:
+    key, step = wrong
+    return SpecError(
+        f"{node.name} has no field {step}" if step else f"{key} names no field",
+        where=arch.where(node),
+        value=key,
+        instead=did_you_mean(step, known) or "one of: " + ", ".join(known[:20]),
+    )
+
+
+class _Editor:
+    """Copies on write: only the containers on the way to a change are copied, with their places."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._marks = dict(document.marks)
+        self._data = document.data
+        self._copied: dict[int, object] = {}
+
+    def document(self) -> Document:
+        old = self._document
+        return Document(old.file, self._data, old.root, self._marks)
+
+    def set(self, node: DocPath, field: DocPath, value: object) -> None:
+        self._data = self._changed(self._data, (*node, *field), value)
+
+    def _changed(self, container: object, path: DocPath, value: object) -> object:
+        if not path:
+            return value
+        if isinstance(container, Tagged):
+            return Tagged(container.tag, self._changed(container.value, path, value))
+        step, rest = path[0], path[1:]
+        copy: dict[str, object] | list[object]
+        if isinstance(container, list):
+            assert isinstance(step, int)
+            copy = list(container)
+            copy[step] = self._changed(container[step], rest, value)
+        else:
+            assert isinstance(container, dict | None)
+            assert isinstance(step, str)
+            copy = dict(container or {})
+            copy[step] = self._changed(copy.get(step), rest, value)
+        self._marks[id(copy)] = self._marks.get(id(untag(container)), {})
+        self._copied[id(copy)] = copy
+        return copy

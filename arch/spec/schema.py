@@ -1,0 +1,209 @@
+"""Pydantic models of the files, and their complaints in plain words with the place in the file."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.files.source import DocPath, Document, format_path, untag
+from tilewright.arch.names import did_you_mean
+
+M = TypeVar("M", bound=BaseModel)
+_NOT_GIVEN = object()
+
+_WANTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "set": "a list",
+    "frozen_set": "a list",
+    "dict": "a mapping (key: value)",
+    "mapping": "a mapping (key: value)",
+    "model": "a mapping (key: value)",
+    "finite": "a finite number",
+    "decimal": "a number",
+}
+_BOUNDS = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+    "multiple_of": ("a multiple of", "multiple_of"),
+    "too_short": ("of at least this many items:", "min_length"),
+    "too_long": ("of at most this many items:", "max_length"),
+    "string_too_short": ("of at least this many characters:", "min_length"),
+    "string_too_long": ("of at most this many characters:", "max_length"),
+}
+
+
+class SpecModel(BaseModel):
+    """Base of all file models: frozen, and every key must be a field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def parse(
+    model: type[M], document: Document, path: DocPath = (), *, data: object = _NOT_GIVEN
+) -> M:
+    """Validate the value at `path` of `document` (or `data`, which stands there) as a `model`.
+
+    SpecError names the first problem in file order, with its place, and counts the others.
+    """
+    value = document.at(path) if data is _NOT_GIVEN else data
+    try:
+        return model.model_validate(untag(value))
+    except ValidationError as error:
+        raise explain(error, model, document, path, value) from None
+
+
+def explain(
+    error: ValidationError, model: type[BaseModel], document: Document, path: DocPath, value: object
+) -> SpecError:
+    """Turn pydantic's complaints about `value`, which stands at `path`, into one SpecError."""
+    problems: dict[DocPath, tuple[Where, str, object, str | None]] = {}
+    for entry in error.errors(include_url=False):
+        inner = _real_path(entry["loc"], value)
+        full = (*path, *inner)
+        if full in problems:  # the other members of a union say nothing new
+            problems[full] = _merged(problems[full], entry)
+            continue
+        unknown_key = entry["type"] == "extra_forbidden"
+        where = document.where_key(full) if unknown_key else document.where(full)
+        words, instead = _words(entry, inner, model)
+        problems[full] = (where, words, entry.get("input", _NOT_GIVEN), instead)
+    ordered = sorted(problems.values(), key=lambda problem: _order(problem, document))
+    where, words, given, instead = ordered[0]
+    others = len(ordered) - 1
+    more = f" (and {others} more problem{'s' * (others > 1)} in this file)" if others else ""
+    if _shows_value(words, given):
+        return SpecError(words + more, where=where, value=untag(given), instead=instead)
+    return SpecError(words + more, where=where, instead=instead)
+
+
+def _shows_value(words: str, given: object) -> bool:
+    return given is not _NOT_GIVEN and not words.startswith(("missing", "unknown"))
+
+
+def _order(
+    problem: tuple[Where, str, object, str | None], document: Document
+) -> tuple[str, int, int]:
+    """File order; a missing field counts at the end of the block that lacks it."""
+    where, words, given, _ = problem
+    if not words.startswith("missing") or not isinstance(given, dict):
+        return _position(where)
+    places = [marks[0].where() for marks in document.marks.get(id(given), {}).values()]
+    file, line, column = max(map(_position, [where, *places]))
+    return file, line, column + 1
+
+
+def _position(where: Where) -> tuple[str, int, int]:
+    return where.file, where.line or 0, where.column or 0
+
+
+def _real_path(loc: Sequence[str | int], value: object) -> DocPath:
+    """Drop what pydantic adds to a path (names of union members and validators)."""
+    path: list[str | int] = []
+    current = untag(value)
+    for number, step in enumerate(loc):
+        if _has(current, step):
+            current = untag(current[step])  # type: ignore[index]  # _has() looked
+        elif number < len(loc) - 1 or not isinstance(current, Mapping) or not _is_name(step):
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def _has(container: object, step: str | int) -> bool:
+    if isinstance(container, list):
+        return isinstance(step, int) and step < len(container)
+    return isinstance(container, Mapping) and step in container
+
+
+def _is_name(step: str | int) -> bool:
+    return isinstance(step, str) and "[" not in step and "-" not in step
+
+
+def _words(
+    entry: Mapping[str, Any], inner: DocPath, model: type[BaseModel]
+) -> tuple[str, str | None]:
+    """Say what is wrong, and what to write instead."""
+    kind: str = entry["type"]
+    context: Mapping[str, Any] = entry.get("ctx") or {}
+    name = format_path(inner[-1:])
+    if kind == "missing":
+        return f"missing field {name}", f"add `{name}:`"
+    if kind == "extra_forbidden":
+        known = _known_fields(model, inner[:-1])
+        return f"unknown field {name}", did_you_mean(str(inner[-1]), known) or None
+    if kind == "value_error":
+        return str(context.get("error", entry["msg"])), None
+    if kind in ("literal_error", "enum"):
+        return f"{name or 'the value'} must be one of {context.get('expected')}", None
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return f"{name or 'the value'} must be {words} {context.get(key)}", None
+    wanted = _wanted(kind)
+    return (f"{name or 'the value'} must be {wanted}", None) if wanted else (_plain(entry), None)
+
+
+def _wanted(kind: str) -> str | None:
+    for prefix, words in _WANTED.items():
+        if kind.startswith(prefix + "_"):
+            return words
+    return None
+
+
+def _plain(entry: Mapping[str, Any]) -> str:
+    text = str(entry["msg"]).removeprefix("Value error, ")
+    return text[:1].lower() + text[1:]
+
+
+def _merged(
+    problem: tuple[Where, str, object, str | None], entry: Mapping[str, Any]
+) -> tuple[Where, str, object, str | None]:
+    """Join "must be a number" and "must be text" of one place into one sentence."""
+    where, words, given, instead = problem
+    wanted = _wanted(entry["type"])
+    if wanted is None or " must be " not in words or words.endswith(wanted):
+        return problem
+    return where, f"{words} or {wanted}", given, instead
+
+
+def _known_fields(model: type[BaseModel], path: DocPath) -> list[str]:
+    """Names of the fields that may stand at `path` of a `model`."""
+    models: list[Any] = [model]
+    for step in path:
+        models = [inner for outer in models for inner in _step(outer, step)]
+    names: list[str] = []
+    for candidate in models:
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            names += [field.alias or name for name, field in candidate.model_fields.items()]
+    return names
+
+
+def _step(outer: Any, step: str | int) -> Iterable[Any]:
+    if isinstance(outer, type) and issubclass(outer, BaseModel):
+        for name, field in outer.model_fields.items():
+            if step in (name, field.alias):
+                return _options(field.annotation)
+        return []
+    if get_origin(outer) is None:
+        return []
+    return [option for argument in get_args(outer)[-2:] for option in _options(argument)]
+
+
+def _options(annotation: Any) -> list[Any]:
+    """The types an annotation may stand for: members of unions, what Annotated wraps."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _options(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [option for argument in get_args(annotation) for option in _options(argument)]
+    return [annotation]

@@ -1,0 +1,14 @@
+"""The command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.arch.lazy import lazily
+
+if TYPE_CHECKING:
+    from tilewright.dse.command.cli import main
+
+__all__ = ["main"]
+
+__getattr__ = lazily(__name__, {"main": "tilewright.dse.command.cli"})

@@ -1,0 +1,94 @@
+"""The command `tilewright`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from tilewright.dse.command.command_mapspace import mapspace_command
+from tilewright.dse.command.command_model import evaluate_command, map_command
+from tilewright.dse.command.command_study import simulate_command, study_group
+from tilewright.dse.command.command_validate import validate_command
+from tilewright.dse.command.console import Commands, os_error_text, say
+from tilewright.dse.run.interrupts import ignore_from_now_on
+
+_HELP = """Find good mappings of tensor workloads on accelerators, and accelerators worth building.
+
+Every simulated candidate is executed on real numbers and checked against the Einsum's result
+before it is scored.
+
+\b
+Start here:
+  tilewright study list                      the studies that ship with it
+  tilewright study run wafer_matvec          run one; the report is an HTML file
+  tilewright validate my_arch.yaml           check a file of yours
+  tilewright map --arch A --workload W       the best mapping of a workload
+  tilewright evaluate --arch A --workload W --mapping M
+  tilewright mapspace --arch A --workload W  what each constraint takes away
+
+\b
+Exit codes: 0 done, 2 bad input, 3 no feasible design, 130 interrupted (can be resumed).
+"""
+
+
+@click.group(cls=Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tilewright", prog_name="tilewright")
+def cli() -> None:
+    """Group the commands."""
+
+
+cli.add_command(study_group)
+cli.add_command(evaluate_command)
+cli.add_command(map_command)
+cli.add_command(mapspace_command)
+cli.add_command(simulate_command)
+cli.add_command(validate_command)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    gc.set_threshold(200_000)  # imports make no cycles worth looking for
+    try:
+        code = cli.main(prog_name="tilewright", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone; that is no error of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:  # of our own output: /dev/full, a closed descriptor
+        _end_of_output(error)
+    except MemoryError:
+        say("error: this needs more memory than the system gives to this process")
+        sys.exit(2)
+    except Exception as error:
+        _report_defect(error)
+        sys.exit(1)
+    ignore_from_now_on()  # nothing is left but the end of the interpreter,
+    gc.freeze()  # which need not look for cycles: a fifth of a short command
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_of_output(error: OSError) -> NoReturn:
+    say(f"error: {os_error_text(error)}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered has no place
+    sys.exit(2)
+
+
+def _report_defect(error: Exception) -> None:
+    if os.environ.get("TILEWRIGHT_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+    say(
+        f"internal error: {type(error).__name__}: {error}\n"
+        "This is a defect of Tilewright, not of your files; please report it with the command.\n"
+        "TILEWRIGHT_TRACEBACK=1 shows where it happened."
+    )

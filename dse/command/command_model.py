@@ -1,0 +1,212 @@
+"""Commands on one design: evaluate a mapping, find the best mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tilewright.dse.command.console import (
+    check_writable,
+    emit,
+    files_option,
+    json_option,
+    parse_settings,
+    settings_option,
+)
+
+F = TypeVar("F", bound=Callable[..., object])
+
+Names = tuple[str, ...]
+
+ARCH_OPTION = files_option("arch", "Architecture")
+WORKLOAD_OPTION = files_option("workload", "Workload")
+
+
+def conventions_option() -> Callable[[F], F]:
+    """Return the option --conventions."""
+    return click.option(
+        "--conventions",
+        type=click.Choice(["default", "accelforge"]),
+        default="default",
+        show_default=True,
+        help="Whose conventions count (docs/conventions.md lists the differences).",
+    )
+
+
+@click.command("evaluate", short_help="Say what a mapping costs.")
+@ARCH_OPTION
+@WORKLOAD_OPTION
+@click.option("--mapping", required=True, metavar="FILE", help="Mapping file.")
+@conventions_option()
+@settings_option()
+@json_option()
+def evaluate_command(  # noqa: PLR0913, PLR0917 (one per option)
+    arch: Names,
+    workload: Names,
+    mapping: str,
+    conventions: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Say what a mapping costs: energy, latency, area, and where they come from.
+
+    \b
+    Examples:
+      tilewright evaluate --arch tpu_v4i --workload matmul.yaml --mapping m.yaml
+      tilewright evaluate --arch a.yaml --workload w.yaml --mapping m.yaml --set M=128 --json
+      tilewright evaluate --arch a.yaml --arch vars.yaml --workload w.yaml --mapping m.yaml
+    """
+    from tilewright.mapper.mapping.mapping_file import load_mapping
+    from tilewright.mapper.model.evaluation import evaluate
+
+    variables = parse_settings(settings)
+    machine, work = load_both(arch, workload, variables, (Path(mapping),))
+    nest = load_mapping(Path(mapping), variables=variables)
+    score = evaluate(machine, work, nest, conventions=conventions)
+    if as_json:
+        emit(score.to_dict())
+        return
+    click.echo(_score_text(score.to_dict()))
+
+
+def search_options() -> Callable[[F], F]:
+    """Return the options that go to the search as they are."""
+    options = (
+        click.option("--objective", default="energy", show_default=True, metavar="FORMULA",
+                     help="What to minimize: energy, latency, edp (energy × latency), or a formula"
+                     " of these, e.g. 'energy * latency**2' or 'edp * usage.GlobalBuffer'."),
+        click.option("--front", default="", metavar="METRICS", callback=_metrics,
+                     help="Find the whole Pareto set over these: energy, latency, edp, usage (bits"
+                     " used of every finite memory), usage.MEMORY; separated by commas."),
+        click.option("--einsum", default=None, metavar="NAME", help="Map this Einsum only."),
+        click.option("--no-fusion", "fusion", is_flag=True, flag_value=False, default=True,
+                     help="Map every Einsum alone, shared tensors in the outermost memory."),
+        click.option("--uneven", default="", metavar="NAMES", callback=_metrics,
+                     help="Rank variables that may have a smaller last tile: m,k or all."),
+        click.option("--budget", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
+                     help="Stop then, with the best mapping so far and a proven bound."),
+        click.option("--max-memory", type=click.FloatRange(min=0, min_open=True), default=None,
+                     metavar="BYTES", help="A fused search stops before the process needs more."),
+        click.option("--method", default="exact", show_default=True, metavar="NAME",
+                     help="exact, exhaustive, random, annealing or optuna (Einsums alone)."),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+                     help="Where random, annealing and optuna start."),
+        conventions_option(),
+    )  # fmt: skip
+
+    def added(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
+
+
+def _metrics(context: click.Context, option: click.Parameter, text: str) -> tuple[str, ...]:
+    del context, option
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@click.command("map", short_help="Find the best mapping of a workload.")
+@ARCH_OPTION
+@WORKLOAD_OPTION
+@search_options()
+@click.option("--save", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="Write the mapping there, as a file that `evaluate` takes.")  # fmt: skip
+@click.option("--report", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="Write a page with the loop nest, the front and the costs (HTML).")  # fmt: skip
+@click.option("--why-not", default=None, metavar="TENSOR@MEMORY",
+              help="Say why the best mapping does not keep a tensor there.")  # fmt: skip
+@settings_option()
+@json_option()
+def map_command(
+    arch: Names,
+    workload: Names,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the best mapping of a workload on an architecture, with a certificate.
+
+    Einsums may share loops and keep what they exchange on chip; --no-fusion maps each alone. The
+    mapping is printed as a loop nest. --save writes it as a mapping file, which `tilewright
+    evaluate` takes; --json prints one JSON document, in which `mapping` is the text of that file.
+
+    \b
+    Examples:
+      tilewright map --arch tpu_v4i --workload matmul.yaml --save best.yaml
+      tilewright map --arch tpu_v4i --workload gpt3_6_7b_projections --objective edp --json
+      tilewright map --arch tpu_v4i --workload matmul.yaml --front energy,latency --report m.html
+    """
+    from tilewright.dse.command.mapping_answer import find_mapping
+    from tilewright.dse.command.search_progress import SearchDisplay
+
+    save, report, why_not = (given.pop(name) for name in ("save", "report", "why_not"))
+    machine, work = load_both(arch, workload, parse_settings(given.pop("settings")))
+    for out in (save, report):
+        if out is not None:
+            check_writable(out)
+    if why_not is not None:
+        from tilewright.dse.command.command_mapspace import answer_why_not
+
+        answer_why_not((machine, work), why_not, given, as_json)
+        return
+    with SearchDisplay(given["objective"]) as display:
+        answer = find_mapping(machine, work, {**given, "progress": display})
+    if save is not None:
+        from tilewright.dse.run.rundir import write_atomically
+
+        write_atomically(save, answer.mapping_file())
+    if report is not None:
+        from tilewright.dse.report.mapping_page import write_page
+
+        write_page(report, answer, (arch, workload))
+    if as_json:
+        emit(answer.document())
+    else:
+        click.echo(answer.text())
+
+
+def load_both(
+    arch: Names, workload: Names, settings: Mapping[str, Any], more: tuple[Path, ...] = ()
+) -> tuple[Any, Any]:
+    """Load both; a setting is a field of the architecture (`Buffer.size`), or a variable that must
+    stand in one of their files or in one of `more`."""
+    from tilewright.arch.files.several import load_documents
+    from tilewright.arch.spec.load import load_arch
+    from tilewright.dse.command.settings import check_used
+    from tilewright.dse.command.shipped import find_files
+    from tilewright.mapper.workload.workload import load_workload
+
+    fields = {name: value for name, value in settings.items() if "." in name}
+    variables = {name: value for name, value in settings.items() if name not in fields}
+    machines, works = find_files(arch, "hardware"), find_files(workload, "workloads")
+    machine = load_arch(load_documents(machines, variables=variables), variables=variables)
+    work = load_workload(load_documents(works, variables=variables), variables=variables)
+    components = {node.name for node in machine.leaves()}
+    tensors = {tensor for einsum in work.einsums for tensor in einsum.tensors}
+    check_used(variables, (*machines, *works, *more), (components, tensors))
+    return machine.with_values(fields) if fields else machine, work
+
+
+def _score_text(document: Mapping[str, Any]) -> str:
+    from tilewright.dse.report.units import label, quantity
+
+    totals = ("energy", "latency", "edp", "area", "leak_power")
+    lines = [f"{label(name)}: {_shown(document[name], name)}" for name in totals]
+    for key, metric in (("energy_by", "energy"), ("latency_by", "latency")):
+        parts = {name: value for name, value in document[key].items() if value}
+        ranked = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
+        lines += ["", f"{metric} by part:"]
+        lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked]
+    if document["notes"]:
+        lines += ["", *(f"note: {note}" for note in document["notes"])]
+    return "\n".join(lines)
+
+
+def _shown(value: float | None, metric: str) -> str:
+    from tilewright.dse.report.units import quantity
+
+    return "infinite" if value is None else quantity(value, metric)

@@ -1,0 +1,213 @@
+"""Commands on studies: study list, run, resume, report; simulate."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.dse.command.console import emit, json_option, parse_settings, say, settings_option
+
+if TYPE_CHECKING:
+    import threading
+
+    from tilewright.dse.run.runner import StudyResult
+
+_WORKERS = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Worker processes; the result does not depend on it.  [default: the CPUs at hand]",
+)
+_DIRECTORY = click.argument("directory", type=click.Path(path_type=Path))
+
+
+@click.group("study", short_help="Search for the designs that answer a question.")
+def study_group() -> None:
+    """Search for the designs that answer a question.
+
+    A study is a YAML file: an architecture, a workload, the knobs that may be turned, and what to
+    minimize. Its run directory holds every trial (trials.jsonl), the best designs (front.json)
+    and a report that opens in a browser without network (report.html).
+    """
+
+
+@study_group.command("list")
+@json_option()
+def list_studies(as_json: bool) -> None:
+    """List the studies that ship with Tilewright, with the question each one asks."""
+    from tilewright.dse.command.shipped import shipped_studies
+    from tilewright.dse.study.study import load_study
+
+    studies = [(name, path, load_study(path)) for name, path in shipped_studies().items()]
+    if as_json:
+        emit([{"name": n, "file": str(p), "question": s.question} for n, p, s in studies])
+        return
+    for name, _, spec in studies:
+        knobs = f"{len(spec.space.dimensions)} knobs, {spec.space.size:,} designs"
+        click.echo(f"{name}\n    {spec.question}\n    {spec.model}; {knobs}; {spec.trials} trials")
+
+
+@study_group.command("run")
+@click.argument("study", metavar="NAME_OR_FILE")
+@_WORKERS
+@click.option("--out", type=click.Path(path_type=Path), default=None,
+              help="Directory of the run; must be new.  [default: runs/NAME]")  # fmt: skip
+@click.option("--trials", type=click.IntRange(min=1), default=None, help="Instead of the study's.")
+@settings_option(
+    "A variable of the study's files (SCALE=8), or a value of the study file itself "
+    "(search.batch=4, seed=7). May be repeated."
+)
+@json_option()
+def run_study(  # noqa: PLR0913, PLR0917 (one per option)
+    study: str,
+    workers: int | None,
+    out: Path | None,
+    trials: int | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run a study: a shipped one by its name, or a study file of yours.
+
+    Ctrl-C finishes the batch and writes everything; `tilewright study resume` goes on from there,
+    also after a crash or kill -9, and ends with the same result.
+
+    \b
+    Examples:
+      tilewright study run wafer_matvec
+      tilewright study run my_study.yaml --workers 8 --out runs/first
+      tilewright study run wafer_matvec --trials 20 --set SCALE=32 --set search.sampler=random
+    """
+    from tilewright.dse.command.shipped import find_study
+    from tilewright.dse.run.progress import watcher_for
+    from tilewright.dse.run.runner import Execution, start_study
+    from tilewright.dse.study.study import load_study
+
+    path = find_study(study)
+    values: dict[str, Any] = parse_settings(settings)
+    if trials is not None:
+        values["search.trials"] = trials
+    spec = load_study(path, values)
+    directory = out or _free_directory(Path("runs") / spec.name)
+    say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
+    with _stopping(directory) as stop:
+        with watcher_for(spec) as watcher:
+            how = Execution(workers or _cpus(), watcher, stop=stop)
+            result = start_study(spec, directory, how, study_file=path, settings=values)
+        _conclude(result, as_json)
+
+
+@study_group.command("resume")
+@_DIRECTORY
+@_WORKERS
+@json_option()
+def resume_command(directory: Path, workers: int | None, as_json: bool) -> None:
+    """Go on with a run that was interrupted, with the result of one that was not."""
+    from tilewright.dse.run.progress import watcher_for
+    from tilewright.dse.run.rundir import SPEC, RunDirectory
+    from tilewright.dse.run.runner import Execution, code_changed, resume_study
+    from tilewright.dse.study.study import load_study
+
+    run = RunDirectory.open(directory)
+    if code_changed(run):
+        say("note: Tilewright has changed since this run began; later trials may differ for it")
+    with _stopping(directory) as stop:
+        with watcher_for(load_study(directory / SPEC)) as watcher:
+            result = resume_study(directory, Execution(workers or _cpus(), watcher, stop=stop))
+        _conclude(result, as_json)
+
+
+@study_group.command("report")
+@_DIRECTORY
+@json_option()
+def report_command(directory: Path, as_json: bool) -> None:
+    """Write report.html of a run anew (also of one that has not ended) and say where it lies."""
+    from tilewright.dse.report.report import write_report
+    from tilewright.dse.run.rundir import SPEC, RunDirectory
+    from tilewright.dse.study.study import load_stored_study
+
+    run = RunDirectory.open(directory)
+    path = write_report(run, load_stored_study(directory / SPEC), run.trials())
+    if as_json:
+        emit({"report": str(path)})
+    else:
+        click.echo(path)
+
+
+@click.command("simulate", short_help="Execute the best design of a run again, with its timeline.")
+@_DIRECTORY
+@click.option("--trial", type=click.IntRange(min=0), default=None,
+              help="Number of a trial.  [default: the first design of the front]")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), default=None,
+              help="Write the timeline there (open it in ui.perfetto.dev).")  # fmt: skip
+@settings_option(
+    "Change a knob of the design first, by its name in the trial's point "
+    "(mapping.up.tile=4). May be repeated."
+)
+@json_option()
+def simulate_command(
+    directory: Path, trial: int | None, out: Path | None, settings: tuple[str, ...], as_json: bool
+) -> None:
+    """Execute a design of a simulated study again and show what it costs.
+
+    \b
+    Examples:
+      tilewright simulate runs/wafer_matvec
+      tilewright simulate runs/wafer_matvec --trial 17 --out timeline.json
+      tilewright simulate runs/wafer_matvec --set arch.variables.GridX=16
+    """
+    from tilewright.dse.run.rerun import rerun
+
+    answer = rerun(directory, trial, out, parse_settings(settings))
+    if as_json:
+        emit(answer.document())
+    else:
+        click.echo(answer.text())
+
+
+def _stopping(directory: Path) -> AbstractContextManager[threading.Event]:
+    from tilewright.dse.run.interrupts import leave_at_once, stop_on_signals
+    from tilewright.dse.run.rundir import RunDirectory
+
+    return stop_on_signals(lambda: leave_at_once(directory, RunDirectory(directory).exists))
+
+
+def _conclude(result: StudyResult, as_json: bool) -> None:
+    from tilewright.dse.report.conclusion import conclusion
+    from tilewright.dse.run.interrupts import resume_hint
+    from tilewright.dse.run.rundir import REPORT
+    from tilewright.dse.run.runner import EXIT_CODES
+
+    path = result.run.path
+    if as_json:
+        emit(
+            {
+                "ending": result.ending,
+                "directory": str(path),
+                "report": str(path / REPORT),
+                **result.front,
+            }
+        )
+    else:
+        click.echo(conclusion(result.spec, result.trials))
+        click.echo(f"report: {path / REPORT}")
+    if result.ending == "interrupted":
+        say(resume_hint(path))
+    click.get_current_context().exit(EXIT_CODES[result.ending])
+
+
+def _free_directory(path: Path) -> Path:
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1

@@ -1,0 +1,119 @@
+"""What the commands share: options, settings, and where words go.
+
+Standard output carries the answer (with --json: one JSON document and nothing else); messages,
+progress and errors go to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tilewright.arch.errors import SpecError, TilewrightError, Where
+
+F = TypeVar("F", bound=Callable[..., object])
+Setting = bool | int | float | str
+
+SETTINGS_HELP = (
+    "Set a variable of the files (--set SCALE=8) or a field of a component (--set Buffer.size=64)."
+    " May be repeated."
+)
+
+
+def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
+    """Return the option --set KEY=VALUE."""
+    return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
+
+
+def files_option(name: str, what: str, *, required: bool = True) -> Callable[[F], F]:
+    """Return the option --NAME FILE, which may be repeated: the files are read as one."""
+    text = f"{what} file, or the name of a shipped one. Repeated, the files are read as one."
+    option = f"--{name}"
+    return click.option(option, multiple=True, required=required, metavar="FILE", help=text)
+
+
+def json_option() -> Callable[[F], F]:
+    """Return the option --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
+    """Return KEY=VALUE items as a dictionary; values are read as YAML reads them."""
+    found: dict[str, Setting] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        if not equals or not key.strip():
+            raise SpecError(
+                "--set takes KEY=VALUE",
+                where=Where("command line"),
+                value=item,
+                instead="--set N=4",
+            )
+        found[key.strip()] = _scalar(text.strip(), item)
+    return found
+
+
+def _scalar(text: str, item: str) -> Setting:
+    from tilewright.arch.files.scalars import plain_scalar
+
+    try:
+        value = plain_scalar(text)
+    except ValueError as error:
+        raise SpecError(f"--set: {error}", where=Where("command line"), value=item) from None
+    return text if value is None else value
+
+
+def say(message: str) -> None:
+    """Print a message for the user, on standard error."""
+    click.echo(message, err=True)
+
+
+def emit(document: object) -> None:
+    """Print the JSON document of a command on standard output."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: Any) -> object:
+    from fractions import Fraction
+
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+class Commands(click.Group):
+    """A group of commands in which an error of the user ends with one message and its exit code."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command; print a TilewrightError to standard error and exit with its code."""
+        try:
+            return super().invoke(context)
+        except TilewrightError as error:
+            say(f"error: {error}")
+            context.exit(error.exit_code)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            say(f"error: {os_error_text(error)}")
+            context.exit(2)
+
+
+def os_error_text(error: OSError) -> str:
+    """Return what the system refused: the reason, and the path if it has one."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{reason}: {error.filename}" if error.filename else reason
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError now if a file cannot be written at `path` later; nothing stays of the trial."""
+    existed = path.exists()
+    with path.open("ab"):
+        pass
+    if not existed:
+        path.unlink()

@@ -1,0 +1,131 @@
+"""The answer of `tilewright map`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.dse.report.units import label, quantity, some
+
+if TYPE_CHECKING:
+    from tilewright.arch.spec.tree import Arch
+    from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+    from tilewright.mapper.searches.result import ScoredMapping, SearchResult
+    from tilewright.mapper.workload.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class MappingAnswer:
+    """The result of a search and the seconds it took."""
+
+    result: SearchResult
+    objective: str
+    seconds: float
+
+    def mapping_file(self) -> str:
+        """Return the best mapping as the text of a mapping file."""
+        return _text(self.result.best.mapping)
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as JSON data; `mapping` is the text of a mapping file."""
+        score, proof = self.result.best.score, self.result.certificate
+        return {
+            "objective": self.objective,
+            "value": proof.value,
+            "energy": score.energy,
+            "latency": score.latency,
+            "edp": score.edp,
+            "area": score.area,
+            "certificate": {
+                "kind": proof.kind,
+                "lower_bound": proof.lower_bound,
+                "gap": proof.gap if math.isfinite(proof.gap) else None,
+                "scope": proof.scope,
+            },
+            "mapping": self.mapping_file(),
+            "front": [self._point(one) for one in self.result.front],
+            "front_proof": self._front_proof(),
+            "on_chip": list(self.result.on_chip),
+            "notes": list(self.result.notes),
+            "seconds": round(self.seconds, 6),
+            "templates": self.result.statistics.templates,
+            "states": self.result.statistics.states,
+        }
+
+    def _metrics(self) -> tuple[str, ...]:
+        proof = self.result.front_proof
+        return ("energy", "latency") if proof is None else proof.metrics
+
+    def _point(self, one: ScoredMapping) -> dict[str, Any]:
+        values = {name: one.score.metric(name) for name in self._metrics()}
+        return {**values, "mapping": _text(one.mapping)}
+
+    def _front_proof(self) -> dict[str, Any] | None:
+        proof = self.result.front_proof
+        if proof is None:
+            return None
+        return {
+            "metrics": list(proof.metrics),
+            "whole": proof.whole,
+            "proven_up_to_energy": proof.energy if math.isfinite(proof.energy) else None,
+            "scope": proof.scope,
+        }
+
+    def _front_table(self) -> list[str]:
+        """Return the front as a table: one line per point."""
+        proof = self.result.front_proof
+        if proof is None:
+            return []
+        rows = [[*proof.metrics]]
+        rows += [
+            [_shown(one.score.metric(name), name) for name in proof.metrics]
+            for one in self.result.front
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(proof.metrics))]
+        table = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+        return ["", *table, f"{some(len(self.result.front), 'mapping')}: {proof}"]
+
+    def text(self) -> str:
+        """Return the answer for the terminal."""
+        from tilewright.mapper.searches.result import gap_text
+
+        score, proof = self.result.best.score, self.result.certificate
+        lines = [str(self.result.best.mapping).rstrip(), ""]
+        shown = ("energy", "latency", "edp", "area")
+        lines += [f"{label(name)}: {quantity(getattr(score, name), name)}" for name in shown]
+        if self.result.on_chip:
+            lines.append(f"kept on chip between Einsums: {', '.join(self.result.on_chip)}")
+        if proof.kind == "optimal":
+            lines.append(f"optimal in {self.objective} among {proof.scope}")
+        else:
+            lines.append(
+                f"best found; a lower bound of {self.objective} is "
+                f"{quantity(proof.lower_bound, self.objective)} (gap {gap_text(proof.gap)})"
+                f" among {proof.scope}"
+            )
+        lines += self._front_table()
+        lines += [f"note: {note}" for note in self.result.notes]
+        lines.append(f"searched in {self.seconds:.3g} s")
+        return "\n".join(lines)
+
+
+def find_mapping(arch: Arch, workload: Workload, options: Mapping[str, Any]) -> MappingAnswer:
+    """Search with the keywords of `tilewright.mapper.search`."""
+    from tilewright.mapper.searches.api import search
+
+    start = time.perf_counter()
+    result = search(arch, workload, **options)
+    return MappingAnswer(result, options["objective"], time.perf_counter() - start)
+
+
+def _text(mapping: LoopNest) -> str:
+    from tilewright.mapper.mapping.mapping_file import dump_mapping
+
+    return dump_mapping(mapping)
+
+
+def _shown(value: float, metric: str) -> str:
+    return f"{value:.0f} bit" if metric.startswith("usage.") else quantity(value, metric)

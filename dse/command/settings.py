@@ -1,0 +1,86 @@
+"""Names given with --set must mean something: a misspelt variable would answer another question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from tilewright.arch.errors import SpecError
+from tilewright.arch.files.source import load_document, read_text
+from tilewright.arch.names import close_names
+
+_MOST = 20  # names that a message lists
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+
+
+def check_used(
+    settings: Mapping[str, object],
+    files: Sequence[Path],
+    taken: tuple[AbstractSet[str], AbstractSet[str]] = (frozenset(), frozenset()),
+) -> None:
+    """Raise SpecError for a name that stands in none of the files, nor in what they include.
+
+    `taken`: names of components and of tensors, which are no variables unless a file says so.
+    """
+    if not settings:
+        return
+    words = set(_words(files, settings)) - taken[1]
+    unclear = [name for name in settings if name not in words or name in taken[0]]
+    known = sorted(set(_variables(files, settings))) if unclear else []
+    components, tensors = (names - set(known) for names in taken)
+    for name in unclear:
+        value = settings[name]
+        if name in components:
+            raise SpecError(
+                f"{name} is a component, not a variable",
+                value=f"{name}={value}",
+                instead=f"--set {name}.FIELD={value}, for example {name}.size",
+            )
+        if name not in known:
+            capital = {word for word in words if word[0].isupper()} - components - tensors
+            close = close_names(name, known) or close_names(name, capital)
+            raise SpecError(
+                f"no file here has a variable {name}",
+                value=", ".join(path.name for path in files),
+                instead=f"did you mean {' or '.join(close)}?" if close else _listed(known),
+            )
+
+
+def _words(files: Sequence[Path], settings: Mapping[str, object]) -> Iterable[str]:
+    for path in files:
+        for read in load_document(path, variables=settings).files:
+            yield from _WORD.findall(read_text(Path(read)))
+
+
+def _variables(files: Sequence[Path], settings: Mapping[str, object]) -> Iterator[str]:
+    """Yield what the templates of the files read, and what stands under their `variables:`."""
+    for path in files:
+        document = load_document(path, variables=settings)
+        if isinstance(document.data, dict):
+            declared = document.data.get("variables")
+            yield from declared if isinstance(declared, dict) else ()
+        for read in document.files:
+            yield from _read_by(read_text(Path(read)))
+
+
+def _read_by(text: str) -> set[str]:
+    """Return the names that a template reads before it sets them; the functions it calls not."""
+    from jinja2 import Environment, meta, nodes
+
+    from tilewright.arch.files.sandbox import AssertExtension
+
+    environment = Environment(autoescape=False, extensions=[AssertExtension])  # noqa: S701
+    tree = environment.parse(text)  # never rendered
+    called = {
+        call.node.name for call in tree.find_all(nodes.Call) if isinstance(call.node, nodes.Name)
+    }
+    return meta.find_undeclared_variables(tree) - called
+
+
+def _listed(known: Sequence[str]) -> str:
+    if not known:
+        return "no template variable is in them: leave it out"
+    more = ", …" if len(known) > _MOST else ""
+    return f"one of: {', '.join(known[:_MOST])}{more}"

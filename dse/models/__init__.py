@@ -1,0 +1,1 @@
+"""Models that score a design, and the workers they run in."""

@@ -1,0 +1,104 @@
+"""The analytical model: each design is worth what its best mapping costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.dse.models.evaluator import Outcome
+from tilewright.dse.models.inputs import architecture, workload
+from tilewright.dse.report.details import section
+from tilewright.dse.study.design_space import Point
+from tilewright.dse.study.study import Source
+from tilewright.dse.study.study_file import MapperObjective
+
+if TYPE_CHECKING:
+    from tilewright.mapper.mapping.mapping import Mapping, Node
+    from tilewright.mapper.mapping.score import Score
+    from tilewright.mapper.searches.result import SearchResult
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticalEvaluator:
+    """Searches the best mapping of the workload on the design and scores it."""
+
+    arch: Source
+    workload: Source
+    objective: MapperObjective
+
+    def evaluate(self, point: Point) -> Outcome:
+        """Score a design; raises a TilewrightError if no mapping of the workload fits it."""
+        from tilewright.mapper.searches.api import search
+
+        arch, work = architecture(self.arch, point), workload(self.workload, point)
+        result = search(arch, work, objective=self.objective)
+        score = result.best.score
+        metrics = {
+            "energy": score.energy,
+            "latency": score.latency,
+            "edp": score.edp,
+            "area": score.area,
+            "leak_power": score.leak_power,
+        }
+        return Outcome(metrics, details={"sections": list(_sections(result))})
+
+
+def _sections(result: SearchResult) -> Iterator[dict[str, Any]]:
+    score = result.best.score
+    for einsum, nest in branches_of(result.best.mapping):
+        yield section(
+            einsum, str(nest), _energy(score, einsum), _latency(score, einsum),
+            {"mapping": _claim(result), **_usage(score, einsum)},
+        )  # fmt: skip
+
+
+def _claim(result: SearchResult) -> str:
+    proof = result.certificate
+    if proof.kind == "optimal":
+        return f"optimal in {proof.objective}"
+    return f"{proof.distance} in {proof.objective}"
+
+
+def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:
+    """Yield each Einsum's name with its part of a mapping: the shared nodes and its own."""
+    from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential
+
+    def walk(nodes: tuple[Node, ...], above: tuple[Node, ...]) -> Iterator[tuple[str, Mapping]]:
+        last = nodes[-1]
+        path = (*above, *nodes[:-1])
+        if isinstance(last, Sequential):
+            for branch in last.branches:
+                yield from walk(branch, path)
+        elif isinstance(last, Compute):
+            yield last.einsum, Mapping((*path, last))
+
+    yield from walk(mapping.nodes, ())
+
+
+def _energy(score: Score, einsum: str) -> dict[str, float]:
+    """Sum an Einsum's energies by component, leakage apart."""
+    totals: dict[str, float] = {}
+    for key, energy in score.energy_by.items():
+        name, component, *rest = key.split("/")
+        if name == einsum:
+            label = f"{component} (leakage)" if rest == ["leak"] else component
+            totals[label] = totals.get(label, 0.0) + energy
+    return totals
+
+
+def _latency(score: Score, einsum: str) -> dict[str, float]:
+    return {
+        key.split("/")[1]: seconds
+        for key, seconds in score.latency_by.items()
+        if key.split("/")[0] == einsum
+    }
+
+
+def _usage(score: Score, einsum: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, share in score.spatial_usage.items():
+        name, component, dim = key.split("/")
+        if name == einsum:
+            found[f"{component}.{dim} in use"] = f"{100 * share:.3g} %"
+    return found

@@ -1,0 +1,63 @@
+"""The files of a study as a worker sees them: loaded once per process, then changed by knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.dse.study.design_space import Point, Value, canonical_json
+
+if TYPE_CHECKING:
+    from tilewright.arch.spec.tree import Arch
+    from tilewright.dse.study.study import Source
+    from tilewright.mapper.workload.workload import Workload
+
+
+def architecture(source: Source, point: Point) -> Arch:
+    """Return the architecture with the `arch.` knobs of the point set."""
+    values = {**source.values, **knobs(point, "arch.")}
+    arch = _load_arch(source.file, canonical_json(dict(source.variables)))
+    return arch.with_values(values) if values else arch
+
+
+def workload(source: Source, point: Point) -> Workload:
+    """Return the workload with the `workload.` knobs of the point as its variables."""
+    variables = {**source.variables, **knobs(point, "workload.")}
+    return _load_workload(source.file, canonical_json(variables))
+
+
+def mapping_choices(point: Point, einsum: str) -> dict[str, str | int]:
+    """Return the `mapping.<einsum>.` knobs; those of `mapping.*.` hold for every Einsum."""
+    found: dict[str, str | int] = {}
+    for prefix in ("mapping.*.", f"mapping.{einsum}."):
+        for name, value in knobs(point, prefix).items():
+            found[name] = value if isinstance(value, int | str) else str(value)
+    return found
+
+
+def knobs(point: Point, prefix: str) -> dict[str, Value]:
+    """Return the values of the knobs that start with `prefix`, without it."""
+    return {k.removeprefix(prefix): v for k, v in point.items() if k.startswith(prefix)}
+
+
+@lru_cache(maxsize=8)
+def _load_arch(file: str, variables: str) -> Arch:
+    from tilewright.arch.spec.load import load_arch
+
+    return load_arch(Path(file), variables=_parsed(variables))
+
+
+@lru_cache(maxsize=32)
+def _load_workload(file: str, variables: str) -> Workload:
+    from tilewright.mapper.workload.workload import load_workload
+
+    return load_workload(Path(file), variables=_parsed(variables))
+
+
+def _parsed(variables: str) -> Mapping[str, Value]:
+    import json
+
+    parsed: dict[str, Value] = json.loads(variables)
+    return parsed

@@ -1,0 +1,1 @@
+"""Reports and pages: one HTML file each."""

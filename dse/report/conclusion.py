@@ -1,0 +1,145 @@
+"""The answer of a study in words and numbers."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.dse.report.units import label, quantity
+from tilewright.dse.run.pareto import Goal, oriented
+from tilewright.dse.run.record import Objective, Trial, front_of
+from tilewright.dse.study.knobs import knob_labels, knob_text
+from tilewright.dse.study.study import StudySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A design of the front that stands out, and how it compares with the reference."""
+
+    title: str
+    trial: Trial
+    value: str
+    comparison: str
+    better: bool | None
+
+
+def reference_of(trials: Sequence[Trial]) -> Trial | None:
+    """Return the reference design: the first baseline, if it has metrics."""
+    first = next((trial for trial in trials if trial.baseline), None)
+    return first if first is not None and first.metrics else None
+
+
+def compare(value: float, reference: float, goal: Goal) -> tuple[str, bool | None]:
+    """Say how a value stands to the reference's: `2.6× lower`, `12 % higher`, `the same`."""
+    if value == reference:
+        return "the same", None
+    direction = "lower" if value < reference else "higher"
+    better = (value < reference) == (goal == "minimize")
+    small, large = sorted((abs(value), abs(reference)))
+    if small == 0 or (value < 0) != (reference < 0):
+        return direction, better
+    if large / small >= 2:
+        return f"{large / small:,.3g}× {direction}", better
+    return f"{_percent(abs(value - reference) / abs(reference))} {direction}", better
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
+
+
+def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[Best]:
+    """Return the best design of each objective, and the balanced one if there are several."""
+    front = front_of(trials, spec.objectives)
+    if not front:
+        return []
+    reference = reference_of(trials)
+    found = [_best(objective, front, reference) for objective in spec.objectives]
+    if len(spec.objectives) > 1 and len(front) > 2:
+        found.append(_balanced(spec, front, reference))
+    return found
+
+
+def _best(objective: Objective, front: Sequence[Trial], reference: Trial | None) -> Best:
+    sign = 1 if objective.goal == "minimize" else -1
+    trial = min(front, key=lambda t: (sign * t.metrics[objective.metric], t.number))
+    value = trial.metrics[objective.metric]
+    superlative = "Lowest" if objective.goal == "minimize" else "Highest"
+    words, better = "", None
+    if reference is not None:
+        words, better = compare(value, reference.metrics[objective.metric], objective.goal)
+    title = f"{superlative} {label(objective.metric)}"
+    return Best(title, trial, quantity(value, objective.metric), words, better)
+
+
+def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) -> Best:
+    """Pick the design nearest to the best of every objective, each scaled to its span."""
+    import numpy as np
+
+    costs = oriented(
+        [[t.metrics[o.metric] for o in spec.objectives] for t in front],
+        [o.goal for o in spec.objectives],
+    )
+    span = np.ptp(costs, axis=0)
+    scaled = (costs - costs.min(axis=0)) / np.where(span > 0, span, 1.0)
+    trial = front[int(np.argmin((scaled**2).sum(axis=1)))]
+    values = " · ".join(quantity(trial.metrics[o.metric], o.metric) for o in spec.objectives)
+    words = ""
+    if reference is not None:
+        words = ", ".join(_compared(objective, trial, reference) for objective in spec.objectives)
+    return Best("Balanced", trial, values, words, None)
+
+
+def _compared(objective: Objective, trial: Trial, reference: Trial) -> str:
+    name = objective.metric
+    words, _ = compare(trial.metrics[name], reference.metrics[name], objective.goal)
+    return f"{label(name)} {words}"
+
+
+def census(trials: Sequence[Trial], front: int) -> str:
+    """Say how many designs were tried and what became of them."""
+    distinct = [trial for trial in trials if trial.same_as is None]
+    counts = Counter(trial.status for trial in distinct)
+    text = f"{len(distinct)} different designs were tried in {len(trials)} trials"
+    parts = [f"{counts['feasible']} can be built within the limits"]
+    parts += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
+    parts += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
+    parts += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
+    best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""
+    return f"{text}: {', '.join(parts)}." + (f" {best[0].upper()}{best[1:]}." if best else "")
+
+
+def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return the answer as plain text for the terminal."""
+    front = front_of(trials, spec.objectives)
+    lines = [*textwrap.wrap(spec.question, 96), "", census(trials, len(front))]
+    for best in highlights(spec, trials):
+        words = f" ({best.comparison} than the reference)" if best.comparison else ""
+        if best.comparison == "the same" or best.title == "Balanced":
+            words = f" (against the reference: {best.comparison})" if best.comparison else ""
+        lines.append(f"  {best.title}: {best.value}{words}, trial {best.trial.number}")
+        lines.append(f"    {_knobs(spec, best.trial, reference_of(trials))}")
+    if not front:
+        lines += ["No design is feasible. The reasons:", *_reasons(trials)]
+    return "\n".join(lines)
+
+
+def _knobs(spec: StudySpec, trial: Trial, reference: Trial | None) -> str:
+    """List the knobs of a design; with a reference design, those in which it differs."""
+    names = dict(zip(spec.space.paths, knob_labels(spec.space.paths), strict=True))
+    if reference is None:
+        return ", ".join(f"{names[p]} {knob_text(p, trial.point[p])}" for p in names)
+    changed = [p for p in names if trial.point[p] != reference.point[p]]
+    if not changed:
+        return "this is the reference design"
+    parts = [f"{names[p]} {knob_text(p, trial.point[p])}" for p in changed]
+    same = ", the rest as the reference" if len(changed) < len(names) else ""
+    return ", ".join(parts) + same
+
+
+def _reasons(trials: Sequence[Trial], limit: int = 8) -> list[str]:
+    from tilewright.dse.report.reasons import group_reasons
+
+    return [f"  {group.count} × {group.example}" for group in group_reasons(trials)[:limit]]

@@ -1,0 +1,103 @@
+"""Where the points of a front stand in a chart: pixels, ticks, words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.dse.report.units import label, quantity, with_unit
+
+WIDTH, HEIGHT = 1080, 400
+_LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 18, 52
+_WIDE = 20.0
+"""An axis whose values span more than this factor is logarithmic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis: pixel = `start` + `length` × (position - `low`) / (`high` - `low`)."""
+
+    metric: str
+    low: float
+    high: float
+    logarithmic: bool
+    start: float
+    length: float
+
+    @property
+    def title(self) -> str:
+        """Name of the metric, and how the axis is divided."""
+        return label(self.metric) + (" (logarithmic)" if self.logarithmic else "")
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a value."""
+        position = math.log10(value) if self.logarithmic else value
+        return round(self.start + self.length * (position - self.low) / (self.high - self.low), 2)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return about six ticks: pixel and text."""
+        if self.logarithmic:
+            exponents = range(math.ceil(self.low), math.floor(self.high) + 1)
+            wanted = [
+                m * 10.0**e for e in exponents for m in ((1, 2, 5) if len(exponents) < 3 else (1,))
+            ]
+            values = [v for v in wanted if self.low <= math.log10(v) <= self.high]
+        else:
+            step = _step((self.high - self.low) / 6)
+            first = math.ceil(self.low / step)
+            values = [step * n for n in range(first, math.floor(self.high / step) + 1)]
+        return [(self.at(value), self.shown(value)) for value in values]
+
+    def shown(self, value: float) -> str:
+        """Return a value as the page writes it."""
+        if self.metric.startswith("usage."):
+            return with_unit(value, "bit")
+        return quantity(value, self.metric)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A scatter of a front: `points` are (x, y, what it says), in the order of the front."""
+
+    x: Axis
+    y: Axis
+    points: tuple[tuple[float, float, str], ...]
+
+    @property
+    def line(self) -> str:
+        """The points as an SVG polyline, from left to right."""
+        return " ".join(f"{x},{y}" for x, y, _ in sorted(self.points))
+
+
+def front_chart(points: Sequence[tuple[float, float]], metrics: tuple[str, str]) -> Chart:
+    """Return the chart of points over two metrics."""
+    x = _axis(metrics[0], [p[0] for p in points], _LEFT, WIDTH - _LEFT - _RIGHT)
+    y = _axis(metrics[1], [p[1] for p in points], HEIGHT - _BOTTOM, -(HEIGHT - _TOP - _BOTTOM))
+    return Chart(
+        x,
+        y,
+        tuple(
+            (
+                x.at(a),
+                y.at(b),
+                f"{label(metrics[0])} {x.shown(a)}, {label(metrics[1])} {y.shown(b)}",
+            )
+            for a, b in points
+        ),
+    )
+
+
+def _axis(metric: str, values: Sequence[float], start: float, length: float) -> Axis:
+    """Return an axis that has a margin of 6 % on both sides of the values."""
+    least, most = min(values), max(values)
+    logarithmic = least > 0 and most / least > _WIDE
+    low, high = (math.log10(least), math.log10(most)) if logarithmic else (least, most)
+    margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+    return Axis(metric, low - margin, high + margin, logarithmic, start, length)
+
+
+def _step(least: float) -> float:
+    """Return the smallest of 1, 2, 5 × 10ⁿ that is at least `least`."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))

@@ -1,0 +1,258 @@
+"""mapping.html: one file that shows the answer of `tilewright map` and opens without network."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, Chart, front_chart
+from tilewright.dse.report.page import templates
+from tilewright.dse.report.units import label, quantity, with_unit
+from tilewright.dse.run.environment import code_hash, version
+from tilewright.dse.run.rundir import write_atomically
+
+if TYPE_CHECKING:
+    from tilewright.dse.command.mapping_answer import MappingAnswer
+    from tilewright.mapper.searches.result import ScoredMapping
+
+Names = tuple[str, ...]
+Part = tuple[str, float]  # name, value
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One total and its share of all; a part is its kind, its width in per cent, what it says."""
+
+    name: str
+    shown: str
+    percent: str
+    parts: tuple[tuple[str, float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Stacked bars. `kinds` of parts, in the order of their colours."""
+
+    title: str
+    kinds: tuple[str, ...]
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of numbers, shaded: (text, shade 0 … 1) by row and column."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+
+
+def write_page(path: Path, answer: MappingAnswer, files: tuple[Names, Names]) -> None:
+    """Write the page of an answer. `files`: the names of architecture and workload, as given."""
+    arch, workload = (" + ".join(Path(name).stem for name in names) for names in files)
+    command = shlex.join(["tilewright", *sys.argv[1:]])
+    write_atomically(path, render_mapping(answer, f"{workload} on {arch}", command))
+
+
+def render_mapping(answer: MappingAnswer, subject: str, command: str) -> str:
+    """Return the page as HTML text. `subject`: the workload and the architecture in words."""
+    return templates().get_template("mapping.html").render(_context(answer, subject, command))
+
+
+def _context(answer: MappingAnswer, subject: str, command: str) -> dict[str, Any]:
+    result = answer.result
+    score = result.best.score
+    return {
+        "subject": subject,
+        "command": command,
+        "objective": answer.objective,
+        "best": score,
+        "proof": result.certificate,
+        "seconds": answer.seconds,
+        "statistics": result.statistics,
+        "notes": result.notes,
+        "on_chip": result.on_chip,
+        "nest": list(coloured(str(result.best.mapping))),
+        "charts": [chart for chart in _charts(result.best) if chart.bars],
+        "grids": [grid for grid in _grids(result.best) if grid.rows],
+        "front": _front(answer),
+        "front_proof": result.front_proof,
+        "file": answer.mapping_file(),
+        "version": version(),
+        "code": code_hash(),
+        "width": WIDTH,
+        "height": HEIGHT,
+    }
+
+
+def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars:
+    """Return bars for values that are not zero, the longest first, scaled to the longest."""
+    totals = {name: sum(value for _, value in parts) for name, parts in values.items()}
+    kept = sorted((n for n in totals if totals[n] > 0), key=lambda n: (-totals[n], n))
+    longest, everything = max(totals.values(), default=0.0), sum(totals.values())
+    bars = [
+        Bar(
+            name,
+            with_unit(totals[name], unit),
+            f"{100 * totals[name] / everything:.2g} %" if unit == "J" else "",
+            tuple(
+                (kind, 100 * value / longest, f"{name}, {kind}: {with_unit(value, unit)}")
+                for kind, value in values[name]
+                if value > 0
+            ),
+        )
+        for name in kept
+    ]
+    return Bars(
+        title, tuple(sorted({kind for bar in bars for kind, _, _ in bar.parts})), tuple(bars)
+    )
+
+
+def memories(best: ScoredMapping) -> Bars:
+    """Return how full each finite memory is when it is fullest, in per cent of its size."""
+    found = []
+    for memory, bits in sorted(best.score.capacity.items()):
+        size = _size(best, memory)
+        if size is None or not bits:
+            continue
+        used = 100 * float(bits) / size
+        shown = with_unit(float(bits), "bit")
+        told = f"{memory}: {shown} of {with_unit(size, 'bit')}"
+        found.append(Bar(memory, shown, f"{used:.3g} %", (("in use", used, told),)))
+    return Bars("Memories when they are fullest", ("in use",), tuple(found))
+
+
+def _size(best: ScoredMapping, memory: str) -> float | None:
+    """Return the bits of a memory, from any tensor in it: its bits over its share of the size."""
+    for key, share in best.score.memory_usage.items():
+        if key.split("/")[1] == memory and share > 0:
+            return float(best.score.memory_bits[key]) / share
+    return None
+
+
+def coloured(nest: str) -> Iterable[tuple[str, str]]:
+    """Yield the lines of a loop nest, each with the kind of node it stands for."""
+    kinds = {"[": "storage", "p": "spatial", "f": "temporal", "c": "compute", "s": "step"}
+    for line in nest.splitlines():
+        yield line, kinds.get(line.lstrip()[:1], "")
+
+
+def _summed(values: Mapping[str, float], row: int, kind: int) -> dict[str, list[Part]]:
+    """Sum values by one part of their keys, then by another."""
+    sums: dict[str, dict[str, float]] = {}
+    for key, value in values.items():
+        parts = key.split("/")
+        of = sums.setdefault(parts[row], {})
+        of[parts[kind]] = of.get(parts[kind], 0.0) + value
+    return {name: sorted(of.items()) for name, of in sums.items()}
+
+
+def _moved(energy: Mapping[str, float]) -> dict[str, float]:
+    """Return the entries of tensors: neither leakage nor computing."""
+    parts = {key: key.split("/") for key in energy}
+    return {k: v for k, v in energy.items() if len(parts[k]) == 4 and parts[k][2] != "None"}
+
+
+def _charts(best: ScoredMapping) -> list[Bars]:
+    """Return where energy and time go, and how full the memories are."""
+    score = best.score
+    time: dict[str, list[Part]] = {}
+    for key, value in score.latency_by.items():
+        einsum, component = key.split("/")[:2]
+        time.setdefault(component, []).append((einsum, value))
+    return [
+        stacked("Energy by component", _summed(score.energy_by, 1, -1), "J"),
+        stacked("Energy of moving each tensor", _summed(_moved(score.energy_by), 2, 1), "J"),
+        stacked("Time each component needs, side by side", time, "s"),
+        memories(best),
+    ]
+
+
+def _grids(best: ScoredMapping) -> list[Grid]:
+    """Return what differs by Einsum: energy, time and room by component, lanes in use."""
+    score = best.score
+    lanes = grid("Lanes in use", _cells(score.spatial_usage, 3), "%")
+    if len({key.split("/")[0] for key in score.latency_by}) == 1:  # the bars say the rest
+        return [lanes]
+    order = tuple(score.area_by)
+    return [
+        grid("Energy by Einsum and component", _cells(score.energy_by, 2), "J", order),
+        grid("Time each component needs", _cells(score.latency_by, 2), "s", order),
+        grid("Room that each Einsum's tiles take", _cells(score.memory_usage, 2), "%", order),
+        lanes,
+    ]
+
+
+def _cells(values: Mapping[str, float], parts: int) -> dict[tuple[str, str], float]:
+    """Sum values by Einsum and by the next parts of the key, `parts` with the Einsum."""
+    cells: dict[tuple[str, str], float] = {}
+    for key, value in values.items():
+        names = key.split("/")
+        at = names[0], ".".join(names[1:parts])
+        cells[at] = cells.get(at, 0.0) + value
+    return cells
+
+
+def grid(
+    title: str, cells: Mapping[tuple[str, str], float], unit: str, order: Sequence[str] = ()
+) -> Grid:
+    """Return a table of the values by (row, column), without columns of zeros.
+
+    Unit "%": values are fractions. Shades are relative to the greatest value, of fractions to 1.
+    `order`: of the columns; others stay as they come, behind them.
+    """
+    used = dict.fromkeys(column for (_, column), value in cells.items() if value > 0)
+    columns = tuple(name for name in dict.fromkeys((*order, *used)) if name in used)
+    greatest = 1.0 if unit == "%" else max(cells.values(), default=0.0)
+    rows = dict.fromkeys(row for row, _ in cells) if columns else {}
+    return Grid(
+        title,
+        columns,
+        tuple(
+            (row, tuple(_cell(cells.get((row, column), 0.0), greatest, unit) for column in columns))
+            for row in rows
+        ),
+    )
+
+
+def _cell(value: float, greatest: float, unit: str) -> tuple[str, float]:
+    if value == 0:
+        return "", 0.0
+    shown = f"{100 * value:.3g} %" if unit == "%" else with_unit(value, unit)
+    return shown, min(1.0, value / greatest)
+
+
+def _front(answer: MappingAnswer) -> dict[str, Any] | None:
+    """Return the front: its chart over the first two metrics, and a row per mapping."""
+    proof = answer.result.front_proof
+    if proof is None:
+        return None
+    rows = [
+        {
+            "values": [_metric(one.score.metric(name), name) for name in proof.metrics],
+            "nest": list(coloured(str(one.mapping))),
+            "best": one.mapping == answer.result.best.mapping,
+        }
+        for one in answer.result.front
+    ]
+    return {
+        "metrics": [label(name) for name in proof.metrics],
+        "rows": rows,
+        "chart": _chart(answer.result.front, proof.metrics),
+    }
+
+
+def _chart(front: Sequence[ScoredMapping], metrics: Sequence[str]) -> Chart | None:
+    if len(metrics) < 2 or len(front) < 2:
+        return None
+    x, y = metrics[:2]
+    points = [(one.score.metric(x), one.score.metric(y)) for one in front]
+    return front_chart(points, (x, y))
+
+
+def _metric(value: float, name: str) -> str:
+    return with_unit(value, "bit") if name.startswith("usage.") else quantity(value, name)

@@ -1,0 +1,57 @@
+"""Why designs are no answers, grouped: the same sentence with other numbers is one reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.dse.report.units import label, quantity
+from tilewright.dse.run.record import Trial
+
+_NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonGroup:
+    """Designs that fail for one reason; `pattern` has `#` for the numbers."""
+
+    pattern: str
+    example: str
+    status: str
+    numbers: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
+
+
+def reason_of(trial: Trial) -> str:
+    """Return the reason of a trial in one line; empty if it is feasible."""
+    if trial.status == "violates":
+        return "beyond the limit " + ", ".join(limit_text(limit) for limit in trial.violations)
+    if trial.reason is None:
+        return ""
+    return trial.reason.splitlines()[0]
+
+
+def limit_text(limit: str) -> str:
+    """Return a limit of the log, `area <= 0.0006`, as people write it: `area ≤ 600 mm²`."""
+    metric, sign, value = limit.split(" ")
+    return f"{label(metric)} {'≤' if sign == '<=' else '≥'} {quantity(float(value), metric)}"
+
+
+def group_reasons(trials: Sequence[Trial]) -> list[ReasonGroup]:
+    """Group the distinct designs that are no answers, the most frequent reason first."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        if trial.status == "feasible" or trial.same_as is not None:
+            continue
+        text = reason_of(trial)
+        pattern = text if trial.status == "violates" else _NUMBER.sub("#", text)
+        groups.setdefault((trial.status, pattern), []).append(trial)
+    found = [
+        ReasonGroup(pattern, reason_of(members[0]), status, tuple(t.number for t in members))
+        for (status, pattern), members in groups.items()
+    ]
+    return sorted(found, key=lambda group: (-group.count, group.pattern))

@@ -1,0 +1,74 @@
+"""report.html: one file that opens without network and shows what a study found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.dse.report.conclusion import census, highlights, reference_of
+from tilewright.dse.report.page import templates
+from tilewright.dse.report.reasons import group_reasons, reason_of
+from tilewright.dse.report.report_data import metric_names, report_data
+from tilewright.dse.report.units import UNITS
+from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.rundir import REPORT, RunDirectory, write_atomically
+from tilewright.dse.study.knobs import knob_text
+from tilewright.dse.study.study import StudySpec
+
+
+def write_report(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> Path:
+    """Write the report of a run and return its path."""
+    path = run.path / REPORT
+    write_atomically(path, render(run, spec, trials))
+    return path
+
+
+def render(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return the page as HTML text."""
+    pages = templates()
+    pages.filters["knob"] = knob_text
+    pages.filters["reason"] = reason_of
+    return pages.get_template("report.html").render(_context(run, spec, trials))
+
+
+def _context(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    front = front_of(trials, spec.objectives)
+    data = report_data(run, spec, trials)
+    reference = reference_of(trials)
+    environment = run.environment()
+    return {
+        "spec": spec,
+        "trials": trials,
+        "front": front,
+        "complete": len(trials) >= spec.trials,
+        "census": census(trials, len(front)),
+        "highlights": highlights(spec, trials),
+        "reference": reference,
+        "knobs": list(zip(data["knobs"], spec.space.paths, strict=True)),
+        "shown": {row["n"]: row["shown"] for row in data["trials"]},
+        "metrics": metric_names(spec, trials),
+        "units": UNITS,
+        "groups": group_reasons(trials),
+        "environment": environment,
+        "directory": str(run.path),
+        "command": _command(environment),
+        # JSON is safe in a script element once no `<` can end the element.
+        "data": Markup(_script_safe(data)),  # noqa: S704
+    }
+
+
+def _script_safe(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _command(environment: Mapping[str, Any]) -> str:
+    import shlex
+
+    return shlex.join(environment["command"])

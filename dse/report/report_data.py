@@ -1,0 +1,79 @@
+"""What the report knows: one JSON document, drawn by the scripts of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.dse.report.conclusion import highlights, reference_of
+from tilewright.dse.report.reasons import reason_of
+from tilewright.dse.report.units import UNITS, label
+from tilewright.dse.run.front_file import hypervolume_by_batch
+from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.rundir import RunDirectory
+from tilewright.dse.run.study_loop import shown_in_detail
+from tilewright.dse.study.knobs import knob_labels, knob_text
+from tilewright.dse.study.study import StudySpec
+
+MAX_DETAILS = 16_000_000
+"""Bytes of details in a page; a large front would make it slow to open."""
+
+
+def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return the data of the page."""
+    front = front_of(trials, spec.objectives)
+    reference = reference_of(trials)
+    return {
+        "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
+        "limits": [{"metric": c.metric, "max": c.max, "min": c.min} for c in spec.constraints],
+        "metrics": [
+            {"name": name, "label": label(name), "unit": UNITS.get(name, "")}
+            for name in metric_names(spec, trials)
+        ],
+        "knobs": knob_labels(spec.space.paths),
+        "trials": [_row(trial, spec) for trial in trials],
+        "front": [trial.number for trial in front],
+        "reference": None if reference is None else reference.number,
+        "details": _details(run, spec, trials),
+        "hypervolume": hypervolume_by_batch(spec, trials),
+    }
+
+
+def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
+    """Return the objectives, then the other metrics that are not zero everywhere."""
+    first = [objective.metric for objective in spec.objectives]
+    others = {name for trial in trials for name, value in trial.metrics.items() if value != 0}
+    return first + sorted(others - set(first))
+
+
+def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:
+    return {
+        "n": trial.number,
+        "batch": trial.batch,
+        "status": trial.status,
+        "baseline": trial.baseline,
+        "same": trial.same_as,
+        "point": [trial.point[path] for path in spec.space.paths],
+        "shown": [knob_text(path, trial.point[path]) for path in spec.space.paths],
+        "metrics": dict(trial.metrics),
+        "reason": reason_of(trial),
+    }
+
+
+def _details(
+    run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the details of the designs shown, the outstanding ones first, up to MAX_DETAILS."""
+    outstanding = {best.trial.number for best in highlights(spec, trials)}
+    ranked = sorted(
+        shown_in_detail(trials, spec),
+        key=lambda t: t.number not in outstanding and t.baseline is None,
+    )
+    found: dict[str, Mapping[str, Any]] = {}
+    left = MAX_DETAILS
+    for trial in ranked:
+        left -= run.size_of_details(trial.number)
+        details = run.details(trial.number) if left >= 0 else None
+        if details is not None:
+            found[str(trial.number)] = details
+    return found

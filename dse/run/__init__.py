@@ -1,0 +1,1 @@
+"""The study loop and the run directory."""

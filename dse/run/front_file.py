@@ -1,0 +1,67 @@
+"""front.json: the designs that answer the question, and how the search came to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.dse.run.pareto import hypervolume, non_dominated, oriented, reference_box
+from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.study.study import StudySpec
+
+
+def summarize(spec: StudySpec, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return the contents of front.json; a function of the trials alone."""
+    front = front_of(trials, spec.objectives)
+    counts = Counter(trial.status for trial in trials)
+    return {
+        "study": spec.name,
+        "objectives": [{"metric": o.metric, "goal": o.goal} for o in spec.objectives],
+        "trials": len(trials),
+        "complete": len(trials) >= spec.trials,
+        "evaluated": sum(trial.same_as is None for trial in trials),
+        "status": {status: counts[status] for status in sorted(counts)},
+        "front": [_design(trial) for trial in front],
+        "baselines": [
+            _design(trial) | {"status": trial.status} for trial in trials if trial.baseline
+        ],
+        "hypervolume": hypervolume_by_batch(spec, trials),
+    }
+
+
+def hypervolume_by_batch(spec: StudySpec, trials: Sequence[Trial]) -> list[dict[str, float]]:
+    """Return the share of the objective box that is dominated after each batch.
+
+    The box spans from the best value of each objective in the whole run to 1.1 × the span to the
+    worst, so the figures of one run can be compared with each other, not with another run's.
+    """
+    ended = [t for t in trials if t.status == "feasible"]
+    if not ended:
+        return []
+    import numpy as np
+
+    goals = [objective.goal for objective in spec.objectives]
+    costs = oriented([[t.metrics[o.metric] for o in spec.objectives] for t in ended], goals)
+    ideal, reference = reference_box(costs)
+    history: list[dict[str, float]] = []
+    front, share = costs[:0], 0.0
+    seen, done = Counter(t.batch for t in trials), Counter(t.batch for t in ended)
+    tried = first = 0
+    for batch in range(trials[-1].batch + 1):
+        grown = np.concatenate([front, costs[first : first + done[batch]]])
+        grown = np.unique(grown[non_dominated(grown)], axis=0)
+        if not np.array_equal(grown, front):
+            front, share = grown, hypervolume(grown, ideal, reference)
+        tried, first = tried + seen[batch], first + done[batch]
+        history.append({"batch": batch, "trials": tried, "share": round(share, 9)})
+    return history
+
+
+def _design(trial: Trial) -> dict[str, Any]:
+    return {
+        "number": trial.number,
+        "baseline": trial.baseline,
+        "point": dict(trial.point),
+        "metrics": dict(trial.metrics),
+    }

@@ -1,0 +1,115 @@
+"""Show how a study goes: a bar on a terminal, one line per batch elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from tilewright.dse.command.console import say
+from tilewright.dse.report.units import label, quantity
+from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.study.study import StudySpec
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
+    """Return the state of the search in a line: front, best values, what could not be built."""
+    front = front_of(trials, spec.objectives)
+    parts = [f"front {len(front)}"]
+    for objective in spec.objectives:
+        values = [trial.metrics[objective.metric] for trial in front]
+        if values:
+            best = min(values) if objective.goal == "minimize" else max(values)
+            parts.append(f"{label(objective.metric)} {quantity(best, objective.metric)}")
+    unbuildable = sum(t.status == "infeasible" for t in trials)
+    violating = sum(t.status == "violates" for t in trials)
+    defects = sum(t.status == "error" for t in trials)
+    parts += [f"infeasible {unbuildable}"] * bool(unbuildable)
+    parts += [f"over a limit {violating}"] * bool(violating)
+    parts += [f"INTERNAL ERRORS {defects}"] * bool(defects)
+    return ", ".join(parts)
+
+
+class Lines:
+    """One line per batch on standard error."""
+
+    def __init__(self, spec: StudySpec) -> None:
+        self._spec = spec
+        self._width = len(str(spec.trials))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+        """Print the state after a batch."""
+        done = f"{len(trials):>{self._width}}/{self._spec.trials}"
+        time = f"{seconds:.1f} s" if seconds else "found"
+        say(f"batch {trials[-1].batch + 1}: {done} trials ({time}) | "
+            f"{describe_state(self._spec, trials)}")  # fmt: skip
+
+    def evaluated(self, done: int, count: int) -> None:
+        """Say nothing: a line per batch is enough."""
+
+
+class Bar:
+    """A progress bar with the state behind it."""
+
+    def __init__(self, spec: StudySpec) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._spec = spec
+        self._done = 0
+        self._progress: Progress = Progress(
+            TextColumn("[bold]{task.fields[study]}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[state]}"),
+            console=Console(stderr=True),
+        )
+        self._task: TaskID = self._progress.add_task(
+            "", total=spec.trials, study=spec.name, state="starting"
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def batch(self, trials: Sequence[Trial], seconds: float) -> None:
+        """Move the bar."""
+        del seconds
+        self._done = len(trials)
+        state = describe_state(self._spec, trials)
+        self._progress.update(self._task, completed=self._done, state=state)
+
+    def evaluated(self, done: int, count: int) -> None:
+        """Move the bar inside of a batch."""
+        del count
+        self._progress.update(self._task, completed=self._done + done)
+
+
+def watcher_for(spec: StudySpec) -> Bar | Lines:
+    """Return the bar if standard error is a terminal."""
+    return Bar(spec) if sys.stderr.isatty() else Lines(spec)

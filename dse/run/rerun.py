@@ -1,0 +1,138 @@
+"""Execute a design of a finished run again: its metrics, its mapping, its whole timeline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.arch.names import did_you_mean
+from tilewright.dse.command.console import check_writable
+from tilewright.dse.models.evaluators import make_evaluator
+from tilewright.dse.models.simulated import Run, SimulatedEvaluator, total_metrics
+from tilewright.dse.report.units import label, quantity
+from tilewright.dse.run.record import Trial, front_of
+from tilewright.dse.run.rundir import SPEC, RunDirectory, RunError, write_atomically
+from tilewright.dse.run.runner import check_unchanged
+from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.study import load_study
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A design that was executed again."""
+
+    trial: Trial
+    runs: list[Run]
+    timeline: Path | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as JSON data."""
+        return {
+            "trial": self.trial.number,
+            "point": dict(self.trial.point),
+            "metrics": total_metrics(self.runs),
+            "einsums": [
+                {
+                    "einsum": run.score.einsum,
+                    "metrics": dict(run.score.metrics),
+                    "counts": dict(run.score.counts),
+                    "energy_by": dict(run.score.energy_by),
+                    "cycles_by": dict(run.score.cycles_by),
+                    "checked": run.score.checked,
+                    "mapping": str(run.score.mapping),
+                }
+                for run in self.runs
+            ],
+            "timeline": None if self.timeline is None else str(self.timeline),
+        }
+
+    def text(self) -> str:
+        """Return the answer for the terminal."""
+        lines = [f"trial {self.trial.number}"]
+        lines += [f"  {path} = {value}" for path, value in self.trial.point.items()]
+        totals = total_metrics(self.runs)
+        lines += ["", *(f"{label(name)}: {quantity(totals[name], name)}" for name in totals)]
+        for run in self.runs:
+            verdict = "equals" if run.score.checked else "DIFFERS FROM"
+            lines += ["", f"{run.score.einsum}: its result {verdict} numpy.einsum"]
+            lines += [f"  {line}" for line in str(run.score.mapping).splitlines()]
+        if self.timeline is not None:
+            lines += ["", f"timeline: {self.timeline} (open it in ui.perfetto.dev)"]
+        return "\n".join(lines)
+
+
+def rerun(
+    directory: Path,
+    number: int | None,
+    out: Path | None,
+    changes: Mapping[str, Value] | None = None,
+) -> Answer:
+    """Execute trial `number` (None: the first of the front) of a run again.
+
+    `changes`: values for knobs of the trial's point, any that the model takes. RunError: no such
+    trial or knob, a trial that cannot be built, or a study that is not simulated.
+    """
+    if out is not None:
+        check_writable(out)
+    run = RunDirectory.open(directory)
+    spec = load_study(directory / SPEC)
+    check_unchanged(run, spec)
+    evaluator = make_evaluator(spec)
+    if not isinstance(evaluator, SimulatedEvaluator):
+        raise RunError(f"the study in {directory} is {spec.model}: nothing was simulated")
+    changes = changes or {}
+    trials = run.trials()
+    trial = _chosen(trials, number, front_of(trials, spec.objectives))
+    if trial.status not in ("feasible", "violates") and not changes:
+        raise RunError(f"trial {trial.number} cannot be built: {trial.reason}")
+    trial = replace(trial, point=_changed(trial, changes))
+    shown = None if out is not None else 0
+    runs = replace(evaluator, shown_elements=shown).runs(trial.point)
+    if out is not None:
+        write_atomically(out, json.dumps(perfetto_events(runs)) + "\n")
+    return Answer(trial, runs, out)
+
+
+def perfetto_events(runs: list[Run]) -> dict[str, Any]:
+    """Return the timeline of all Einsums as Trace Event data; one cycle is shown as 1 µs."""
+    events: list[dict[str, Any]] = []
+    offset = 0.0
+    for process, run in enumerate(runs):
+        meta = {"ph": "M", "pid": process, "tid": 0}
+        events.append({**meta, "name": "process_name", "args": {"name": run.score.einsum}})
+        threads: dict[tuple[int, int, str], int] = {}
+        for entry in run.score.trace.timeline:
+            lane = (entry.row, entry.column, entry.thread)
+            if lane not in threads:
+                threads[lane] = len(threads) + 1
+                name = f"({entry.row}, {entry.column}) {entry.thread}"
+                events.append({"ph": "M", "pid": process, "tid": threads[lane],
+                               "name": "thread_name", "args": {"name": name}})  # fmt: skip
+            events.append({"ph": "X", "pid": process, "tid": threads[lane],
+                           "name": f"{entry.operation} {entry.label}".strip(), "cat": entry.task,
+                           "ts": offset + entry.start, "dur": entry.end - entry.start})  # fmt: skip
+        offset += run.score.metrics["cycles"]
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _changed(trial: Trial, changes: Mapping[str, Value]) -> dict[str, Value]:
+    for key in changes:
+        if key not in trial.point:
+            raise RunError(
+                f"--set {key}: trial {trial.number} has no such knob",
+                instead=did_you_mean(key, trial.point) or f"one of: {', '.join(trial.point)}",
+            )
+    return {**trial.point, **changes}
+
+
+def _chosen(trials: list[Trial], number: int | None, front: list[Trial]) -> Trial:
+    if number is None:
+        if not front:
+            raise RunError("the run has no feasible design", instead="--trial N for another one")
+        return front[0]
+    if number >= len(trials):
+        raise RunError(f"the run has no trial {number}", instead=f"0 to {len(trials) - 1}")
+    return trials[number]

@@ -1,0 +1,1 @@
+"""The study file and its design space, checked before the first trial."""

@@ -1,0 +1,37 @@
+"""Knobs as people write them: short names, sizes with units."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tilewright.dse.report.units import with_unit
+from tilewright.dse.study.design_space import Value
+
+
+def knob_labels(paths: Sequence[str]) -> list[str]:
+    """Return the shortest endings of the knobs' paths that tell them apart."""
+    parts = [path.split(".")[1:] for path in paths]
+    labels: list[str] = []
+    for mine in parts:
+        length = 1
+        while length < len(mine) and _endings(parts, length)[".".join(mine[-length:])] > 1:
+            length += 1
+        # `size` alone says nothing: name the component, too
+        if mine[-1] in ("size", "fanout", "energy") and length < 2:
+            length = min(2, len(mine))
+        labels.append(".".join(mine[-length:]))
+    return labels
+
+
+def knob_text(path: str, value: Value) -> str:
+    """Return a knob's value as people write it; sizes of memories are bits."""
+    if isinstance(value, bool | str):
+        return str(value)
+    if path.endswith(".size"):
+        return with_unit(value, "bit")
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def _endings(parts: Sequence[Sequence[str]], length: int) -> Counter[str]:
+    return Counter(".".join(part[-length:]) for part in parts)

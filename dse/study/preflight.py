@@ -1,0 +1,82 @@
+"""Check a study's files and knobs before the first trial: a typo is no infeasible design."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.arch.names import did_you_mean
+from tilewright.dse.models.inputs import architecture, workload
+from tilewright.dse.study.design_space import Dimension
+from tilewright.dse.study.study import StudySpec
+
+
+def preflight(spec: StudySpec) -> None:
+    """Load the files and turn every arch knob once; SpecError for what can never work."""
+    first = {d.path: d.values[0] for d in spec.space.dimensions}
+    for dimension in spec.space.dimensions:
+        if dimension.path.startswith("arch."):
+            try:
+                architecture(spec.arch, {dimension.path: dimension.values[0]})
+            except TilewrightError as error:
+                raise SpecError(
+                    f"the knob {dimension.path}: {error.what}",
+                    where=error.where,
+                    instead=error.instead,
+                ) from None
+    architecture(spec.arch, {})
+    if spec.model == "simulated":
+        _check_machine(spec)
+    _check_mapping_knobs(spec, [e.name for e in workload(spec.workload, first).einsums])
+
+
+def _check_machine(spec: StudySpec) -> None:
+    from tilewright.simulator.profiles.profile import load_profile
+
+    profile = load_profile(spec.machine)
+    for dimension in spec.space.dimensions:
+        if dimension.path.startswith("machine."):
+            profile.with_values({dimension.path.removeprefix("machine."): dimension.values[0]})
+
+
+def _check_mapping_knobs(spec: StudySpec, einsums: list[str]) -> None:
+    from tilewright.mapper.grid.candidate import GridChoices
+
+    choices = [field.name for field in fields(GridChoices)]
+    for dimension in spec.space.dimensions:
+        path = dimension.path
+        if not path.startswith("mapping."):
+            continue
+        if spec.model != "simulated":
+            raise SpecError(
+                f"the knob {path} has no effect: in an {spec.model} study the mapper chooses"
+                " the mapping",
+                instead="leave it out, or use model: simulated",
+            )
+        _, einsum, choice = path.split(".", 2)
+        if choice not in choices:
+            raise SpecError(
+                f"the knob {path} names no choice of a mapping",
+                value=choice,
+                instead=did_you_mean(choice, choices) or None,
+            )
+        _check_values(dimension, choice)
+        if einsum not in ("*", *einsums):
+            raise SpecError(
+                f"the knob {path} names no Einsum of the workload",
+                value=einsum,
+                instead=did_you_mean(einsum, einsums) or None,
+            )
+
+
+def _check_values(dimension: Dimension, choice: str) -> None:
+    from tilewright.mapper.grid.candidate import GridChoices
+
+    for value in dimension.values:
+        text = value if isinstance(value, int | str) else str(value)
+        try:
+            GridChoices.of({choice: text})
+        except TilewrightError as error:
+            raise SpecError(
+                f"the knob {dimension.path}: {error.what}", instead=error.instead
+            ) from None

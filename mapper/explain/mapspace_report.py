@@ -1,0 +1,128 @@
+"""The size of a mapspace, and what each constraint takes away from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.mapspace.counting.mapspace_size import Size, Sizes
+from tilewright.mapper.workload.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """`without`: the mapspace under all other constraints. `after`: under this one and those that
+    stand before it."""
+
+    constraint: Constraint
+    without: Size
+    after: Size
+
+
+@dataclass(frozen=True, slots=True)
+class MapspaceReport:
+    """The size of the mapspace of one Einsum on all Computes that may do it.
+
+    `free`: under no constraint but the fanouts. `effects`: every constraint, in file order; a
+    fanout or an exchange of tensors (`unfused`) is never lifted.
+    """
+
+    einsum: str
+    size: Size
+    free: Size
+    effects: tuple[Effect, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as JSON data."""
+        return {
+            "einsum": self.einsum,
+            **asdict(self.size),
+            "unconstrained": asdict(self.free),
+            "constraints": [
+                {
+                    "kind": effect.constraint.kind,
+                    "field": effect.constraint.path,
+                    "tensor": effect.constraint.tensor,
+                    "text": effect.constraint.text,
+                    "where": str(effect.constraint.where or ""),
+                    "without": asdict(effect.without),
+                    "after": asdict(effect.after),
+                }
+                for effect in self.effects
+            ],
+        }
+
+    def __str__(self) -> str:
+        rows = [("constraint", "templates", "points", "that fit", "without it", "that fit")]
+        rows.append(("no constraint", *_three(self.free), "", ""))
+        for effect in self.effects:
+            _, points, fitting = _three(effect.without)
+            rows.append((_named(effect.constraint), *_three(effect.after), points, fitting))
+        rows.append((f"mapspace of {self.einsum}", *_three(self.size), "", ""))
+        return _table(rows)
+
+
+def mapspace_report(
+    arch: Arch, workload: Workload, einsum: str, conventions: str = "default",
+    backed: frozenset[str] = frozenset(),
+) -> MapspaceReport:  # fmt: skip
+    """Count the mapspace of an Einsum with, after and without each constraint of the files.
+
+    Sizes are exact or None, with what has been counted. A constraint that pins a holder
+    (tile_shape, no_resend_to_below) opens gaps which the canonical mapspace leaves out otherwise:
+    without it there may be fewer points.
+    """
+    subject = Subject(arch, workload, workload.einsum(einsum), conventions, backed)
+    constraints = subject.constraints_with_min_usage
+    fixed = frozenset(c for c in constraints if c.kind in ("fanout", "unfused"))
+    counted = [c for c in constraints if c not in fixed]
+    everything = frozenset(constraints)
+    effects, active, sizes = [], fixed, Sizes()
+    for constraint in counted:
+        active |= {constraint}
+        without = _size(sizes, subject, everything - {constraint})
+        effects.append(Effect(constraint, without, _size(sizes, subject, active)))
+    whole, free = (_size(sizes, subject, some) for some in (everything, fixed))
+    return MapspaceReport(einsum, whole, free, tuple(effects))
+
+
+def _size(sizes: Sizes, subject: Subject, active: frozenset[Constraint]) -> Size:
+    try:
+        return sizes.of(subject.spaces(active, min_usage=True))
+    except TilewrightError:  # too many choices of lanes, or numbers that hold for no Einsum here
+        return Size(None, None, None)
+
+
+def _three(size: Size) -> tuple[str, str, str]:
+    known = (size.templates, size.points, size.fitting)
+    told = [_number(*pair) for pair in zip(known, size.at_least, strict=True)]
+    return told[0], told[1], told[2]
+
+
+def _named(constraint: Constraint) -> str:
+    where = constraint.where
+    if where is None:
+        return constraint.text
+    return f"{constraint.text} ({Path(where.file).name}:{where.line}:{where.column})"
+
+
+def _number(count: int | None, least: int) -> str:
+    if count is None:
+        return f">= {_number(least, 0)}" if least else "?"
+    return f"{count:,}" if count < 10**9 else f"{float(count):.3e}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )

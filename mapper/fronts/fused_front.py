@@ -1,0 +1,194 @@
+"""The Pareto set over energy and latency of a workload whose Einsums may share loops.
+
+First the corners of the convex hull: each is the least of energy + price x latency, which the pass
+of labels finds with its bounds. Then one more pass keeps every label that no point found covers,
+when the least that is still to be paid is added (lattice-dp.md §8.4, §8.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.fronts.front_search import Front, best_of, measures_for
+from tilewright.mapper.fronts.pareto_points import NOISE, undominated
+from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE
+from tilewright.mapper.fusion.copies.fused_copies import LoneTable
+from tilewright.mapper.fusion.fused_optimum import Optimizer, scored_of
+from tilewright.mapper.fusion.fused_problem import VALUES, Value
+from tilewright.mapper.fusion.fused_search import no_collection, plan_of
+from tilewright.mapper.fusion.join.compatibility_graph import Graph
+from tilewright.mapper.fusion.join.join_deepening import Deepening, Found
+from tilewright.mapper.fusion.join.label_deepening import LabelPass
+from tilewright.mapper.fusion.join.label_pass import Counted, Label, Walk
+from tilewright.mapper.searches.budget import Budget, OutOfBudget
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.exact.label_metrics import Objective
+from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics, no_report
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.searches.verify import TOLERANCE
+
+Least = Callable[[Value], Label | None]  # the label with the least value
+
+
+def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> Front:
+    """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
+
+    UnsupportedFeature for what cannot be modelled.
+    """
+    measures = measures_for(request, request.workload.einsums)
+    if measures.memories:
+        from tilewright.mapper.fronts.fused_usage_front import front_with_usage
+
+        return front_with_usage(request, known, measures)
+    search = _Search(request)
+    with no_collection():
+        whole = search.run()
+    found = best_of([known, *search.found], measures)
+    return Front(found, FrontProof(measures.names, inf if whole else 0.0, scope), search.statistics)
+
+
+class _Search:
+    """Finds the Pareto set of one workload; `found` so far."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._budget = request.budget
+        self._plan = plan_of(request, "front", VALUES["edp"])
+        self._room = Counted(self._plan.cascade.capacities, NO_USAGE)
+        self._optimizer = Optimizer(request, self._plan, self._budget)
+        self.found: list[ScoredMapping] = []
+        self.statistics = Statistics()
+
+    def run(self) -> bool:
+        """Tell whether the set is whole."""
+        ends = [self._end(name) for name in ("energy", "latency")]
+        self.statistics = self._optimizer.statistics
+        if ends[0] is None or ends[1] is None:
+            return False
+        search = Deepening(self._plan.cascade, (self._budget, no_report), shelf=self._plan.shelf)
+        most = ends[1].score.energy, ends[0].score.latency
+        try:
+            graph = search.within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
+        except OutOfBudget:
+            return False
+        finally:
+            self.statistics = self.statistics.plus(search.statistics)
+        if graph is None:
+            raise InternalError("the ends of the front are not among its mappings")
+        labels, whole = self._inside(graph)
+        found = [Found(label, graph, 0.0, (0.0, 0.0), exhausted=not whole) for label in labels]
+        self.found += [scored_of(self._request, self._plan, one) for one in found]
+        lone = [one for one in self._plan.cascade.einsums if isinstance(one, LoneTable)]
+        return whole and all(one.ideal for one in lone)
+
+    def _inside(self, graph: Graph) -> tuple[list[Label], bool]:
+        """Return the Pareto set of a graph, or as much of it as the budget allows."""
+        corners: list[Label] = []
+        try:
+            hull(lambda value: self._least(graph, value), corners)
+            front = FrontPass(graph, self._room, corners, self._budget)
+            labels = front.solve()
+        except OutOfBudget:
+            return pareto_labels(corners), False
+        self.statistics = self.statistics.plus(Statistics(labels=front.labels))
+        return labels, True
+
+    def _end(self, objective: Objective) -> ScoredMapping | None:
+        """Return the mapping with the least of one metric; None when the budget is over."""
+        optimum = self._optimizer.best(objective, VALUES[objective])
+        if optimum.scored is not None:
+            self.found.append(optimum.scored)
+        return None if optimum.found.exhausted else optimum.scored
+
+    def _least(self, graph: Graph, value: Value) -> Label | None:
+        search = LabelPass(graph, self._room, value, self._budget)
+        folded = search.solve()
+        self.statistics = self.statistics.plus(Statistics(labels=folded.labels))
+        if folded.exhausted:
+            raise OutOfBudget
+        return folded.best
+
+
+def hull(least: Least, found: list[Label]) -> None:
+    """Put the corners of the convex hull between least energy and least latency into `found`.
+
+    Of both ends the one with the least of the other metric (as far as rounding shows it).
+    """
+    for value in (_energy, _latency):
+        end = least(value)
+        if end is None:
+            return
+        found.append(end)
+    _between(least, (found[0], found[1]), found)
+
+
+def _energy(energy: Any, latency: Any) -> Any:
+    del latency
+    return energy
+
+
+def _latency(energy: Any, latency: Any) -> Any:
+    del energy
+    return latency
+
+
+def _between(least: Least, ends: tuple[Label, Label], found: list[Label]) -> None:
+    first, last = ends
+    more, less = last.energy - first.energy, first.latency - last.latency
+    if more <= NOISE * last.energy or less <= NOISE * first.latency:
+        return
+    price = more / less
+
+    def value(energy: Any, latency: Any) -> Any:
+        return energy + price * latency
+
+    corner = least(value)
+    chord = value(first.energy, first.latency)
+    if corner is None or value(corner.energy, corner.latency) >= chord * (1 - 1e-9):
+        return
+    found.append(corner)
+    _between(least, (first, corner), found)
+    _between(least, (corner, last), found)
+
+
+class FrontPass:
+    """Finds all labels of a graph that no label of `known` covers."""
+
+    def __init__(self, graph: Graph, room: Counted, known: Sequence[Label], budget: Budget) -> None:
+        self._walk = Walk(graph, room, budget)
+        self._known = pareto_labels(known)
+        self._energies = np.array([label.energy for label in self._known])
+        self._latencies = np.array([label.latency for label in self._known])
+
+    @property
+    def labels(self) -> int:
+        """Labels kept on the way."""
+        return self._walk.labels
+
+    def solve(self) -> list[Label]:
+        """Return the Pareto set; OutOfBudget."""
+        found = self._walk.run(self._covered)
+        new = [self._walk.label(number, metrics) for number, metrics in enumerate(found)]
+        return pareto_labels([*self._known, *new])
+
+    def _covered(self, energy: Floats, latency: Floats) -> NDArray[np.bool_]:
+        """Tell where a known label is nowhere above these two."""
+        if not self._known:
+            return np.zeros(len(energy), np.bool_)
+        place = np.searchsorted(self._energies, energy * (1 + NOISE), side="right")
+        lowest = self._latencies[np.maximum(place - 1, 0)] <= latency * (1 + NOISE)
+        return (place > 0) & lowest
+
+
+def pareto_labels(labels: Sequence[Label]) -> list[Label]:
+    """Return the labels that no other one covers in energy and latency, by energy."""
+    if not labels:
+        return []
+    rows = np.array([(label.energy, label.latency) for label in labels])
+    return [labels[i] for i in undominated(rows).tolist()]

@@ -1,0 +1,56 @@
+"""Pareto points: which rows of numbers no other row beats, up to the noise of rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.fusion.join.group_pareto import pareto
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+
+NOISE = 1e-12  # relative: sums of the same terms in another order
+_CHUNK = 1 << 22  # comparisons at a time
+
+
+def undominated(values: Floats) -> Ints:
+    """Return the numbers of the rows that no other row covers; of equal rows the first in order.
+
+    `values`: not negative, smaller is better, shape (rows, metrics). The result is sorted by
+    value. Numbers that differ by noise only count as equal.
+    """
+    if not len(values):
+        return np.zeros(0, np.int64)
+    if not values.shape[1]:
+        return np.zeros(1, np.int64)
+    kept = pareto(np.zeros(len(values), np.int64), values)
+    chosen = values[kept]
+    fine = [i for i in range(len(chosen)) if not _covered_by_later(chosen, i)]
+    return np.asarray(kept[fine], np.int64)
+
+
+def _covered_by_later(rows: Floats, number: int) -> bool:
+    """Tell whether a row is beaten by one that is greater in an early column by noise only."""
+    limit = rows[number] * (1 + NOISE)
+    end = int(np.searchsorted(rows[:, 0], limit[0], side="right"))
+    later: Floats = rows[number + 1 : end]
+    return bool(np.all(np.less_equal(later, limit), axis=1).sum())
+
+
+def covered(values: Floats, points: Floats) -> NDArray[np.bool_]:
+    """Tell for each row of `values` whether some row of `points` is nowhere above it.
+
+    Shapes (rows, metrics) and (points, metrics).
+    """
+    found = np.zeros(len(values), np.bool_)
+    step = max(1, _CHUNK // max(1, points.size))
+    for first in range(0, len(values) if len(points) else 0, step):
+        part = values[first : first + step, np.newaxis, :] * (1 + NOISE)
+        nowhere_above = np.all(np.less_equal(points[np.newaxis], part), axis=2)
+        found[first : first + step] = np.any(nowhere_above, axis=1)
+    return found
+
+
+def least_row(values: Floats, rows: Floats) -> int:
+    """Return the number of the least value; ties by row."""
+    ties = np.flatnonzero(values <= values.min() * (1 + NOISE)).tolist()
+    return int(min(ties, key=lambda number: tuple(rows[number])))

@@ -1,0 +1,89 @@
+"""Pass all partial mappings with uneven tiles that a target may be interested in.
+
+The sweeps of searches/uneven, template by template: a partial mapping stays as long as the least
+energy, the least latency and the bits that it can still come to leave room for something of
+interest.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
+from tilewright.mapper.searches.objective.targets import Candidate, Target
+from tilewright.mapper.searches.program.program import Program
+from tilewright.mapper.searches.uneven.uneven_search import BEAM, Run
+
+TIE = 1e-12
+
+
+class UnevenSweep:
+    """Sweeps a mapspace with uneven tiles; rows are (energy, latency, bits used of each of
+    `memories`) of one instance."""
+
+    def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
+        refuse_unsupported(space.frame, networks=space.frame.rules.messages)
+        self._run = Run(space, Goal("energy"), budget, memories)
+        self._memories = len(memories)
+        self._run.rank()
+        self._begun = False
+
+    @property
+    def labels(self) -> int:
+        """Number of partial mappings made."""
+        return self._run.ranking.labels
+
+    @property
+    def states(self) -> int:
+        """Number of classes of tile shapes."""
+        return self._run.ranking.states
+
+    @property
+    def floor(self) -> tuple[float, ...]:
+        """Return the row of one instance that no mapping is below; inf: there is none."""
+        rows = [self._start(energy, number) for _, energy, number in self._run.ranking.least]
+        none = (inf, inf, *(0.0,) * self._memories)
+        return tuple(np.min(rows, axis=0).tolist()) if rows else none
+
+    def _start(self, energy: float, number: int) -> Floats:
+        steps = self._run.ranking.plan(number).fewest
+        unused = np.zeros((1, self._memories))
+        row: Floats = self._floors(np.array([energy]), np.array([steps]), unused)[0]
+        return row
+
+    def run(self, target: Target, most_energy: float = inf) -> None:
+        """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
+
+        `most_energy`: mappings above it need not be found. Some are looked for first, with few
+        labels, so that there is something to compare with.
+        """
+        for beam in (0,) if self._begun else (BEAM, 0):
+            for _, energy, number in self._run.ranking.least:
+                first = self._start(energy, number)
+                if target.hopeful(first[np.newaxis])[0] and first[0] <= most_energy * (1 + TIE):
+                    self._template(number, target, most_energy, beam)
+            self._begun = True
+
+    def _template(self, number: int, target: Target, most_energy: float, beam: int) -> None:
+        def keep(energy: Floats, steps: Floats, used: Floats) -> NDArray[np.bool_]:
+            floors = self._floors(energy, steps, used)
+            return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
+
+        came = self._run.arrivals(number, keep, beam)
+        if not came.rows:
+            return
+        program = Program(came.plan.template, came.plan.slots, (), ())
+        wanted = target.wanted(np.array(came.rows))
+        target.offer([Candidate(came.rows[i], program, came.tiles(i)) for i in wanted])
+
+    def _floors(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
+        floor = self._run.ranking.floor
+        bounds = [floor(energy, steps, kind) for kind in (ENERGY, LATENCY)]
+        return np.column_stack([*bounds, used])

@@ -1,0 +1,1 @@
+"""What fused Einsums have in common: exchanged tensors, memories, rank names, tile sizes."""

@@ -1,0 +1,1 @@
+"""Pmappings of copy Einsums."""

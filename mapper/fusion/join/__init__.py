@@ -1,0 +1,1 @@
+"""Join the pmappings of all Einsums by compatibility, below bounds that are raised."""

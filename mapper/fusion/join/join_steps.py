@@ -1,0 +1,282 @@
+"""How Einsums are joined, one after the other: which tensors are exchanged, live and contested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.mapper.fusion.boundary.exchange_memories import Outermost
+from tilewright.mapper.fusion.boundary.exchanged_tensors import Boundaries, Place
+from tilewright.mapper.fusion.boundary.rank_names import LoopName
+from tilewright.mapper.fusion.boundary.shared_tiles import Less, OwnTiles, SharedTile, Tile
+from tilewright.mapper.fusion.boundary.tile_size import Extent, extent_of
+from tilewright.mapper.fusion.copies.fused_copies import LoneTable
+from tilewright.mapper.fusion.pmappings.pmapping_table import Rows, Table
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+
+# contested tensor in a memory, loops that an earlier user shares, what is held of it above these
+Pending = tuple[Place, int, Tile]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What many keys have in common: the variables of the shared loops, outermost first, the depth
+    of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles.
+
+    `outermost`: tensors in the outermost memory of the Einsums in those loops, if it may be full;
+    `waiting`: numbers of the live tensors that take no room before their next user has them.
+    """
+
+    loops: tuple[LoopName, ...]
+    depths: tuple[int, ...]
+    pending: tuple[Pending, ...]
+    outermost: frozenset[str] = frozenset()
+    waiting: frozenset[int] = frozenset()
+
+
+START = Form((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How to join one Einsum. Positions count live tensors before, after, and boundary tensors.
+
+    `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
+    None where it has no place; `new`: row positions of tensors that it writes; `live`: tensors live
+    afterwards; `earlier`: those live before, with their sizes `before` while it runs and `until`
+    then; `contested`: sizes of contested tensors that it touches (Boundaries.tiled; else in no
+    bits); `widest`: bits per value of these for the Einsum that has most; `later`:
+    contested tensors that a later Einsum touches; `limit`: the room of the outermost memory, if
+    that may be too little; `passing`: tensors that are there for Einsums before and after this one;
+    `exchanged`: only loops above tensors that take room on both sides count as shared
+    (SharedLoops); `memories`: those that tensors are exchanged in.
+    """
+
+    tables: tuple[Table | LoneTable, ...]
+    live: tuple[Place, ...]
+    earlier: tuple[Place, ...]
+    before: tuple[Extent, ...]
+    until: tuple[Extent, ...]
+    shared: tuple[tuple[int, int], ...]
+    kept: tuple[tuple[int | None, int | None], ...]
+    new: tuple[int, ...]
+    contested: Mapping[Place, Extent]
+    widest: Mapping[Place, float]
+    later: frozenset[str]
+    limit: Outermost | None = None
+    passing: frozenset[str] = frozenset()
+    exchanged: bool = False
+    memories: tuple[str, ...] = ("",)
+
+    @property
+    def rows(self) -> tuple[Rows, ...]:
+        """The rows of all tables."""
+        return tuple(rows for table in self.tables for rows in table.rows)
+
+    def counted(self, form: Form, rows: Rows) -> tuple[int, ...]:
+        """Return the numbers of live tensors that take room while this Einsum runs.
+
+        Not what waits, nor what a copy reads last and writes in its place.
+        """
+        last = {
+            before
+            for before, place in self.shared
+            if place in rows.absent and all(before != other for other, _ in self.kept)
+        }
+        return tuple(i for i in range(len(form.depths)) if i not in form.waiting | last)
+
+    def shared_loops(self, form: Form, rows: Rows) -> int:
+        """Return how many loops count as shared with what ran before."""
+        if not self.exchanged:
+            return len(form.loops)
+        return max([0, *(form.depths[i] for i in self.counted(form, rows))])
+
+    def begun(self, form: Form, rows: Rows, memory: str) -> list[int]:
+        """Return the row positions of tensors that take room in a memory from this Einsum on."""
+        waited = [place for before, place in self.shared if before in form.waiting]
+        on_chip = (place for place in (*self.new, *waited) if rows.depths[place] >= 0)
+        boundary = self.tables[0].boundary
+        here = (place for place in on_chip if boundary[place].memory == memory)
+        return [place for place in here if place not in rows.absent]
+
+    def live_bits(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> Floats:
+        """Return the bits of tensors in a memory that stand below all shared loops, per key."""
+        total, depth = np.zeros(len(tiles)), self.shared_loops(form, rows)
+        for number in self.counted(form, rows):
+            if form.depths[number] == depth and self.earlier[number].memory == memory:
+                total += self.before[number].below(form.loops[:depth], tiles)
+        return total
+
+    def wider(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> list[tuple[int, Floats]]:
+        """Return (loops above, bits) that tensors in a memory above the innermost shared loop take
+        more from now on, because this Einsum sees other widths; per key."""
+        found: list[tuple[int, Floats]] = []
+        for number in self.counted(form, rows):
+            now, until, depth = self.before[number], self.until[number], form.depths[number]
+            here = self.earlier[number].memory == memory and now != until
+            if here and 0 <= depth < self.shared_loops(form, rows):
+                above = form.loops[:depth]
+                found.append((depth, now.below(above, tiles) - until.below(above, tiles)))
+        return found
+
+    def tiles(self, rows: Rows) -> dict[Place, Tile]:
+        """Return the contested tensors that the rows do not keep on chip, as they hold them above
+        their innermost loop."""
+        pairs = zip(self.tables[0].boundary, rows.depths, strict=True)
+        on_chip = {tensor for tensor, depth in pairs if depth >= 0}
+        held = {tensor: (place, low) for tensor, place, low in rows.held}
+        return {
+            tensor: self._tile(tensor, held.get(tensor))
+            for tensor in self.contested
+            if tensor not in on_chip
+        }
+
+    def _tile(self, tensor: Place, held: tuple[int, int] | None) -> Tile:
+        size = self.contested[tensor]
+        if held is None:
+            return OwnTiles() if self.exchanged else SharedTile()
+        if not self.exchanged:
+            return SharedTile(*held, size, self.widest[tensor])
+        place, low = held
+        if not size.width:  # the same for all Einsums
+            return OwnTiles(place)
+        return OwnTiles(place, ((low, size.of_width(1.0)),), size.width, size.width)
+
+    def held_twice(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> Iterator[Less]:
+        """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less
+        than the sum of both; `tiles`: those of the loops, per row."""
+        own, depth = self.tiles(rows), self.shared_loops(form, rows)
+        for tensor, reach, tile in form.pending:
+            if tensor.memory == memory and tensor in own:
+                yield from tile.less(own[tensor], min(reach, depth), (rows.loops, tiles))
+
+
+def steps_of(
+    boundaries: Boundaries,
+    tables: Sequence[tuple[Table | LoneTable, ...]],
+    limit: Outermost | None = None,
+) -> tuple[Step, ...]:
+    """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors; `limit`:
+    see Step."""
+    steps: list[Step] = []
+    before: tuple[Place, ...] = ()
+    values = _exchanged(boundaries, [several[0] for several in tables])
+    extents: dict[Place, Extent] = {}
+    widest = _widest(one for several in tables for one in several)
+    for number, several in enumerate(tables):
+        table, names = several[0], boundaries.names[number]
+        after = boundaries.live_after(number)
+        place = {t: i for i, t in enumerate(table.boundary)}
+        earlier = {t: i for i, t in enumerate(before)}
+        shared = tuple((earlier[t], place[t]) for t in before if t in place)
+        kept = tuple((earlier.get(t), place.get(t)) for t in after)
+        new = tuple(place[t] for t in table.boundary if t not in earlier)
+        widths = {t: max(one.widths[t] for one in several) for t in table.widths}
+        width = {p: bits if p.tensor in boundaries.tiled else 0.0 for p, bits in widths.items()}
+        contested = [p for p in table.widths if p.tensor in boundaries.contested]
+        touched = {p: extent_of(table.einsum, names, p.tensor, width[p]) for p in contested}
+        most = {p: widest[p] if boundaries.shares_room else 0.0 for p in contested}
+        later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
+        until = tuple(extents[t] for t in before)
+        extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
+        sizes = tuple(extents[t] for t in before)
+        resized = tuple(_resized(one, extents) for one in several)
+        made = Step(
+            resized, after, before, sizes, until, shared, kept, new, touched, most, later, limit
+        )
+        steps.append(
+            replace(
+                made,
+                passing=_passing(boundaries, number),
+                exchanged=not boundaries.shares_room,
+                memories=boundaries.memories,
+            )
+        )
+        before = after
+    return tuple(steps)
+
+
+def _widest(tables: Iterable[Table | LoneTable]) -> Mapping[Place, float]:
+    """Return the most bits per value of each tensor in each memory."""
+    found: dict[Place, float] = {}
+    for table in tables:
+        for place, width in table.widths.items():
+            found[place] = max(width, found.get(place, 0.0))
+    return found
+
+
+def _passing(boundaries: Boundaries, number: int) -> frozenset[str]:
+    """Return the tensors of the outermost memory that Einsums before and after this one use."""
+    users = boundaries.users
+    outside = (t for t in boundaries.workload.tensors if t not in boundaries.chip)
+    return frozenset(t for t in outside if users[t][0] < number < users[t][-1])
+
+
+def _exchanged(
+    boundaries: Boundaries, tables: Sequence[Table | LoneTable]
+) -> Mapping[Place, Extent]:
+    """Return the extents of the exchanged tensors in values, as all users together see them."""
+    found: dict[Place, Extent] = {}
+    for table, names in zip(tables, boundaries.names, strict=True):
+        for place in table.boundary:
+            mine = extent_of(table.einsum, names, place.tensor, 1.0)
+            found[place] = found[place].joined(mine) if place in found else mine
+    return found
+
+
+def _resized(table: Table | LoneTable, extents: Mapping[Place, Extent]) -> Table | LoneTable:
+    """Give the tensors that Einsums see in different sizes the largest of these."""
+    changed = [(i, t) for i, t in enumerate(table.boundary) if len(extents[t].views) > 1]
+    if not changed:
+        return table
+    made: list[Rows] = []
+    for rows in table.rows:
+        sizes = rows.sizes.copy()
+        for place, tensor in changed:
+            if (depth := rows.depths[place]) >= 0:
+                sizes[:, place] = extents[tensor].below(rows.loops[:depth], rows.tiles)
+        made.append(replace(rows, sizes=sizes))
+    return replace(table, rows=tuple(made))
+
+
+class Tiling:
+    """Packs the tiles of a list of loops into one number, the outermost loop lowest."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        seen: dict[LoopName, list[Ints]] = {}
+        deepest = 0
+        for rows in (rows for step in steps for rows in step.rows):
+            deepest = max(deepest, len(rows.loops))
+            for column, name in enumerate(rows.loops):
+                seen.setdefault(name, []).append(np.unique(rows.tiles[:, column]))
+        self._known = {name: np.unique(np.concatenate(few)) for name, few in seen.items()}
+        most = max((len(tiles) for tiles in self._known.values()), default=1)
+        self._bits = max(1, (most - 1).bit_length())
+        if deepest * self._bits > 62:
+            raise UnsupportedFeature(
+                f"{deepest} shared loops with up to {most} tiles each are too many to number",
+                instead="search without fusion",
+            )
+
+    def codes(self, rows: Rows) -> Ints:
+        """Return one number per row."""
+        code = np.zeros(len(rows), np.int64)
+        for column, name in enumerate(rows.loops):
+            place = np.searchsorted(self._known[name], rows.tiles[:, column])
+            code |= place.astype(np.int64) << (self._bits * column)
+        return code
+
+    def head(self, codes: Ints, count: int) -> Ints:
+        """Return the numbers of the first `count` loops alone."""
+        return codes & ((1 << (self._bits * count)) - 1)
+
+    def tiles(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
+        """Return the tiles that numbers stand for, shape (codes, loops)."""
+        found = np.empty((len(codes), len(loops)), np.int64)
+        for column, name in enumerate(loops):
+            place = codes >> (self._bits * column) & ((1 << self._bits) - 1)
+            found[:, column] = self._known[name][place]
+        return found

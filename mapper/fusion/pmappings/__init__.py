@@ -1,0 +1,1 @@
+"""Pmappings of one Einsum: loops above its exchanged tensors, and the best mapping below them."""

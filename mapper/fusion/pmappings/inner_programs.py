@@ -1,0 +1,239 @@
+"""Cut layouts at the lowest tensor on chip and compile what stands below, lanes above fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from tilewright.arch.components.components import Memory
+from tilewright.mapper.fusion.pmappings.fused_templates import Layout
+from tilewright.mapper.fusion.pmappings.shared_spatial import (
+    Spread,
+    lanes_of,
+    over,
+    sent_above,
+    under,
+)
+from tilewright.mapper.mapspace.points import reserved_bits
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.exact.label_tables import scales
+from tilewright.mapper.searches.program.charge_sites import Add, Route, Router
+from tilewright.mapper.searches.program.deferred_costs import debts, deferred
+from tilewright.mapper.searches.program.edge_traffic import taps
+from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
+from tilewright.mapper.searches.program.network_hops import network_routes
+from tilewright.mapper.searches.program.open_network_hops import at_fixed_lanes, fares_of
+from tilewright.mapper.searches.program.program import (
+    Close,
+    Costs,
+    Deal,
+    Occupy,
+    Operation,
+    Program,
+    Slide,
+    with_fixed_lanes,
+)
+from tilewright.mapper.templates.problem import Frame, pinned
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slots import Fill, Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+Legal = tuple[tuple[int, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Where shared loops may stand: (variable, region holders that they may stand right above), and
+    which variables may be dealt over lanes there, per holder."""
+
+    legal: Legal = ()
+    lanes: Sequence[frozenset[str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A layout, the loops that may be shared above its lowest tensor on chip (variable, gaps: see
+    shared_spatial.py), and the lanes."""
+
+    layout: Layout
+    legal: Legal
+    spreads: tuple[Spread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A layout cut at its lowest tensor on chip.
+
+    `program.operations` are those below; `above[i]` = what reaching holder `layout.first + i` of
+    the region costs, as a function of the tile there; `legal`: variables that fused loops may use
+    and their gaps; `spreads`: the lanes above the lowest tensor on chip, which the labels count as
+    one; `sent[i]`: what those right above holder i of the region send over Networks, as a function
+    of the tile right below them.
+    """
+
+    layout: Layout
+    program: Program
+    above: tuple[tuple[Add, ...], ...]
+    legal: Legal
+    spreads: tuple[Spread, ...] = ()
+    sent: Mapping[int, tuple[Add, ...]] = field(default_factory=dict)
+
+    def down_to(self, place: int) -> tuple[Spread, ...]:
+        """Return the lanes above holder `place` of the region."""
+        return tuple(spread for spread in self.spreads if spread.stand <= place)
+
+
+def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Iterator[Part]:
+    """Compile `layout`; several parts when lanes must be enumerated outside the program.
+
+    None where lanes above a holder of an outer memory would count in a way that is not modelled
+    (free_orders in fused_templates.py).
+    """
+    slots = skeleton(frame, layout.template)
+    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    if not frame.rules.sinks and below_deeper_lanes(frame, slots) is not None:
+        return
+    if not all(fan.choices for fan in fans):
+        return
+    if not layout.region:
+        yield from _fix_lanes(frame, fields, Cut(layout, ()), slots)
+        return
+    for fixed, spreads in lanes_of(frame, slots, _region(slots, layout), rules.lanes):
+        stands = {spread.stand for spread in spreads}
+        legal = tuple((v, tuple(_gaps(places, stands))) for v, places in rules.legal)
+        yield from _fix_lanes(frame, fields, Cut(layout, legal, spreads), fixed)
+
+
+def _gaps(places: Sequence[int], stands: Collection[int]) -> Iterator[int]:
+    """Yield the gaps right above some holders; `stands`: those with lanes right above them."""
+    for place in places:
+        yield under(place)
+        if place in stands:
+            yield over(place)
+
+
+def _region(slots: Sequence[Slot], layout: Layout) -> list[int]:
+    """Return the places of the region's holders among the slots."""
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    return fills[layout.first : layout.split + 1]
+
+
+def _cut(slots: Sequence[Slot], layout: Layout) -> int:
+    """Return the place of the lowest tensor on chip among the slots."""
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    return fills[layout.split]
+
+
+def _fix_lanes(frame: Frame, fields: Fields, cut: Cut, slots: tuple[Slot, ...]) -> Iterator[Part]:
+    """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
+    template = cut.layout.template
+    router = Router(frame, fields, slots)
+    routes = [router.route(tap) for tap in taps(frame, template)]
+    upper, hops = _hops((frame, fields), cut, slots)
+    routes += hops
+    later = debts(frame, fields, slots, deferred(routes))
+    if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
+        later = None  # it would be paid above the program
+    blocking = [route for route in routes if later is None or route.deferral is None]
+    blocked = sorted({i for route in blocking for i in route.blocked})
+    if not blocked:
+        sent = sent_above(slots, _region(slots, cut.layout), upper) if upper else {}
+        yield _compile((frame, fields), cut, slots, (Costs(routes, later or []), sent))
+        return
+    for fixed in with_fixed_lanes(slots, blocked):
+        yield from _fix_lanes(frame, fields, cut, fixed)
+
+
+def _hops(
+    problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...]
+) -> tuple[list[Route], list[Route]]:
+    """Return where to charge what lanes send over Networks: those above the region, and others."""
+    if not problem[0].has_networks:
+        return [], []
+    limit = _cut(slots, cut.layout)
+    asked = (*problem, cut.layout.template, slots)
+    free = fares_of(*asked)
+    if free:
+        upper = at_fixed_lanes(free, limit) if cut.spreads else []
+        return upper, [r for r in free if not (cut.spreads and r.fares and r.slot < limit)]
+    hops = list(network_routes(*asked))
+    upper = [r for r in hops if cut.spreads and r.adds and r.slot <= limit]
+    return upper, [route for route in hops if route not in upper]
+
+
+def _compile(
+    problem: tuple[Frame, Fields],
+    cut: Cut,
+    slots: tuple[Slot, ...],
+    costs: tuple[Costs, Mapping[int, tuple[Add, ...]]],
+) -> Part:
+    (frame, fields), layout, (at, sent) = problem, cut.layout, costs
+    operations: list[Operation] = [at.charge(len(slots))]
+    numbers: list[int | None] = [None]
+    start = _cut(slots, layout) + 1
+    for index in range(len(slots) - 1, start, -1):
+        for operation in _operations(frame, fields, slots[start + 1 :], slots[index]):
+            made = operation
+            if isinstance(operation, Deal):
+                made = at.deal(index, operation.fan)
+            operations.append(made)
+            numbers.append(index)
+        pins = pinned(frame, layout.template, slots[index])
+        after: list[Operation] = [*at.settle(index), *at.charges(index, pins)]
+        operations += after
+        numbers += [None] * len(after)
+    upper = [(i, s) for i, s in enumerate(slots[:start]) if isinstance(s, Fan) and cut.spreads]
+    for index, fan in reversed(upper):
+        operations.append(at.deal(index, fan))
+        numbers.append(None)
+    program = Program(layout.template, slots, tuple(operations), tuple(numbers))
+    region = _region(slots, layout)
+    times = [(index, scales(frame, fields, fan)[0]) for index, fan in upper]
+    shares = [
+        prod((one for index, one in times if index < i), start=np.ones(fields.width))
+        for i in region
+    ]
+    above = tuple(
+        _scaled(at.charge(i).adds, share) for i, share in zip(region, shares, strict=True)
+    )
+    hops = {stand: _scaled(adds, shares[stand]) for stand, adds in sent.items()}
+    return Part(layout, program, above, cut.legal, cut.spreads, hops)
+
+
+def _scaled(adds: Sequence[Add], shares: Floats) -> tuple[Add, ...]:
+    """Return costs below lanes that labels count already: calls of one instance are its share."""
+    return tuple(replace(add, factor=add.factor * float(shares[add.field])) for add in adds)
+
+
+def _operations(
+    frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Slot
+) -> Iterator[Operation]:
+    if isinstance(slot, Loops):
+        yield Slide(slot.variables) if slot.single else Close(slot.variables)
+    elif isinstance(slot, Fan):
+        if any(prod(choice) > 1 for choice in slot.choices):
+            yield Deal(slot, ())
+    elif isinstance(slot, Reserve):
+        yield from _occupy(frame, fields, lower, slot)
+
+
+def _occupy(
+    frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Reserve
+) -> Iterator[Operation]:
+    """Room in the second memory stays in the label, and in those whose usage counts; deeper
+    memories are free again above."""
+    if slot.component not in fields.room:
+        return
+    memories = [c for c in frame.components if isinstance(c, Memory)]
+    if slot.component == memories[1].name or slot.component in fields.summed:
+        yield Occupy(slot, True, False)
+        return
+    memory = frame.holder(slot.component)
+    assert isinstance(memory, Memory)
+    same = [s for s in lower if isinstance(s, Reserve) and s.component == slot.component]
+    if sum(reserved_bits(frame, s, frame.einsum.bounds) for s in same) > memory.size:
+        yield Occupy(slot, len(same) > 1, slot is same[0])

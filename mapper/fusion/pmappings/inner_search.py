@@ -1,0 +1,222 @@
+"""The dynamic program below the shared loops: everything under the lowest tensor on chip.
+
+It is the program of lattice-dp.md §1 without its upper part, so one tree of operations serves all
+layouts that agree below. Room in the second memory is summed and kept in the label, because what
+other Einsums leave there is only known when they are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.fusion.pmappings.inner_programs import Part
+from tilewright.mapper.fusion.pmappings.shared_spatial import stride
+from tilewright.mapper.searches.budget import GROWTH, Budget
+from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
+from tilewright.mapper.searches.exact.label_metrics import Metrics
+from tilewright.mapper.searches.exact.label_tables import Engine, Outlook, Table, merged
+from tilewright.mapper.searches.exact.latency_bound import arriving
+from tilewright.mapper.searches.program.charge_sites import Add
+from tilewright.mapper.searches.program.program_tree import Node, grow
+
+TREE_BYTES = 400_000_000  # of the outlooks of one tree; of larger ones a branch at a time is kept
+BRANCH_BYTES = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides about loops above tensors on chip (see Boundaries), and the room there is in the
+    memories that they are exchanged in.
+
+    `timed`: latency counts; `fused`: loops may stand there at all, `repeats` of a variable at most;
+    `used`: memories whose usage counts (Usage.of_points); `alone`: tensors that no other Einsum
+    uses, and that do not persist.
+    """
+
+    carried: Mapping[str, frozenset[str]]
+    contested: frozenset[str]
+    tiled: frozenset[str]
+    apart: frozenset[str]
+    shares_room: bool
+    memories: tuple[str, ...]
+    capacities: tuple[float, ...]
+    timed: bool
+    fused: bool
+    repeats: int = 1
+    used: tuple[str, ...] = ()
+    alone: frozenset[str] = frozenset()
+
+
+_NONE = np.zeros((0, 0))
+NO_PACES = np.zeros((0, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The `labels` of one part, and the tables that lead to them (innermost first): of these only
+    where labels begin and come from."""
+
+    part: Part
+    labels: Floats
+    path: tuple[Table, ...]
+
+
+class LowerSearch:
+    """Runs the programs of many parts, sharing what they have in common. Before anything is asked
+    of it, it looks ahead."""
+
+    def __init__(
+        self, engine: Engine, parts: Sequence[Part], rules: Rules, paces: Floats = NO_PACES
+    ) -> None:
+        self._engine = engine
+        self._rules = rules
+        self._paces = paces
+        self._nd = 0
+        self._budget = Budget()
+        self._bound = np.zeros(0)
+        self.parts = tuple(parts)
+        self._parts = {id(part.program): part for part in parts}
+        self._solved: list[Solved] = []
+        self._kept = 0
+        self._root = grow(part.program for part in parts)
+        self._branch = self._root.size
+        rows = 2 + len(paces)
+        each = rows * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
+        if self._root.size * each > TREE_BYTES:
+            self._branch = BRANCH_BYTES // each
+        self.nbytes = (self._branch + _above(self._root, self._branch)) * each
+        """Bytes of the outlooks that are kept at a time."""
+        self.labels = 0
+
+    @property
+    def timed(self) -> bool:
+        """Tell whether it can prune by latency."""
+        return self._paces is not NO_PACES
+
+    def look_ahead(self, check: Callable[[], None]) -> None:
+        """Fill in the bounds: this takes the memory."""
+        self._look_ahead(self._root, check)
+
+    def solve(self, bound: Floats, budget: Budget, nd: int) -> list[Solved]:
+        """Return the labels of every part that can lead below `bound` (see kernels.py).
+
+        `nd`: leading fields that decide between labels.
+        """
+        self._nd = nd
+        self._bound, self._budget = bound, budget
+        self._solved, self._kept = [], 0
+        self._visit(self._root, self._engine.initial(), ())
+        solved, self._solved = self._solved, []
+        return solved
+
+    def start(self, metrics: Metrics) -> tuple[float, float]:
+        """Return a lower bound of the energy and of the latency of one instance."""
+        before = self._root.before
+        assert before is not None
+        label = self._engine.initial().label.copy()
+        label[0, 0] += before.rest[0]
+        label[0, self._engine.fields.lanes] *= max(float(before.gain[0]), 1.0)
+        energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
+        return energy, max(latency, before.slow.starting())
+
+    def _look_ahead(self, node: Node, check: Callable[[], None]) -> Outlook:
+        """Fill in where labels can still arrive: only fused loops stand above."""
+        check()
+        views = [self._look_ahead(child, check) for child in node.children.values()]
+        views += [self._final(self._parts[id(end)]) for end in node.ends]
+        node.after = merged(views) if views else self._nowhere()
+        node.before = (
+            node.after if node.operation is None else self._engine.undo(node.operation, node.after)
+        )
+        if node.size > self._branch:
+            for child in node.children.values():
+                self._forget(child)
+        return node.before
+
+    def _forget(self, node: Node) -> None:
+        """Drop the outlooks below the foot of a branch: they are made again when it is visited."""
+        if node.size > self._branch:
+            return
+        below = list(node.children.values())
+        for one in below:
+            one.before = one.after = None
+            below += one.children.values()
+
+    def _nowhere(self) -> Outlook:
+        """Return the outlook without any part: no label arrives."""
+        size = self._engine.lattice.size
+        nowhere = np.zeros(size, np.bool_)
+        return Outlook(np.full(size, inf), np.zeros(size), arriving(self._paces, nowhere, ()))
+
+    def _final(self, part: Part) -> Outlook:
+        """Return where labels may arrive, and the least that the region above costs them."""
+        lattice = self._engine.lattice
+        whole = lattice.tiles == np.array(lattice.bounds)
+        free = {v for v, _ in part.legal}
+        fixed = [v for v in range(len(lattice.bounds)) if v not in free]
+        arrived = whole[:, fixed].all(axis=1) & self._has_room(part)
+        priced = zip(part.layout.region, part.above, strict=True)
+        adds = [add for holder, some in priced if not holder.backing for add in some]
+        adds += [add for some in part.sent.values() for add in some]
+        dues = [(add.field, self._least(add)) for add in adds]
+        rest = sum(due for field, due in dues if field == 0)
+        slow = arriving(self._paces, arrived, dues)
+        return Outlook(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
+
+    def _has_room(self, part: Part) -> NDArray[np.bool_]:
+        """Tell where the tensors on chip fit, no larger than below all fused loops."""
+        fits = np.ones(self._engine.lattice.size, np.bool_)
+        lattice, region = self._engine.lattice, part.layout.region
+        for memory, size in zip(self._rules.memories, self._rules.capacities, strict=True):
+            total = np.zeros(lattice.size)
+            for number, holder in enumerate(region) if size < inf else ():
+                if holder.backing and holder.component == memory:
+                    bits = bits_of(self._engine, holder.tensor, memory)
+                    total += np.roll(bits, stride(lattice, part.down_to(number)))
+            fits &= total <= size
+        return fits
+
+    def _least(self, add: Add) -> float:
+        counts = self._engine.count(add.tensor, add.kind, add.lanes)
+        return add.factor * float(counts.min() if add.factor > 0 else counts.max())
+
+    def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:
+        path = (*path, replace(table, label=_NONE))
+        self._solved += [Solved(self._parts[id(end)], table.label, path) for end in node.ends]
+        forgotten = [child for child in node.children.values() if child.before is None]
+        for child in forgotten:
+            self._look_ahead(child, self._budget.check)
+        for child in node.children.values():
+            assert child.operation is not None
+            assert child.before is not None
+            assert child.after is not None
+            views = (child.before, child.after, self._bound)
+            self._budget.check(more=GROWTH * table.label.nbytes)
+            following = self._engine.apply(child.operation, table, self._nd, views)
+            self.labels += following.label.shape[0]
+            self._kept += following.label.shape[0]
+            self._budget.check(self._kept)
+            if following.label.shape[0]:
+                self._visit(child, following, path)
+        if forgotten:
+            self._forget(node)
+
+
+def _above(node: Node, branch: int) -> int:
+    """Return how many nodes of a tree are the foot of a branch of so many nodes, or above it."""
+    if node.size <= branch:
+        return 1
+    return 1 + sum(_above(child, branch) for child in node.children.values())
+
+
+def bits_of(engine: Engine, tensor: str, memory: str) -> Floats:
+    """Return the bits of `tensor` in `memory` per tile."""
+    frame = engine.frame
+    access = frame.einsum.access(tensor)
+    width = float(frame.holder(memory).bits_per_value.get(tensor, access.bits_per_value))
+    return engine.lattice.occupancy(access) * width

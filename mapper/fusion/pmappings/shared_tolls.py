@@ -1,0 +1,61 @@
+"""Tolls above the lowest tensor on chip: where among the shared loops a tensor passes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tilewright.arch.components.components import Toll
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.fusion.pmappings.inner_programs import Part
+from tilewright.mapper.templates.placement import Holder
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slots import Fill, Pass
+
+
+class Passage(NamedTuple):
+    """`toll` stands right above region holder number `place` (one more than the last: below all),
+    or right below the outermost `lanes` lanes, above others that stand above that holder."""
+
+    toll: Pass
+    place: int
+    lanes: int | None
+
+
+def tolls_in(flats: Iterable[FlatArch]) -> tuple[str, ...]:
+    """Return the names of the Tolls on some paths."""
+    found = (c.name for flat in flats for c in flat.components if isinstance(c, Toll))
+    return tuple(dict.fromkeys(found))
+
+
+def passages(frame: Frame, part: Part) -> list[Passage]:
+    """Return what passes Tolls above the lowest tensor on chip, outermost first.
+
+    A Toll stands right above the next holder of its tensor in a deeper memory, or above the first
+    lanes of a deeper level if these come first.
+    """
+    region = part.layout.region
+    found: list[Passage] = []
+    for toll in _tolls_above(part):
+        level = frame.level(toll.component)
+        below = (i for i, holder in enumerate(region) if _reaches(frame, toll, holder))
+        place = next(below, len(region))
+        lanes = (n for n, spread in enumerate(part.spreads) if spread.place[0] > level)
+        first = next(lanes, None)
+        if first is not None and part.spreads[first].stand <= place:
+            found.append(Passage(toll, part.spreads[first].stand, first))
+        else:
+            found.append(Passage(toll, place, None))
+    return sorted(found, key=lambda one: one.place)
+
+
+def _reaches(frame: Frame, toll: Pass, holder: Holder) -> bool:
+    deeper = frame.level(holder.component) > frame.level(toll.component)
+    return toll.tensor == holder.tensor and deeper and not holder.backing
+
+
+def _tolls_above(part: Part) -> list[Pass]:
+    """Return what passes a Toll above the lowest tensor on chip."""
+    slots = part.program.skeleton
+    fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+    return [slot for slot in slots[: fills[part.layout.split]] if isinstance(slot, Pass)]

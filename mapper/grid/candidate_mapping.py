@@ -1,0 +1,72 @@
+"""Write the mapping that a grid candidate stands for, so that it can be printed and evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.mapper.grid.candidate import Candidate, GridTensor
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+
+
+def write_mapping(candidate: Candidate) -> Candidate:
+    """Return the candidate with its mapping: outside, grid, element memory, tile, vector."""
+    nodes = (
+        *_outside(candidate),
+        *_spatial(candidate),
+        *_memory(candidate),
+        *_loops(candidate),
+        Compute(candidate.einsum.name, candidate.grid.compute.name),
+    )
+    return replace(candidate, mapping=Mapping(nodes))
+
+
+def _outside(candidate: Candidate) -> tuple[Node, ...]:
+    streamed = tuple(tensor.name for tensor in candidate.tensors if not tensor.resident)
+    return (Storage(streamed, candidate.grid.host.name),) if streamed else ()
+
+
+def _spatial(candidate: Candidate) -> list[Node]:
+    grid, left = candidate.grid, dict(candidate.einsum.bounds)
+    nodes: list[Node] = []
+    picked = (candidate.choices.shard_x, candidate.choices.shard_y)
+    for dim, name, cells in zip(grid.dims, picked, (grid.columns, grid.rows), strict=False):
+        if name == "none" or cells == 1:
+            continue
+        left[name] //= cells
+        nodes.append(Spatial(name, left[name], dim, grid.fanout))
+    return nodes
+
+
+def _memory(candidate: Candidate) -> list[Node]:
+    whole = [tensor for tensor in candidate.tensors if tensor.tiles == 1]
+    passing = [tensor for tensor in candidate.tensors if tensor.tiles > 1]
+    nodes: list[Node] = []
+    name = candidate.grid.memory.name
+    if whole:
+        nodes.append(Storage(_names(whole), name))
+    if candidate.tile_variable is not None:
+        nodes.append(Temporal(candidate.tile_variable, candidate.tile))
+    if passing:
+        nodes.append(Storage(_names(passing), name))
+    return nodes
+
+
+def _loops(candidate: Candidate) -> list[Node]:
+    nodes: list[Node] = [Temporal(name, 1) for name, _ in element_loops(candidate)]
+    if candidate.grid.register is not None:
+        nodes.append(Storage((candidate.scalar_tensor,), candidate.grid.register.name))
+    if candidate.extents[candidate.vector] > 1:
+        nodes.append(Temporal(candidate.vector, 1))
+    return nodes
+
+
+def element_loops(candidate: Candidate) -> list[tuple[str, int]]:
+    """Loops around the vector operation: kept rank variables first, summed ones innermost."""
+    extents, reduced = candidate.extents, candidate.reduced
+    names = [name for name in candidate.einsum.bounds if name != candidate.vector]
+    ordered = sorted(names, key=lambda name: name in reduced)
+    return [(name, extents[name]) for name in ordered if extents[name] > 1]
+
+
+def _names(tensors: list[GridTensor]) -> tuple[str, ...]:
+    return tuple(tensor.name for tensor in tensors)

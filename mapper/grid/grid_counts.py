@@ -1,0 +1,124 @@
+"""Predict, without running it, how often a grid candidate performs each action.
+
+Memory, engine and edges come from the analytical model of the mapping; the fabric and the extra
+memory accesses of a reduction from the closed forms of `collectives`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tilewright.mapper.grid.candidate import Candidate
+from tilewright.mapper.grid.collectives import CollectiveCounts, count_grid, count_line
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.evaluation import evaluate_flat, view_of
+from tilewright.mapper.model.path import paths_of
+
+Counts = dict[str, int]
+
+
+def predict(candidate: Candidate) -> Counts:
+    """Return the number of values that each action moves or computes, per tensor.
+
+    Keys are `einsum/component/tensor/action` (tensor None for the engine). Actions: read and write
+    of the outside (words over the edges) and of the element memories, hop of the fabric (words
+    times hops, tensor None), compute and add of the engine. Zero counts are left out.
+    """
+    counts: Counter[str] = Counter()
+    for key, number in _of_mapping(candidate).items():
+        counts[key] += number
+    for key, number in _of_fabric(candidate).items():
+        counts[key] += number
+    return {key: number for key, number in sorted(counts.items()) if number}
+
+
+def _of_mapping(candidate: Candidate) -> Counts:
+    """Values read, written and computed, from the exact model of the mapping."""
+    view = view_of(candidate.einsum, candidate.flat)
+    runs = [(path, view) for path in paths_of(candidate.mapping)]
+    score = evaluate_flat(runs, conventions_called("default"))
+    values: Counts = {}
+    for key, actions in score.actions.items():
+        _, component, tensor, action = key.split("/")
+        if component in _not_counted(candidate):
+            continue
+        per_action = _values_per_action(candidate, component, tensor, action)
+        number = Fraction(actions) * per_action
+        if number.denominator != 1:
+            raise AssertionError(f"{key}: {number} values are not whole")
+        values[key] = int(number)
+    return values
+
+
+def _not_counted(candidate: Candidate) -> tuple[str, ...]:
+    """Components whose counts are not the model's to say.
+
+    The operand register is inside the engine. The model's network has one source in a corner,
+    while here every line of the grid has an edge of its own.
+    """
+    inside = (candidate.grid.register, candidate.grid.fabric)
+    return tuple(component.name for component in inside if component is not None)
+
+
+def _values_per_action(candidate: Candidate, component: str, tensor: str, action: str) -> Fraction:
+    if tensor == "None":
+        return Fraction(1)
+    table: Mapping[str, Fraction] = (
+        candidate.flat.component(component).action(action).values_per_action
+    )
+    return table[tensor]
+
+
+def _of_fabric(candidate: Candidate) -> Counts:
+    name, grid = candidate.einsum.name, candidate.grid
+    fabric = grid.fabric.name if grid.fabric is not None else "fabric"
+    counts: Counts = {}
+    hops = sum(
+        _elements(candidate, tensor.name) * _multicast_hops(candidate, tensor.name)
+        for tensor in candidate.tensors
+        if not tensor.resident and not tensor.access.output
+    )
+    output = candidate.output
+    if not output.resident:
+        words = _elements(candidate, output.name)
+        per_word = _reduction(candidate)
+        memory = grid.memory.name
+        # The model already reads each partial sum once to drain it.
+        drained = grid.columns * grid.rows // _lines(candidate)
+        hops += words * per_word.hops
+        counts[f"{name}/{memory}/{output.name}/read"] = words * (per_word.memory_reads - drained)
+        counts[f"{name}/{memory}/{output.name}/write"] = words * per_word.memory_writes
+        counts[f"{name}/{grid.compute.name}/None/add"] = words * per_word.additions
+    counts[f"{name}/{fabric}/None/hop"] = hops
+    return counts
+
+
+def _elements(candidate: Candidate, tensor: str) -> int:
+    return candidate.einsum.access(tensor).tile_size(candidate.einsum.bounds)
+
+
+def _multicast_hops(candidate: Candidate, tensor: str) -> int:
+    """Hops of one word on its way from the edge to all elements that need it."""
+    grid, split = candidate.grid, candidate.tensor(tensor).split
+    if "Y" in split:
+        return grid.columns - 1
+    if "X" in split:
+        return grid.rows - 1
+    return grid.columns * grid.rows - 1
+
+
+def _reduction(candidate: Candidate) -> CollectiveCounts:
+    grid, split, scheme = candidate.grid, candidate.output.split, candidate.choices.reduction
+    if "X" in split:
+        return count_line(grid.rows, scheme)
+    if "Y" in split:
+        return count_line(grid.columns, scheme)
+    return count_grid(grid.columns, grid.rows, scheme)
+
+
+def _lines(candidate: Candidate) -> int:
+    """Number of separate reductions: elements that share an output word form one."""
+    grid, split = candidate.grid, candidate.output.split
+    return grid.columns if "X" in split else grid.rows if "Y" in split else 1

@@ -1,0 +1,1 @@
+"""Mappings: the tree of decisions, its file, its text, and its score."""

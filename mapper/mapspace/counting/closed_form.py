@@ -1,0 +1,177 @@
+"""The number of points of placements whose templates differ in the order of holders only.
+
+Where nothing pins a tile, no window slides, no memory overflows and no holder sees lanes above it,
+a loop over a variable may stand in some gaps, whatever stands in the others. So the points of a
+template depend on the number of these gaps per variable and on the lanes alone: the exponents of
+each prime are dealt to the gaps, C(e + h - 1, h - 1) ways for h of them. How many orders of the
+holders lead to which numbers of gaps follows holder by holder, without making the templates.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise, permutations
+from math import comb, prod
+
+from tilewright.arch.components.components import Memory
+from tilewright.mapper.mapspace.lattice import factorise
+from tilewright.mapper.templates.adjacent_holders import overflowing
+from tilewright.mapper.templates.placement import Holder, Placement, Template, order_allowed
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.spatial_choices import Fan
+
+Gaps = tuple[int, ...]  # per rank variable
+_Ways = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orders
+
+
+@dataclass
+class Memo:
+    """What has been counted for one Einsum, whatever its rules."""
+
+    lanes: dict[tuple[Fan, ...], Counter[Gaps]] = field(default_factory=dict)
+    points: dict[tuple[Gaps, tuple[Fan, ...]], int] = field(default_factory=dict)
+    orders: dict[object, Counter[Gaps]] = field(default_factory=dict)
+
+
+class PlainCounts:
+    """Counts templates and points of the placements of one frame that are plain."""
+
+    def __init__(self, frame: Frame, memo: Memo) -> None:
+        self._frame = frame
+        self._memo = memo
+        self._names = tuple(frame.einsum.bounds)
+        self._relevant = {
+            access.tensor: tuple(access.relevance(v) == "relevant" for v in self._names)
+            for access in frame.einsum.accesses
+        }
+        self._possible = self._frame_is_plain()
+
+    def _frame_is_plain(self) -> bool:
+        frame = self._frame
+        accesses = frame.einsum.accesses
+        return not (
+            frame.einsum.is_copy
+            or frame.uneven
+            or frame.has_networks
+            or any(c.physical_fanout > 1 for c in frame.components)
+            or any(a.relevance(v) == "partial" for a in accesses for v in self._names)
+        )
+
+    def is_plain(self, placement: Placement, template: Template) -> bool:
+        """Tell whether a placement, of which `template` is one, can be counted here."""
+        frame = self._frame
+        if not self._possible or any(holder.floating for holder in template.holders):
+            return False
+        rules = placement.rules
+        if any(r.no_refetch_from_above or r.no_resend_to_below for r in rules):
+            return False
+        if any(r.force_memory_hierarchy_order is False for r in rules):
+            return False
+        if frame.rules.tile_shape and any(r.tile_shape for r in rules):
+            return False
+        return not overflowing(frame, template) and not self._sees_lanes(template)
+
+    def _sees_lanes(self, template: Template) -> bool:
+        """Tell whether a holder stands below lanes of a deeper level than its own."""
+        level = self._frame.level
+        backed = max(level(h.component) for h in template.holders if h.backing)
+        others = [level(h.component) for h in template.holders if not h.backing]
+        lanes = (
+            level(fan.component)
+            for fan in self._frame.fans(template)
+            if any(prod(choice) > 1 for choice in fan.choices)
+        )
+        return any(depth <= backed and min(others, default=depth) < depth for depth in lanes)
+
+    def count(self, placement: Placement, template: Template) -> tuple[int, int]:
+        """Return the number of templates of a plain placement, and of their points."""
+        orders = self._orders_of(placement, template)
+        fans = self._frame.fans(template)
+        if any(not fan.choices for fan in fans):
+            return sum(orders.values()), 0
+        points = sum(number * self._points(gaps, fans) for gaps, number in orders.items())
+        return sum(orders.values()), points
+
+    def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
+        """Return how many orders of the holders leave which numbers of gaps."""
+        memories = {c.name for c in self._frame.components if isinstance(c, Memory)}
+        held = [h for h in template.holders if not h.backing]
+        groups = [
+            [h for h in held if h.component == name]
+            for name, _ in placement.kept
+            if name in memories
+        ]
+        allowed = [
+            tuple(o for o in permutations(group) if order_allowed(o, placement)) for group in groups
+        ]
+        key = tuple(allowed)
+        if key not in self._memo.orders:
+            self._memo.orders[key] = self._dealt_out(allowed)
+        return self._memo.orders[key]
+
+    def _dealt_out(self, groups: Sequence[Sequence[tuple[Holder, ...]]]) -> Counter[Gaps]:
+        ways: _Ways = {("", (0,) * len(self._names)): 1}
+        for orders in groups:
+            after: _Ways = {}
+            for (last, gaps), number in ways.items():
+                for order in orders:
+                    tensors = [last, *(holder.tensor for holder in order)]
+                    state = tensors[-1], self._further(gaps, tensors)
+                    after[state] = after.get(state, 0) + number
+            ways = after
+        found: Counter[Gaps] = Counter()
+        for (last, gaps), number in ways.items():
+            found[self._further(gaps, [last, None])] += number
+        return found
+
+    def _further(self, gaps: Gaps, tensors: Sequence[str | None]) -> Gaps:
+        """Count the gaps between neighbours: "" stands for what is backed, None for the Compute."""
+        found = list(gaps)
+        for upper, lower in pairwise(tensors):
+            for i in range(len(found)):
+                streams = bool(upper) and self._relevant[upper or ""][i]
+                found[i] += not streams and (lower is None or self._relevant[lower][i])
+        return tuple(found)
+
+    def _points(self, gaps: Gaps, fans: tuple[Fan, ...]) -> int:
+        key = (gaps, fans)
+        if key not in self._memo.points:
+            bounds = self._frame.einsum.bounds.values()
+            total = 0
+            for lanes, number in self._lanes_of(fans).items():
+                each = (_deals(b // n, h) for b, n, h in zip(bounds, lanes, gaps, strict=True))
+                total += number * prod(each)
+            self._memo.points[key] = total
+        return self._memo.points[key]
+
+    def _lanes_of(self, fans: tuple[Fan, ...]) -> Counter[Gaps]:
+        """Return the lanes of all dimensions together, per variable, and in how many ways."""
+        if fans not in self._memo.lanes:
+            found: Counter[Gaps] = Counter({(1,) * len(self._names): 1})
+            for fan in fans:
+                found = self._dealt(found.items(), fan)
+            self._memo.lanes[fans] = found
+        return self._memo.lanes[fans]
+
+    def _dealt(self, known: Iterable[tuple[Gaps, int]], fan: Fan) -> Counter[Gaps]:
+        after: Counter[Gaps] = Counter()
+        bounds = tuple(self._frame.einsum.bounds.values())
+        columns = [fan.variables.index(v) if v in fan.variables else -1 for v in self._names]
+        choices = [tuple(c[i] if i >= 0 else 1 for i in columns) for c in fan.choices]
+        for lanes, number in known:
+            for choice in choices:
+                more = tuple(a * b for a, b in zip(lanes, choice, strict=True))
+                if all(bound % n == 0 for bound, n in zip(bounds, more, strict=True)):
+                    after[more] += number
+        return after
+
+
+@cache
+def _deals(extent: int, gaps: int) -> int:
+    """Return in how many ways the iterations of a variable can be dealt to some gaps."""
+    if gaps == 0:
+        return int(extent == 1)
+    return prod(comb(exponent + gaps - 1, gaps - 1) for _, exponent in factorise(extent))

@@ -1,0 +1,100 @@
+"""Count the points of a template that fit its memories, all states of the lattice at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.mapper.mapspace.counting.count_fitting_walked import tight
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.points import EXACT, Points
+from tilewright.mapper.templates.problem import room_for, value_bits
+from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+_Tables = dict[tuple[float, ...], Any]  # bits in use of each memory -> ways to get to each state
+
+
+def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
+    """Return the number of points that fit, exact; None after more than `limit` steps. And those.
+
+    From the top down, with one table of all states per set of bits in use. A memory that nothing
+    can overflow, or in which nothing more is reserved, counts no further. Below the last
+    reservation that matters only the ways to finish are left. count_fitting_walked.py is the slow
+    twin.
+    """
+    total, steps = 0, 0
+    for known in points.with_known_lanes():
+        found, work, exact = _counted(known, limit - steps, np.float64)
+        if not exact:
+            found, _, _ = _counted(known, limit - steps, object)
+        steps += work
+        if found is None:
+            return None, steps
+        total += found
+    return total, steps
+
+
+def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, bool]:
+    """Count with numbers of one kind; tell whether float64 would hold all of them."""
+    lasts, lattice = tight(points), points.lattice
+    end = max(lasts.values(), default=-1) + 1
+    start: Any = np.zeros(lattice.size, kind)
+    start[-1] = 1
+    tables: _Tables = {(0.0,) * len(points.memories): start}
+    steps, most = 0, 1
+    for index, slot in enumerate(points.slots[:end]):
+        admitted = points.admitted(index)
+        if admitted is not None:
+            tables = {used: np.where(admitted, table, 0) for used, table in tables.items()}
+        if isinstance(slot, Reserve) and lasts.get(slot.component, -1) >= index:
+            tables = _reserved(points, slot, tables, lasts[slot.component] == index)
+        tables = {used: _ways_below(lattice, slot, table) for used, table in tables.items()}
+        most = max([most, *(int(table.max()) for table in tables.values())])
+        steps += len(tables) * lattice.size
+        if steps > limit:
+            return None, steps, True
+    ahead = points.ways_above(end)
+    total = sum(int((table * ahead).sum()) for table in tables.values())
+    return total, steps, max(most, total) < EXACT
+
+
+def _reserved(points: Points, slot: Reserve, tables: _Tables, last: bool) -> _Tables:
+    """Reserve the tile of each state; states with equal bits in use stay together."""
+    which, room = points.memories.index(slot.component), room_for(points.frame, slot)
+    access = points.frame.einsum.access(slot.tensor)
+    bits = points.lattice.occupancy(access, dict(slot.lanes)) * value_bits(points.frame, slot)
+    found: _Tables = {}
+    for used, table in tables.items():
+        needed = used[which] + bits
+        fits = (needed <= room) & (table > 0)
+        for amount in (0.0,) if last else np.unique(needed[fits]).tolist():
+            here = np.where(fits if last else fits & (needed == amount), table, 0)
+            key = (*used[:which], amount, *used[which + 1 :])
+            found[key] = found[key] + here if key in found else here
+    return found
+
+
+def _ways_below(lattice: Lattice, slot: Slot, ways: Any) -> Any:
+    """Return the ways to get to each state below a slot from those to the states above it."""
+    if isinstance(slot, Fan):
+        total = np.zeros(lattice.shape, ways.dtype)
+        for shift in lattice.shifts(slot.variables, slot.choices):
+            above, below = lattice.meeting(shift)
+            total[below] += ways.reshape(lattice.shape)[above]
+        return total.reshape(-1)
+    if not isinstance(slot, Loops):
+        return ways
+    groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
+    sums = [_summed_above(lattice, group, ways) for group in groups]
+    return sum(sums) - (len(sums) - 1) * ways
+
+
+def _summed_above(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
+    shaped = ways.reshape([axis.radix for axis in lattice.axes] or [1])
+    for number, axis in enumerate(lattice.axes):
+        if lattice.variables[axis.variable] in variables:
+            shaped = np.flip(np.cumsum(np.flip(shaped, number), axis=number), number)
+    return shaped.reshape(-1)

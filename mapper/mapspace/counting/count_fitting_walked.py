@@ -1,0 +1,65 @@
+"""Count the points of a template that fit, state by state: uneven points, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.mapper.mapspace.points import Points
+from tilewright.mapper.templates.slots import Reserve
+
+_Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> ways to get there
+
+
+def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
+    """Return the number of points that fit, exact, and the steps it took.
+
+    None after more than `limit` steps. Points with the same tile and the same bits in use go on
+    together; a memory that nothing can overflow, or in which nothing more is reserved, counts no
+    further. Below the last reservation that matters only the ways to finish are left.
+    """
+    total, steps = 0, 0
+    for known in points.with_known_lanes():
+        found, work = _walked(known, limit - steps)
+        steps += work
+        if found is None:
+            return None, steps
+        total += found
+    return total, steps
+
+
+def _walked(points: Points, limit: int) -> tuple[int | None, int]:
+    lasts = tight(points)
+    front: _Front = {(points.start(), (0.0,) * len(points.memories)): 1}
+    steps = 0
+    for index in range(max(lasts.values(), default=-1) + 1):
+        after: _Front = {}
+        for (state, used), ways in front.items():
+            bits = points.bits_after(index, points.tile_of(state), used)
+            if bits is None:
+                continue
+            kept = tuple(
+                b if lasts.get(m, -1) > index else 0.0
+                for m, b in zip(points.memories, bits, strict=True)
+            )
+            for below in points.successors(index, state):
+                after[below, kept] = after.get((below, kept), 0) + ways
+                steps += 1
+            if steps > limit:
+                return None, steps
+        front = after
+    index = max(lasts.values(), default=-1) + 1
+    return sum(ways * points.ways(index, state) for (state, _), ways in front.items()), steps
+
+
+def tight(points: Points) -> dict[str, int]:
+    """Return the memories that can overflow, and the slot of the last reservation in each."""
+    found: dict[str, int] = {}
+    for memory in points.memories:
+        own = [
+            (i, slot)
+            for i, slot in enumerate(points.slots)
+            if isinstance(slot, Reserve) and slot.component == memory
+        ]
+        if own and points.frame.can_overflow(tuple(slot for _, slot in own)):
+            found[memory] = own[-1][0]
+    return found

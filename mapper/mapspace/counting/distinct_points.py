@@ -1,0 +1,94 @@
+"""Points of a template that stand for the same mapping: which one is meant, and how many differ.
+
+Below a holder that is not outermost, loops over which its tile streams stand above its reservation
+(`Loops` over relevant variables where the holder is pinned, then one over a window), all others
+below. A mapping does not say where the reservation is: loops that could stream do (model/nest.py).
+So a point with such loops below the reservation, and nothing between, stands for the mapping of
+another point, with a smaller tile; that one is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.mapper.mapspace.lattice import Lattice
+from tilewright.mapper.mapspace.points import EXACT, Points, ways_above
+from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+
+
+def may_repeat(slots: Sequence[Slot]) -> bool:
+    """Tell whether loops may stand right above a reservation, so that points share mappings."""
+    return any(
+        isinstance(slot, Reserve) and index > 0 and isinstance(slots[index - 1], Loops)
+        for index, slot in enumerate(slots)
+    )
+
+
+def count_distinct(points: Points) -> int:
+    """Return the number of mappings of a template without runs, before capacity is looked at."""
+    total, exact = _counted(points, np.float64)
+    return total if exact else _counted(points, object)[0]
+
+
+def _counted(points: Points, kind: type) -> tuple[int, bool]:
+    """Count from the innermost slot up; tell whether float64 holds all numbers."""
+    lattice, slots = points.lattice, points.slots
+    ways: Any = np.zeros(lattice.size, kind)
+    ways[0] = 1
+    most, index = 1, len(slots) - 1
+    while index >= 0:
+        gap = _gap_above(slots, index)
+        if gap:
+            ways = _distinct_above(points, slots[gap : index + 1], ways)
+            index = gap
+        else:
+            ways = ways_above(lattice, slots[index], ways)
+        admitted = points.admitted(index)
+        if admitted is not None:
+            ways = np.where(admitted, ways, 0)
+        most = max(most, int(ways.max()))
+        index -= 1
+    return int(ways[-1]), most < EXACT
+
+
+def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
+    """Return the first slot of a gap with a reservation below loops that ends at slot `last`."""
+    index = last - 1 if isinstance(slots[last], Loops) else last
+    if index < 1 or not isinstance(slots[index], Reserve):
+        return None
+    first = index
+    while first > 0 and isinstance(slots[first - 1], Loops):
+        first -= 1
+    return first if first < index else None
+
+
+def _distinct_above(points: Points, gap: Sequence[Slot], ways: Any) -> Any:
+    """Count what the loops of one gap can do: those above its reservation must be all that could.
+
+    With S one loop over a window and R the loops below: S R without no S, and without any S those
+    of R that begin with a loop over which the tile does not stream, or none.
+    """
+    lattice = points.lattice
+    (reserve,) = (slot for slot in gap if isinstance(slot, Reserve))
+    access = points.frame.einsum.access(reserve.tensor)
+    above = [slot for slot in gap[: gap.index(reserve)] if isinstance(slot, Loops)]
+    below = gap[-1] if isinstance(gap[-1], Loops) else Loops(())
+    single = next((slot for slot in above if slot.single), Loops(()))
+    stays = [v for v in below.variables if access.relevance(v) != "relevant"]
+    slides = [v for v in stays if access.relevance(v) == "partial"]
+    after = _over(lattice, below.variables, ways)
+    moved = ways_above(lattice, single, after) - after if single.variables else 0 * after
+    still = _over(lattice, stays, ways) - _over(lattice, slides, ways) + ways
+    if not single.variables:
+        still = _over(lattice, stays, ways)
+    whole = moved + still
+    for slot in above:
+        whole = whole if slot.single else ways_above(lattice, slot, whole)
+    return whole
+
+
+def _over(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
+    return ways_above(lattice, Loops(tuple(variables)), ways) if variables else ways

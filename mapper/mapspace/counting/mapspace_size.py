@@ -1,0 +1,121 @@
+"""The size of mapspaces: exact where it can be counted in little time, else what it is at least."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from tilewright.arch.components.components import Memory
+from tilewright.mapper.mapspace.counting.closed_form import Memo, PlainCounts
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.templates.placement import Placement
+from tilewright.mapper.templates.problem import Frame
+
+COUNTING = 20_000_000  # steps of counting the points that fit, per size: less than a second
+LARGEST = 3e7  # work of counting the points, per size: less than a second
+_SLOTS = 20  # of a template, about
+_TEMPLATES = 1000  # that are made to be counted one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """`points`: (template, tile shapes) before the sizes of the memories are looked at; `fitting`:
+    those that fit. None: too many to count exactly here; `at_least`: what has been counted."""
+
+    templates: int | None
+    points: int | None
+    fitting: int | None
+    at_least: tuple[int, int, int] = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Placements counted together; exact or not."""
+
+    counted: tuple[int, int, int]
+    exact: tuple[bool, bool, bool] = (True, True, True)
+
+
+class Sizes:
+    """Sizes of mapspaces of one Einsum under many rules, each counted once."""
+
+    def __init__(self) -> None:
+        self._memo = Memo()
+        self._known: dict[Hashable, list[_Part]] = {}
+        self._frames: dict[Hashable, Frame] = {}
+
+    def of(self, spaces: Sequence[Mapspace]) -> Size:
+        """Return the size of some mapspaces together."""
+        parts = [part for space in spaces for part in self._of(space)]
+        sums = [sum(part.counted[i] for part in parts) for i in range(3)]
+        exact = [all(part.exact[i] for part in parts) for i in range(3)]
+        known = [total if sure else None for total, sure in zip(sums, exact, strict=True)]
+        return Size(known[0], known[1], known[2], (sums[0], sums[1], sums[2]))
+
+    def _of(self, space: Mapspace) -> list[_Part]:
+        key, dims = _key_of(space), _dims_of(space)
+        if key not in self._known:
+            space.frame.share_lanes(self._frames.setdefault(dims, space.frame))
+            self._known[key] = _parts(space, self._memo)
+        return self._known[key]
+
+
+def _key_of(space: Mapspace) -> Hashable:
+    """Return what the size of a mapspace depends on, where all else is one Einsum and one path."""
+    sizes = tuple((c.name, c.size) for c in space.frame.components if isinstance(c, Memory))
+    rules = tuple(
+        tuple(
+            (r.no_refetch_from_above, r.no_resend_to_below, r.tensor_order_options,
+             r.force_memory_hierarchy_order, r.tile_shape)
+            for r in placement.rules
+        )
+        for placement in space.placements
+    )  # fmt: skip
+    return tuple(p.kept for p in space.placements), rules, sizes, _dims_of(space)
+
+
+def _dims_of(space: Mapspace) -> Hashable:
+    return tuple((c.name, c.spatial) for c in space.frame.components)
+
+
+def _parts(space: Mapspace, memo: Memo) -> list[_Part]:
+    counts = PlainCounts(space.frame, memo)
+    plain: list[tuple[int, int, int]] = []
+    rest: list[Placement] = []
+    for placement in space.placements:
+        template = space.first_template(placement)
+        if template is None:
+            continue
+        if counts.is_plain(placement, template):
+            templates, points = counts.count(placement, template)
+            plain.append((templates, points, points))
+        else:
+            rest.append(placement)
+    sums = [sum(column) for column in zip(*plain, strict=True)] or [0, 0, 0]
+    found = [_Part((sums[0], sums[1], sums[2]))]
+    return [*found, _one_by_one(space, rest)] if rest else found
+
+
+def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _Part:
+    """Count the templates of these placements one after the other, if they are few."""
+    made = list(islice(space.each_template(placements), _TEMPLATES + 1))
+    if len(made) > _TEMPLATES:
+        return _Part((len(made), 0, 0), (False, False, False))
+    part = space.narrowed(made)
+    if _work(part) > LARGEST:
+        return _Part((len(made), 0, 0), (True, False, False))
+    size, fitting = part.size, part.fitting(COUNTING)
+    points = size.points if size.exact else fitting or 0
+    return _Part((len(made), points, fitting or 0), (True, size.exact, fitting is not None))
+
+
+def _work(space: Mapspace) -> float:
+    """Estimate what counting the points takes: slots and lanes of all templates, per state."""
+    states = 1.0
+    for bound in space.einsum.bounds.values():
+        states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)
+    if not space.templates:
+        return 0.0
+    lanes = sum(len(fan.choices) for fan in space.frame.fans(space.templates[0]))
+    return states * len(space.templates) * (_SLOTS + lanes)

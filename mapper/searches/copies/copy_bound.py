@@ -1,0 +1,107 @@
+"""Copies that repeat values or slide over them: what no mapping of such a copy costs less than.
+
+Where a rank variable does not belong to both tensors, or slides over one, tiles decide how often a
+value travels. Every holder passes every value at least once, as in a mapping whose holders all
+stand above all loops, and the innermost hands over one for each operation, which lanes may share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import inf, prod
+
+from tilewright.arch.components.components import Component, Memory
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Storage, Temporal, Toll
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.evaluation import evaluate_flat
+from tilewright.mapper.model.path import paths_of
+from tilewright.mapper.model.view import TensorView, make_view
+from tilewright.mapper.searches.exact.metric_terms import leaks_of, rises, touched
+from tilewright.mapper.templates.placement import Placement, Template
+from tilewright.mapper.workload.einsum import Einsum
+
+
+def repeated(einsum: Einsum) -> frozenset[str]:
+    """Return the rank variables that some tensor lacks or slides over."""
+    return frozenset(
+        variable
+        for variable in einsum.bounds
+        if any(access.relevance(variable) != "relevant" for access in einsum.accesses)
+    )
+
+
+def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
+    """Return joule and second that no mapping of all instances with one of these placements is
+    below."""
+    leaks = leaks_of(space.flat, space.conventions)
+    watts = sum(leak.watts * prod(used for _, used in leak.gates) for leak in leaks)
+    least = list(_moved(space, placements))
+    energy = min((energy + watts * late for energy, late in least), default=inf)
+    return energy, min((late for _, late in least), default=inf)
+
+
+def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[float, float]]:
+    """Yield, per placement, joule and second that moving every value once takes at least."""
+    einsum = space.einsum
+    flat = replace(space.flat, components=tuple(map(_without_limit, space.flat.components)))
+    view = make_view(einsum, flat)
+    whole = {name: tensor.tile(einsum.bounds) for name, tensor in view.tensors.items()}
+    if any(touched(access, einsum.bounds) < whole[access.tensor] for access in einsum.accesses):
+        yield 0.0, 0.0  # small tiles leave out what a stride skips, the whole tensor does not
+        return
+    operations = prod(einsum.bounds.values())
+    tensors = {
+        name: _scaled(
+            tensor, max(Fraction(whole[name], operations), Fraction(1, _sharing(space, name)))
+        )
+        for name, tensor in view.tensors.items()
+    }
+    ideal, conventions = replace(view, tensors=tensors), conventions_called(space.conventions)
+    for template in filter(None, map(space.first_template, placements)):
+        (path,) = paths_of(Mapping(tuple(_nodes(space, template))))
+        score = evaluate_flat([(path, ideal)], conventions)
+        busy = (score.latency_by.get(f"{einsum.name}/{name}", 0.0) for name in _alone(space))
+        yield score.dynamic_energy, max(busy, default=0.0)
+
+
+def _alone(space: Mapspace) -> Iterator[str]:
+    """Yield the memories above all lanes whose time grows with what they move: with the loops that
+    a mapping has they move no less."""
+    for component in space.flat.components:
+        if component.own_fanout > 1 or component.physical_fanout > 1:
+            return
+        if isinstance(component, Memory) and component.latency is not None and rises(component):
+            yield component.name
+
+
+def _without_limit(component: Component) -> Component:
+    return replace(component, size=inf) if isinstance(component, Memory) else component
+
+
+def _sharing(space: Mapspace, tensor: str) -> int:
+    """Return how many operations at most may share a value on its last step."""
+    access, bounds = space.einsum.access(tensor), space.einsum.bounds
+    dims = [dim for component in space.flat.components for dim in component.spatial]
+    lanes = prod(dim.fanout for dim in dims if tensor in dim.may_reuse)
+    return min(lanes, prod(bounds[v] for v in bounds if access.relevance(v) == "irrelevant"))
+
+
+def _scaled(tensor: TensorView, part: Fraction) -> TensorView:
+    """Let the innermost holder hand over less than a value for every operation."""
+    reads, writes, skipped = (part * count for count in tensor.leaf)
+    return replace(tensor, leaf=(reads, writes, skipped))
+
+
+def _nodes(space: Mapspace, template: Template) -> Iterator[Node]:
+    """Yield all holders that a copy passes, then all loops."""
+    held = (*template.holders, *template.tolls)
+    for component in space.flat.components:
+        kind = Storage if isinstance(component, Memory) else Toll
+        passing = sorted(holder.tensor for holder in held if holder.component == component.name)
+        yield from (kind((tensor,), component.name) for tensor in passing)
+    for variable in space.einsum.bounds:
+        yield Temporal(variable, 1)
+    yield Compute(space.einsum.name, space.flat.compute.name)

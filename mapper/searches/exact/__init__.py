@@ -1,0 +1,1 @@
+"""The dynamic program over tile shapes: label kernels, bounds, iterative deepening."""

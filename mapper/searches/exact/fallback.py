@@ -1,0 +1,41 @@
+"""Some mapping of a mapspace that a budget ended without any: late is better than never."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.mapper.explain.existence import Existence
+from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import OutOfBudget, budget_from
+from tilewright.mapper.searches.exact.beam import PATIENCE
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.methods.exhaustive import scored
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.searches.verify import TOLERANCE, Judge
+from tilewright.mapper.templates.slot_sequence import skeleton
+
+
+def with_some_mapping(result: SpaceResult, space: Mapspace, goal: Goal) -> SpaceResult:
+    """Return a result that has a mapping, if one turns up in a moment, and a bound below it."""
+    if result.best is not None or result.proven:
+        return result
+    best = _any_of(space)
+    if best is None:
+        return result
+    value = best.value(goal)
+    proven = value <= result.lower_bound * (1 + TOLERANCE)
+    return replace(result, best=best, lower_bound=min(result.lower_bound, value), proven=proven)
+
+
+def _any_of(space: Mapspace) -> EinsumMapping | None:
+    patience = budget_from(PATIENCE)
+    try:
+        found = Existence(lambda _: patience.check()).find(space)
+    except (OutOfBudget, UnsupportedFeature):
+        return None
+    if found is None:
+        return None
+    slots = skeleton(found.frame, found.template)
+    return scored(Judge(space), assemble(found.frame, slots, found.tiles))

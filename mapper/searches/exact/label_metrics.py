@@ -1,0 +1,224 @@
+"""Energy and latency of a complete label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Literal
+
+import numpy as np
+
+from tilewright.arch.components.components import Component, Compute, Network
+from tilewright.arch.flattening.latency import LatencyPiece, LinearLatency
+from tilewright.mapper.searches.exact import kernels
+from tilewright.mapper.searches.exact.kernels import Bools, Floats
+from tilewright.mapper.searches.exact.label_fields import Fields, Leak, idle_seconds
+from tilewright.mapper.templates.problem import Frame
+
+Objective = Literal["energy", "latency", "edp"]
+KINDS: dict[Objective, float] = {
+    "energy": kernels.ENERGY,
+    "latency": kernels.LATENCY,
+    "edp": kernels.EDP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Minimise `objective`; with energy, each second of latency costs `price` joule more."""
+
+    objective: Objective
+    price: float = 0.0
+
+    def value(self, energy: float, latency: float) -> float:
+        """Return what is minimised, from joule and second."""
+        if self.objective == "energy":
+            return energy + self.price * latency
+        return latency if self.objective == "latency" else energy * latency
+
+    @property
+    def second(self) -> Objective:
+        """The metric that decides between equals."""
+        return "latency" if self.objective == "energy" else "energy"
+
+
+class Metrics:
+    """Evaluates labels of one frame. Joule and second of one instance of the Einsum."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        fields: Fields,
+        leaks: Sequence[Leak],
+        compulsory: float = 0.0,
+        price: float = 0.0,
+    ) -> None:
+        self.price = price
+        self._frame = frame
+        self._fields = fields
+        self._leaks = tuple(leaks)
+        self.compulsory = compulsory
+        self._timed = [
+            (level, component)
+            for level, component in enumerate(frame.components)
+            if component.latency is not None and not isinstance(component, Compute)
+        ]
+        steps = float(frame.einsum.operations)
+        self._idle = self._compute_latency(0.0)
+        self._slope = self._compute_latency(steps) - self._idle
+        halfway = self._compute_latency(steps / 2)
+        if not np.isclose(halfway, self._idle + self._slope / 2, rtol=1e-9):
+            self._idle, self._slope = 0.0, 0.0  # no straight line: no bound from it
+
+    def _compute_latency(self, steps: float) -> float:
+        compute = self._frame.components[-1]
+        if compute.latency is None:
+            return 0.0
+        calls = {action.name: 0.0 for action in compute.actions}
+        moved = 0.0 if self._frame.einsum.is_copy else steps
+        return compute.latency({**calls, "compute": moved * float(compute.actions_scale)})
+
+    def compute_latency(self, lanes: float) -> float:
+        """Return the seconds of the Compute with so many busy lanes."""
+        return self._compute_latency(self._frame.einsum.operations / lanes)
+
+    def latency(self, label: Floats) -> float:
+        """Return the seconds of a label: the slowest component (accelforge.md §2.6)."""
+        worst = self.compute_latency(-float(label[self._fields.lanes]))
+        for level, component in self._timed:
+            worst = max(worst, self._component_latency(level, component, label))
+        return worst
+
+    def _component_latency(self, level: int, component: Component, label: Floats) -> float:
+        assert component.latency is not None
+        if isinstance(component, Network):
+            return component.latency(self._on_network(level, label))
+        fields = self._fields.calls
+        summed = self._summed(level)
+        if summed is not None:
+            return float(label[summed])
+        calls = {
+            action.name: float(label[field])
+            if (field := fields.get((level, action.name))) is not None
+            else 0.0
+            for action in component.actions
+        }
+        if not any(calls.values()):  # nothing is held there: no latency (mapper/model/costs.py)
+            return 0.0
+        return component.latency(calls)
+
+    def all_latencies(self, labels: Floats) -> Floats:
+        """Return the seconds of many labels, one per row."""
+        rules = [None if isinstance(c, Network) else c.latency for _, c in self._timed]
+        if not all(isinstance(rule, LinearLatency) for rule in rules):
+            return np.array([self.latency(label) for label in labels])
+        # the Compute's time depends on the lanes alone, of which few differ
+        lanes, places = np.unique(labels[:, self._fields.lanes], return_inverse=True)
+        worst = np.array([self.compute_latency(-one) for one in lanes.tolist()])[places]
+        for level, component in self._timed:
+            assert isinstance(component.latency, LinearLatency)
+            summed = self._summed(level)
+            if summed is not None:
+                worst = np.maximum(worst, labels[:, summed])
+                continue
+            taken = np.zeros(len(labels))
+            for piece in component.latency.pieces:
+                total = np.full(len(labels), piece.constant)
+                for name, seconds in piece.terms:
+                    field = self._fields.calls.get((level, name))
+                    if field is not None:
+                        total += seconds * labels[:, field]
+                taken = np.maximum(taken, total)
+            if idle_seconds(component):
+                taken[~self._holds(level, labels)] = 0.0
+            worst = np.maximum(worst, taken)
+        return worst
+
+    def paces(self) -> Floats:
+        """Return what bounds the latency besides the computes, one per row: (field, seconds of one
+        unit of it, seconds besides: not those that count only where something is held)."""
+        found: dict[tuple[int, float, float], None] = {}
+        for level, component in self._timed:
+            summed, rule = self._summed(level), component.latency
+            if summed is not None:
+                found[summed, 1.0, 0.0] = None
+            elif isinstance(rule, LinearLatency) and not isinstance(component, Network):
+                for piece in rule.pieces:
+                    for name, seconds in piece.terms if _grows(piece) else ():
+                        field = self._fields.calls.get((level, name))
+                        if field is not None:
+                            found[field, seconds, min(piece.constant, 0.0)] = None
+        return np.array(list(found), np.float64).reshape(-1, 3)
+
+    def all_energies(self, labels: Floats, latencies: Floats) -> Floats:
+        """Return the joules of many labels, one per row."""
+        watts = np.zeros(len(labels))
+        for leak in self._leaks:
+            used = np.ones(len(labels))
+            for gate, share in leak.gates:
+                used *= share * labels[:, self._fields.gates[gate]]
+            watts += leak.watts * used
+        return labels[:, 0] + watts * latencies
+
+    def _holds(self, level: int, labels: Floats) -> Bools:
+        """Tell which labels have calls of a level: without, nothing is held there."""
+        own = sorted({field for (at, _), field in self._fields.calls.items() if at == level})
+        return np.asarray(labels[:, own].any(axis=1))
+
+    def _summed(self, level: int) -> int | None:
+        """Return the field of the seconds of all calls, if there is one."""
+        for at, action in self._fields.seconds:
+            if at == level:
+                return self._fields.calls[at, action]
+        return None
+
+    def _on_network(self, level: int, label: Floats) -> dict[str, float]:
+        """Return the busiest link and the longest way (mapper/model/costs.py)."""
+        links = [float(label[f]) for (at, _), f in self._fields.links.items() if at == level]
+        busiest = max(links, default=0.0)
+        farthest = float(label[self._fields.ways[level]])
+        return {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
+
+    def energy(self, label: Floats, latency: float) -> float:
+        """Return the joules of a label: dynamic energy and leakage (accelforge.md §2.5)."""
+        leak = sum(
+            leak.watts
+            * prod(share * float(label[self._fields.gates[gate]]) for gate, share in leak.gates)
+            for leak in self._leaks
+        )
+        return float(label[0]) + leak * latency
+
+    def floor(self, labels: Floats, kind: float) -> Floats:
+        """Return a lower bound of the objective for everything that the labels dominate."""
+        return self.floor_of(labels[:, 0], -labels[:, self._fields.lanes], kind)
+
+    def floor_of(self, energy: Floats, lanes: Floats, kind: float) -> Floats:
+        """Return the same from bounds of the dynamic energy and of the busy lanes."""
+        latency = np.maximum(self._idle + self._slope / lanes, self.compulsory)
+        return objective_value(kind, energy + self.steady_watts * latency, latency)
+
+    def bound(self, kind: float, limit: float, most_energy: float) -> Floats:
+        """Return the numbers that the kernels prune with (see kernels.py)."""
+        return np.array(
+            [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory,
+             float(self._fields.lanes), most_energy]
+        )  # fmt: skip
+
+    @property
+    def steady_watts(self) -> float:
+        """Price of a second: the goal's, and the least that all components leak."""
+        return self.price + sum(
+            leak.watts * prod(share for _, share in leak.gates) for leak in self._leaks
+        )
+
+
+def _grows(piece: LatencyPiece) -> bool:
+    return all(0.0 <= seconds < inf for _, seconds in piece.terms)
+
+
+def objective_value(kind: float, energy: Floats, latency: Floats) -> Floats:
+    """Return energy, latency or their product."""
+    if kind == kernels.ENERGY:
+        return energy
+    return latency if kind == kernels.LATENCY else energy * latency

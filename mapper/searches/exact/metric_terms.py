@@ -1,0 +1,155 @@
+"""What a mapspace says about metrics: leakage, compulsory time, and what no search models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from tilewright.arch.components.components import Component, Compute, Memory, Network
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.conventions import Conventions, conventions_called
+from tilewright.mapper.model.distributed import in_proportion
+from tilewright.mapper.searches.exact.label_fields import Gate, Leak, matters
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.workload.einsum import Affine, TensorAccess
+
+_INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…)) asks the model itself"
+
+
+def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
+    """Return what leaks while the Einsum runs (accelforge.md §2.5)."""
+    chosen = conventions_called(conventions)
+    leaks = []
+    for component in (*flat.components, *flat.beside):
+        watts = component.leak_power * chosen.instances(component)
+        if watts == 0 or component.name in flat.gated:
+            continue
+        gates = [
+            ((upper.name, dim.name, 0), chosen.gate(dim, 1))
+            for upper in flat.path_to(component.name)
+            for dim in upper.spatial
+            if dim.power_gateable
+        ]
+        leaks.append(Leak(watts, (*gates, *_grid_gates(flat, component, chosen))))
+    return tuple(leaks)
+
+
+def _grid_gates(
+    flat: FlatArch, component: Component, chosen: Conventions
+) -> Iterator[tuple[Gate, float]]:
+    """Yield the gates of a component of an Array: the lanes of its grid, or its own places."""
+    grid = flat.grids.get(component.name)
+    for dim in flat.component(grid).spatial if grid is not None else ():
+        if not dim.power_gateable:
+            continue
+        if chosen.places is in_proportion:
+            yield (grid or "", dim.name, 0), chosen.grid_gate(component, dim, 1)
+            continue
+        places = prod(own.fanout for own in component.physical_spatial if own.name == dim.name)
+        if places > 1:
+            yield (grid or "", dim.name, places), 1 / places
+
+
+def refuse_unsupported(frame: Frame, networks: bool = False, arrays: bool = False) -> None:
+    """Raise UnsupportedFeature for what the dynamic program does not model.
+
+    `networks`, `arrays`: the search models these.
+    """
+    if frame.einsum.is_copy:
+        raise UnsupportedFeature(f"{frame.einsum.name} is a copy", instead=_INSTEAD)
+    for component in frame.components:
+        if isinstance(component, Network) and not networks:
+            raise UnsupportedFeature(
+                f"{component.name} is a Network: this search does not count its hops",
+                instead=_INSTEAD,
+            )
+        if component.physical_fanout > 1 and not arrays:
+            raise UnsupportedFeature(
+                f"{component.name} is spread over the grid of an Array", instead=_INSTEAD
+            )
+
+
+Tops = frozenset[tuple[str, str]]  # (tensor, memory) of holders above all loops
+
+
+def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = None) -> float:
+    """Return seconds that moving every tensor once out of, or into, its first memory takes.
+
+    `templates`: instead of all those of `space`.
+    """
+    few = space.templates if templates is None else templates
+    return seconds_of_first_moves(space, [_tops(template) for template in few])
+
+
+def _tops(template: Template) -> Tops:
+    return frozenset((h.tensor, h.component) for h in template.holders if h.backing)
+
+
+def seconds_of_first_moves(space: Mapspace, tops: Sequence[Tops]) -> float:
+    """Return the same of the first memories that are the same in all `tops`."""
+    frame, slowest = space.frame, 0.0
+    always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
+    for level, component in enumerate(frame.components):
+        if not isinstance(component, Memory) or component.latency is None or not rises(component):
+            continue
+        calls = {action.name: 0.0 for action in component.actions}
+        for access in frame.einsum.accesses:
+            if (access.tensor, component.name) in always:
+                name = "write" if access.output else "read"
+                calls[name] += _calls(frame, component, access.tensor, name)
+        if not any(calls.values()):  # it may hold nothing, and takes no time then
+            continue
+        lanes = prod(c.own_fanout for c in frame.components[: level + 1])
+        lanes *= component.physical_fanout
+        least = {name: count / lanes for name, count in calls.items()}
+        slowest = max(slowest, component.latency(least))
+    return slowest
+
+
+def _calls(frame: Frame, component: Component, tensor: str, name: str) -> float:
+    action = next((a for a in component.actions if a.name == name), None)
+    if action is None:
+        return 0.0
+    size = touched(frame.einsum.access(tensor), frame.einsum.bounds)
+    return float(size * component.actions_scale / action.values_per_action[tensor])
+
+
+def touched(access: TensorAccess, bounds: Mapping[str, int]) -> int:
+    """Return how many values of a tensor the Einsum uses at least; strides skip some."""
+    size = 1
+    seen: set[str] = set()
+    for _, form in access.projection:
+        names = {name for name, _ in form.terms}
+        if not names & seen:  # a variable seen before may only repeat a diagonal
+            size *= _positions(form, bounds)
+        seen |= names
+    return size
+
+
+def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
+    """Count the distinct values of an affine form over the whole iteration space."""
+    if len(form.terms) <= 1:
+        return prod(bounds[name] for name, _ in form.terms)
+    hit = np.ones(1, bool)
+    for name, factor in sorted(form.terms, key=lambda term: bounds[term[0]]):
+        step, count = abs(factor), bounds[name]
+        wider = np.zeros(len(hit) + step * (count - 1), bool)
+        for offset in np.flatnonzero(hit).tolist():
+            wider[offset : offset + step * (count - 1) + 1 : step] = True
+        hit = wider
+    return int(hit.sum())
+
+
+def rises(component: Component) -> bool:
+    """Probe that the latency rule does not fall with more calls."""
+    assert component.latency is not None
+    assert not isinstance(component, Compute)
+    names = [action.name for action in component.actions if matters(component, action.name)]
+    counts = (0.0, 1.0, 1e3, 1e9)
+    values = [component.latency({a.name: n for a in component.actions}) for n in counts]
+    return values == sorted(values) and bool(names)

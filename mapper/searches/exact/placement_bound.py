@@ -1,0 +1,111 @@
+"""What every mapping with some placement costs: a bound that needs no templates.
+
+Each tensor passes every memory that keeps it at least once, and the innermost of these hands over,
+or takes, one value per operation, less what lanes share there: the counts of lattice-dp.md §1, with
+the largest tile that a child can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.arch.components.components import Component, Memory
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, Metrics
+from tilewright.mapper.searches.exact.label_tables import compute_energy
+from tilewright.mapper.searches.exact.metric_terms import (
+    Tops,
+    leaks_of,
+    seconds_of_first_moves,
+    touched,
+)
+from tilewright.mapper.templates.placement import Placement
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.workload.einsum import TensorAccess
+
+
+def least_value(space: Mapspace, goal: Goal) -> float:
+    """Return a lower bound of `goal` for all instances; inf if the rules leave no placement."""
+    times = space.einsum.n_instances
+    energy, latency = least_costs(space, space.placements)
+    return inf if energy == inf else goal.value(energy * times, latency * times)
+
+
+def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
+    """Return joule and second that one instance costs at least with any of some placements.
+
+    inf, inf if there is none.
+    """
+    if not placements:
+        return inf, inf
+    frame = space.frame
+    leaks = leaks_of(space.flat, space.conventions)
+    layout = fields(frame, leaks)
+    metrics = Metrics(frame, layout, leaks, moving_takes(space, placements))
+    label = np.zeros((1, layout.width))
+    label[0, 0] = compute_energy(frame) + min(_moved(frame, one) for one in placements)
+    label[0, layout.lanes] = -float(prod(component.own_fanout for component in frame.components))
+    energy, latency = (float(metrics.floor(label, KINDS[one])[0]) for one in ("energy", "latency"))
+    return energy, latency
+
+
+def moving_takes(space: Mapspace, placements: Sequence[Placement]) -> float:
+    """Return seconds that moving what the outermost memory always backs takes once."""
+    return seconds_of_first_moves(space, [_on_top(space, one) for one in placements])
+
+
+def _on_top(space: Mapspace, placement: Placement) -> Tops:
+    """Return what the outermost memory backs."""
+    memories = [(name, kept) for name, kept in placement.kept if _is_memory(space.frame, name)]
+    return frozenset((tensor, name) for name, kept in memories[:1] for tensor in kept)
+
+
+def _is_memory(frame: Frame, name: str) -> bool:
+    return isinstance(frame.holder(name), Memory)
+
+
+def _moved(frame: Frame, placement: Placement) -> float:
+    """Return the least joules of moving all tensors between the memories that keep them."""
+    if frame.einsum.is_copy:
+        return 0.0
+    memories = [
+        (frame.holder(name), kept) for name, kept in placement.kept if _is_memory(frame, name)
+    ]
+    total = 0.0
+    for access in frame.einsum.accesses:
+        chain = [memory for memory, kept in memories if access.tensor in kept]
+        down, up = ("write", "read") if access.output else ("read", "write")
+        once = float(touched(access, frame.einsum.bounds))
+        for upper, lower in pairwise(chain):
+            total += once * (_price(upper, access, down) + _price(lower, access, up))
+        if chain:
+            used = max(once, _handed_over(frame, access, chain[-1]))
+            total += used * _price(chain[-1], access, down)
+    return total
+
+
+def _price(component: Component, access: TensorAccess, name: str) -> float:
+    """Return the joules of an action per value."""
+    action = next((a for a in component.actions if a.name == name), None)
+    if action is None:
+        return 0.0
+    calls = component.actions_scale / action.values_per_action[access.tensor]
+    return float(calls) * action.energy
+
+
+def _handed_over(frame: Frame, access: TensorAccess, last: Component) -> float:
+    """Return how many values the innermost memory hands over, or takes, at least."""
+    einsum = frame.einsum
+    free = [v for v in einsum.bounds if access.relevance(v) == "irrelevant"]
+    lanes = prod(
+        dim.fanout
+        for component in frame.components[frame.level(last.name) :]
+        for dim in component.spatial
+        if access.tensor in dim.may_reuse
+    )
+    return einsum.operations / min(lanes, prod(einsum.bounds[v] for v in free))

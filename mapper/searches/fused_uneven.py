@@ -1,0 +1,161 @@
+"""Fused mappings in which Einsums that stand alone have uneven tiles.
+
+An Einsum stands alone if it shares no loops, exchanges its tensors through the outermost memory,
+and nothing of other Einsums is on chip while it runs. Let e be the least cost of such an Einsum
+with even tiles, u that with uneven ones, and F that of the best fused mapping with even tiles. If
+even Einsums replace the uneven ones in a mapping of this kind, it becomes a fused mapping with even
+tiles. So it costs at least F less the sum of max(e - u, 0); where all Einsums that gain stand alone
+in the best fused mapping already, that bound is met. Energy and latency add up; their product does
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tilewright.arch.components.components import Memory
+from tilewright.mapper.mapping.mapping import Compute, Node, Sequential, Storage
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
+from tilewright.mapper.searches.request import Request
+from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
+from tilewright.mapper.searches.solver import Solved, Solver
+from tilewright.mapper.searches.unfused import shared_tensors
+from tilewright.mapper.searches.verify import TOLERANCE
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+from tilewright.mapper.workload.workload import Workload
+
+SCOPE = (
+    "; and with fused mappings in which Einsums that stand alone (no shared loops, nothing of other"
+    " Einsums on chip) have such uneven loops"
+)
+Branch = tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """`alone`: the uneven mapping of each Einsum whose tiles gain, by name; `most`: what all
+    together can gain at most; `outer`: the outermost memory."""
+
+    alone: Mapping[str, LoopNest]
+    most: float
+    outer: str
+
+
+def _gains(request: Request, objective: Objective, uneven: Sequence[Solved]) -> Gains | None:
+    """Compare the Einsums' uneven mappings with their even ones; None if one has no even one."""
+    goal = Goal(objective)
+    even = replace(request, options=replace(request.options, uneven=()))
+    try:
+        solved = Solver(even, explain=False).solve_all(goal)
+    except InfeasibleMapping:
+        return None
+    alone, most = {}, 0.0
+    for one, other in zip(solved, uneven, strict=True):
+        most += max(one.best.value(goal) - other.lower_bound, 0.0)
+        if other.best.value(goal) < one.best.value(goal):
+            alone[other.space.einsum.name] = other.best.mapping
+    components = uneven[0].space.frame.components
+    outer = next(one.name for one in components if isinstance(one, Memory))
+    return Gains(alone, most, outer)
+
+
+def with_uneven_alone(
+    request: Request, fused: SearchResult, both: SearchResult, uneven: Sequence[Solved]
+) -> SearchResult:
+    """Return the best of `both`, and of `fused` with uneven Einsums where they stand alone.
+
+    `uneven`: the best uneven mapping of each Einsum, for energy or for latency.
+
+    If the larger set is not proven, and has nothing better to show, the answer stays that of `both`
+    with a note of what could still be gained.
+    """
+    proof = both.certificate
+    gains = _gains(request, "energy" if proof.objective == "energy" else "latency", uneven)
+    if gains is None or gains.most <= 0:
+        return both
+    mixed = _mixed(request, fused, gains)
+    best = both
+    if mixed is not None and mixed.score.metric(request.options.objective) < proof.value:
+        best = replace(both, best=mixed, front=(mixed,), on_chip=fused.on_chip)
+    assert best.best is not None
+    value = best.best.score.metric(request.options.objective)
+    lower = min(fused.certificate.lower_bound - gains.most, value)
+    optimal = value <= lower * (1 + TOLERANCE)
+    if best is both and not optimal and proof.kind == "optimal":
+        note = (
+            "uneven tiles of Einsums that stand alone among fused ones were tried without gain;"
+            f" such a mapping costs at least {lower:.6g}"
+        )
+        return replace(both, notes=(*both.notes, note))
+    kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
+    certificate = Certificate(kind, proof.objective, value, lower, proof.scope + SCOPE)
+    return replace(best, certificate=certificate)
+
+
+def _mixed(request: Request, fused: SearchResult, gains: Gains) -> ScoredMapping | None:
+    """Replace the Einsums that stand alone in a fused mapping and gain; None if there are none."""
+    assert fused.best is not None
+    *top, last = fused.best.mapping.nodes
+    if not isinstance(last, Sequential):
+        return None
+    workload, shared = request.workload, shared_tensors(request.workload)
+    held = [node for node in top if isinstance(node, Storage) and node.component != gains.outer]
+    busy = _busy(workload, held)
+    branches, replaced = list[Branch](), list[str]()
+    for branch in last.branches:
+        name = branch[-1].einsum if isinstance(branch[-1], Compute) else ""
+        if name in gains.alone and name not in busy:
+            branches.append(_without_first(gains.alone[name].nodes, shared))
+            replaced.append(name)
+        else:
+            branches.append(branch)
+    if not replaced:
+        return None
+    own = {t for name in replaced for t in workload.einsum(name).tensors} - shared
+    mapping = LoopNest((*_without(top, own), Sequential(tuple(branches))))
+    try:
+        score = evaluate(request.arch, workload, mapping, request.options.conventions)
+    except (InfeasibleMapping, MappingError):
+        return None
+    return ScoredMapping(mapping, score)
+
+
+def _busy(workload: Workload, on_chip: Sequence[Storage]) -> set[str]:
+    """Return the Einsums during which one of these holders is in use: always, if persistent."""
+    busy: set[str] = set()
+    names = [einsum.name for einsum in workload.einsums]
+    for tensor in {t for storage in on_chip for t in storage.tensors}:
+        users = [i for i, e in enumerate(workload.einsums) if tensor in e.tensors]
+        stays = any(workload.einsums[i].access(tensor).persistent for i in users)
+        busy |= set(names if stays else names[users[0] : users[-1] + 1])
+    return busy
+
+
+def _without_first(nodes: Sequence[Node], shared: frozenset[str]) -> Branch:
+    """Return nodes without the first holders of the shared tensors: they stand above all."""
+    seen: set[str] = set()
+    kept: list[Node] = []
+    for node in nodes:
+        lifted = {t for t in _held(node) if t in shared and t not in seen}
+        seen |= lifted
+        kept += _without([node], lifted)
+    return tuple(kept)
+
+
+def _without(nodes: Sequence[Node], tensors: set[str]) -> Branch:
+    """Return nodes without the holders of some tensors."""
+    kept: list[Node] = []
+    for node in nodes:
+        if not isinstance(node, Storage):
+            kept.append(node)
+        elif mine := tuple(t for t in node.tensors if t not in tensors):
+            kept.append(replace(node, tensors=mine))
+    return tuple(kept)
+
+
+def _held(node: Node) -> tuple[str, ...]:
+    return node.tensors if isinstance(node, Storage) else ()

@@ -1,0 +1,177 @@
+"""Recognise Einsums that pose the same problem under other names: one solution serves all."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+
+from tilewright.arch.components.components import (
+    Component,
+    Compute,
+    Memory,
+    Network,
+    PlacementRules,
+    SpatialDim,
+    Toll,
+)
+from tilewright.mapper.mapping.mapping import Compute as Leaf
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.exact.metric_terms import leaks_of
+from tilewright.mapper.searches.result import EinsumMapping
+from tilewright.mapper.templates.placement import Placement
+from tilewright.mapper.workload.einsum import Einsum
+
+Numbers = Mapping[str, int]
+
+
+def signature(space: Mapspace) -> Hashable:
+    """Return everything a search looks at, with tensors and rank variables numbered.
+
+    Equal signatures: the problems differ in names only. Latency rules that cannot be compared
+    count as different.
+    """
+    tensors = {tensor: i for i, tensor in enumerate(space.einsum.tensors)}
+    variables = {v: i for i, v in enumerate(space.einsum.bounds)}
+    return (
+        space.conventions,
+        _chosen(space.uneven, variables),
+        _chosen(space.floats, tensors),
+        _chosen(space.exchanged, tensors),
+        space.crowded,
+        _einsum(space.einsum, variables),
+        tuple(_component(c, tensors, variables) for c in space.frame.components),
+        tuple(_placement(p, tensors, variables) for p in space.placements),
+        leaks_of(space.flat, space.conventions),
+    )
+
+
+def _einsum(einsum: Einsum, variables: Numbers) -> Hashable:
+    persistent = any(access.persistent for access in einsum.accesses)
+    return (
+        tuple(einsum.bounds.values()),
+        einsum.is_copy,
+        einsum.n_instances if persistent else 1,
+        tuple(
+            (
+                access.output,
+                access.persistent,
+                access.bits_per_value,
+                tuple(
+                    (
+                        form.constant,
+                        form.least,
+                        tuple((variables[name], n) for name, n in form.terms),
+                    )
+                    for _, form in access.projection
+                ),
+            )
+            for access in einsum.accesses
+        ),
+    )
+
+
+def _component(component: Component, tensors: Numbers, variables: Numbers) -> Hashable:
+    held: Hashable = None
+    if isinstance(component, (Memory, Toll)):
+        held = _values(component.bits_per_value, tensors)
+    rest: Hashable = None
+    if isinstance(component, Memory):
+        rest = (component.size, component.skip_initial_output_write)
+    elif isinstance(component, Compute):
+        rest = component.skip_initial_output_write
+    elif isinstance(component, Toll):
+        rest = _values(component.direction, tensors)
+    elif isinstance(component, Network):
+        rest = component.topology
+    actions = tuple(
+        (a.name, a.energy, a.throughput, _values(a.values_per_action, tensors))
+        for a in component.actions
+    )
+    return (
+        type(component).__name__,
+        component.name,
+        component.physical_fanout,
+        tuple(_dim(dim, tensors, variables) for dim in component.spatial),
+        actions,
+        component.actions_scale,
+        _rule(component),
+        held,
+        rest,
+    )
+
+
+def _rule(component: Component) -> Hashable:
+    rule: object = component.latency
+    try:
+        hash(rule)
+    except TypeError:
+        return id(rule)
+    return rule
+
+
+def _dim(dim: SpatialDim, tensors: Numbers, variables: Numbers) -> Hashable:
+    bounds = (
+        tuple(replace(b, rank_variables=frozenset()) for b in dim.loop_bounds),
+        tuple(_chosen(b.rank_variables, variables) for b in dim.loop_bounds),
+    )
+    sets = (_chosen(dim.may_reuse, tensors), _chosen(dim.reuse, tensors))
+    return (
+        (dim.name, dim.fanout, dim.min_usage, dim.usage_scale, dim.power_gateable), sets, bounds
+    )  # fmt: skip
+
+
+def _placement(placement: Placement, tensors: Numbers, variables: Numbers) -> Hashable:
+    """Return all that templates are made of, but for the sets that led to the placement."""
+    kept = tuple((name, _chosen(frozenset(held), tensors)) for name, held in placement.kept)
+    return kept, tuple(_rules(rules, tensors, variables) for rules in placement.rules)
+
+
+def _rules(rules: PlacementRules, tensors: Numbers, variables: Numbers) -> Hashable:
+    shapes = tuple(
+        (shape.operator, shape.value, shape.of_tensors, _chosen(shape.rank_variables, variables))
+        for shape in rules.tile_shape
+    )
+    orders = tuple(
+        tuple(_chosen(group, tensors) for group in option) for option in rules.tensor_order_options
+    )
+    return (
+        _chosen(rules.no_refetch_from_above, tensors),
+        _chosen(rules.no_resend_to_below, tensors),
+        orders,
+        rules.force_memory_hierarchy_order,
+        shapes,
+    )
+
+
+def _values(values: Mapping[str, object], tensors: Numbers) -> Hashable:
+    return tuple((tensors[t], values[t]) for t in tensors if t in values)
+
+
+def _chosen(names: frozenset[str], numbers: Numbers) -> tuple[int, ...]:
+    return tuple(number for name, number in numbers.items() if name in names)
+
+
+def renamed(candidate: EinsumMapping, source: Mapspace, target: Mapspace) -> EinsumMapping:
+    """Carry a solution of `source` over to `target`, a problem with the same signature."""
+    pairs = [
+        *zip(source.einsum.tensors, target.einsum.tensors, strict=True),
+        *zip(source.einsum.bounds, target.einsum.bounds, strict=True),
+    ]
+    tensors = dict(pairs[: len(source.einsum.tensors)])
+    variables = dict(pairs[len(source.einsum.tensors) :])
+    nodes = tuple(_renamed(node, tensors, variables, target) for node in candidate.mapping.nodes)
+    share = target.einsum.n_instances / source.einsum.n_instances
+    return EinsumMapping(LoopNest(nodes), candidate.energy * share, candidate.latency * share)
+
+
+def _renamed(
+    node: Node, tensors: Mapping[str, str], variables: Mapping[str, str], target: Mapspace
+) -> Node:
+    if isinstance(node, Storage):
+        return replace(node, tensors=tuple(tensors[t] for t in node.tensors))
+    if isinstance(node, (Temporal, Spatial)):
+        return replace(node, rank_variable=variables[node.rank_variable])
+    assert isinstance(node, Leaf)
+    return replace(node, einsum=target.einsum.name)

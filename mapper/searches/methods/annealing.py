@@ -1,0 +1,121 @@
+"""Simulated annealing over the neighbours of a mapspace."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import exp, inf, log
+
+from tilewright.mapper.mapspace.locate import Place
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.methods.exact_bound import bound_within, roomiest
+from tilewright.mapper.searches.methods.exhaustive import better
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    Report,
+    SpaceResult,
+    Statistics,
+    no_report,
+)
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+HOT, COLD = 0.5, 1e-3  # accept a loss of this relative size in one of e steps, at first and at last
+RESTARTS = 4
+TRIES = 200  # draws for a start
+
+
+@dataclass(frozen=True, slots=True)
+class AnnealingSearch:
+    """`samples` steps in four runs, each from a random mapping, the generator started at `seed`.
+
+    A step to a worse mapping is taken with probability exp(-loss / temperature), where loss is the
+    logarithm of the ratio of the objectives (Kirkpatrick et al., Science 220, 1983); the
+    temperature falls geometrically. Same seed, same answer, unless a budget ends it early.
+    `memory`: as in ExactSearch.
+    """
+
+    samples: int = 2000
+    seed: int = 0
+    report: Report = no_report
+    memory: float = inf
+
+    def watched(self, report: Report) -> AnnealingSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best mapping met, with the lower bound of the exact search's relaxation."""
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        run, bound, empty = _Run(space, goal, self.report), bound_within(space, goal, limits), False
+        with suppress(OutOfBudget):  # then `run` has what was found so far
+            empty = self._cooled(run, space, limits)
+        statistics = Statistics(
+            templates=space.templates_made, evaluations=run.count, solved=1,
+            seconds=time.monotonic() - began,
+        )  # fmt: skip
+        return SpaceResult(run.best, inf if empty else bound, empty, statistics)
+
+    def _cooled(self, run: _Run, space: Mapspace, limits: Budget) -> bool:
+        """Let `run` cool from each start; tell whether there is no mapping at all. OutOfBudget."""
+        rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
+        roomy = roomiest(space, limits)
+        if roomy is None:
+            return True
+        for _ in range(RESTARTS):
+            run.cool(_start(space, rng) or roomy, rng, self.samples // RESTARTS, limits)
+        return run.best is None
+
+
+def _start(space: Mapspace, rng: random.Random) -> Place | None:
+    try:
+        return space.draw(rng, TRIES)
+    except InfeasibleMapping:
+        return None
+
+
+class _Run:
+    """The best mapping of all runs and the number of mappings scored."""
+
+    def __init__(self, space: Mapspace, goal: Goal, report: Report) -> None:
+        self._space = space
+        self._goal = goal
+        self._judge = Judge(space)
+        self._report = report
+        self.best: EinsumMapping | None = None
+        self.count = 0
+
+    def cool(self, here: Place, rng: random.Random, steps: int, limits: Budget) -> None:
+        """Walk from a place while the temperature falls. OutOfBudget."""
+        value = self._scored(here)
+        for step in limits.watched(range(steps)):
+            there = self._space.step(here, rng)
+            if there is None:
+                continue
+            new = self._scored(there)
+            temperature = HOT * (COLD / HOT) ** (step / steps)
+            if _accepted(value, new, temperature, rng):
+                here, value = there, new
+
+    def _scored(self, place: Place) -> float:
+        self.count += 1
+        try:
+            candidate = self._judge.candidate(self._space.mapping_at(place))
+        except InfeasibleMapping:
+            return inf
+        if self.best is None or better(candidate, self.best, self._goal):
+            self.best = candidate
+            self._report(candidate.value(self._goal), 0.0)
+        return candidate.value(self._goal)
+
+
+def _accepted(old: float, new: float, temperature: float, rng: random.Random) -> bool:
+    if new <= old or old == inf:
+        return True
+    if new == inf or old <= 0:
+        return False
+    return rng.random() < exp(-log(new / old) / temperature)

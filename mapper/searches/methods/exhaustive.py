@@ -1,0 +1,123 @@
+"""Score every mapping of the mapspace: the oracle on small spaces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from math import inf
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    Report,
+    SpaceResult,
+    Statistics,
+    no_report,
+)
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
+
+SMALL = 20_000  # mappings: some ten seconds of model evaluations
+PASSED = 300_000  # points: some ten seconds of looking whether they fit
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ExhaustiveSearch:
+    """All mappings in turn; without a budget its result is the optimum.
+
+    `memory`: as in ExactSearch.
+    """
+
+    report: Report = no_report
+    memory: float = inf
+
+    def watched(self, report: Report) -> ExhaustiveSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best mapping; `proven` unless the budget ended before the space did."""
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        best, count, ended = best_of(
+            space.each_within(limits.check), space, goal, limits, self.report
+        )
+        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        found = inf if best is None else best.value(goal)
+        bound = found if ended else min(found, least_value(space, goal))
+        return SpaceResult(best, bound, ended, statistics)
+
+
+def best_of(
+    mappings: Iterable[Mapping],
+    space: Mapspace,
+    goal: Goal,
+    limits: Budget = ENDLESS,
+    report: Report = no_report,
+) -> tuple[EinsumMapping | None, int, bool]:
+    """Return the best of some mappings, how many were scored, and whether all were.
+
+    What makes the mappings may raise OutOfBudget, too.
+    """
+    judge = Judge(space)
+    best: EinsumMapping | None = None
+    count = 0
+    try:
+        for mapping in limits.watched(mappings):
+            count += 1
+            candidate = scored(judge, mapping)
+            if candidate is not None and (best is None or better(candidate, best, goal)):
+                best = candidate
+                report(best.value(goal), 0.0)
+    except OutOfBudget:
+        return best, count, False
+    return best, count, True
+
+
+def scored(judge: Judge, mapping: Mapping) -> EinsumMapping | None:
+    """Return what the model says of a mapping; None: it refuses it."""
+    try:
+        return judge.candidate(mapping)
+    except (InfeasibleMapping, MappingError):  # the latter: loops that cannot change places
+        return None
+
+
+def better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
+    """Compare by the objective; among equals the other metric decides."""
+    mine, its = candidate.value(goal), best.value(goal)
+    if abs(mine - its) > _TIE * max(abs(mine), abs(its)):
+        return mine < its
+    return candidate.value(goal.second) < best.value(goal.second)
+
+
+def has_at_most(space: Mapspace, limit: int, limits: Budget = ENDLESS) -> bool:
+    """Tell whether a mapspace has no more points than `limit`. OutOfBudget."""
+    left = limit
+    for points in limits.watched(space.points_within(limits.check)):
+        left -= points.count
+        if left < 0:
+            return False
+    return True
+
+
+def is_small(space: Mapspace, limits: Budget = ENDLESS) -> bool:
+    """Tell whether all mappings can be scored in some ten seconds, for all that is known in
+    `limits`: those that fit are scored, the others only passed."""
+    try:
+        if has_at_most(space, SMALL, limits):
+            return True
+        if not has_at_most(space, PASSED, limits):
+            return False
+        fitting = chain.from_iterable(space.points_within(limits.check))
+        return next(islice(limits.watched(fitting), SMALL, None), None) is None
+    except OutOfBudget:
+        return True
+    except TilewrightError:  # too large to be counted
+        return False

@@ -1,0 +1,49 @@
+"""The exact search with all holders in the order of the hierarchy, where it may be left but that is
+not modelled; the rest is bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from tilewright.arch.components.components import TensorHolder
+from tilewright.mapper.explain.constraint import on_rules
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.result import SpaceResult
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+
+_IN_ORDER = on_rules(lambda rules, _: replace(rules, force_memory_hierarchy_order=True))
+
+
+@dataclass(frozen=True, slots=True)
+class InOrderSearch:
+    """Optimal among the mappings that keep to the order, with a bound on all. `memory`: as in
+    ExactSearch."""
+
+    memory: float = inf
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best of these mappings; UnsupportedFeature where they are not modelled."""
+        result = ExactSearch(self.memory).find(_in_order(space), goal, budget)
+        if result.best is None and result.proven:
+            raise UnsupportedFeature(
+                f"{space.einsum.name} has no mapping with uneven tiles in the order of the"
+                " hierarchy, and others are not searched",
+                instead="even tiles",
+            )
+        lower = min(result.lower_bound, least_value(space, goal))
+        return replace(result, lower_bound=lower, proven=False)
+
+
+def _in_order(space: Mapspace) -> Mapspace:
+    components = tuple(
+        _IN_ORDER(component) if isinstance(component, TensorHolder) else component
+        for component in space.flat.components
+    )
+    return Mapspace(
+        space.einsum, replace(space.flat, components=components), space.conventions, space.backed,
+        space.uneven, crowded=space.crowded, exchanged=space.exchanged,
+    )  # fmt: skip

@@ -1,0 +1,40 @@
+"""The ways to search a mapspace, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from math import inf
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.names import did_you_mean
+from tilewright.mapper.searches.result import SpaceSearch
+
+_WHERE = {
+    "exhaustive": ("exhaustive", "ExhaustiveSearch"),
+    "random": ("random_search", "RandomSearch"),
+    "annealing": ("annealing", "AnnealingSearch"),
+    "optuna": ("optuna_search", "OptunaSearch"),
+}
+METHODS = ("exact", *_WHERE)
+
+
+def method_called(name: str, seed: int = 0, memory: float = inf) -> SpaceSearch | None:
+    """Return the search of this name, started at `seed`; None for "exact", the default.
+
+    `memory`: as in ExactSearch.
+    TilewrightError, with close names, if there is none of that name.
+    """
+    if name == "exact":
+        return None
+    if name not in _WHERE:
+        raise TilewrightError(
+            "there is no such method of search",
+            value=name,
+            instead=did_you_mean(name, METHODS) or "one of: " + ", ".join(METHODS),
+        )
+    module, kind = _WHERE[name]
+    make: Callable[..., SpaceSearch] = getattr(
+        import_module(f"tilewright.mapper.searches.methods.{module}"), kind
+    )
+    return make(memory=memory) if name == "exhaustive" else make(seed=seed, memory=memory)

@@ -1,0 +1,91 @@
+"""Optuna proposes points of a mapspace: a study over templates and tile shapes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.methods.exact_bound import bound_within, roomiest
+from tilewright.mapper.searches.methods.exhaustive import better
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    Report,
+    SpaceResult,
+    Statistics,
+    no_report,
+)
+from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+if TYPE_CHECKING:
+    import optuna
+
+
+@dataclass(frozen=True, slots=True)
+class OptunaSearch:
+    """`samples` trials of Optuna's TPE sampler, started at `seed`; the same answer each time.
+
+    A point that overfills a memory is a pruned trial. `memory`: as in ExactSearch.
+    """
+
+    samples: int = 200
+    seed: int = 0
+    report: Report = no_report
+    memory: float = inf
+
+    def watched(self, report: Report) -> OptunaSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best of the trials, with the bound that the exact search starts from."""
+        import optuna
+
+        began, limits = time.monotonic(), budget_from(budget, self.memory)
+        bound = bound_within(space, goal, limits)
+        try:
+            roomy = roomiest(space, limits)
+        except OutOfBudget:
+            return SpaceResult(None, bound, False, Statistics())
+        if roomy is None:
+            return SpaceResult(None, inf, True, Statistics(templates=space.templates_made))
+        before = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            sampler = optuna.samplers.TPESampler(seed=self.seed)
+            best, count = self._run(optuna.create_study(sampler=sampler), space, goal, limits)
+        finally:
+            optuna.logging.set_verbosity(before)
+        if best is None:
+            best = Judge(space).candidate(space.mapping_at(roomy))
+        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        return SpaceResult(best, bound, False, statistics)
+
+    def _run(
+        self, study: optuna.Study, space: Mapspace, goal: Goal, limits: Budget
+    ) -> tuple[EinsumMapping | None, int]:
+        import optuna
+
+        judge = Judge(space)
+        best: EinsumMapping | None = None
+        count = 0
+        for _ in range(self.samples):
+            if limits.is_used_up:
+                break
+            trial = study.ask()
+            count += 1
+            try:
+                candidate = judge.candidate(space.suggest(trial))
+            except InfeasibleMapping:
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                continue
+            study.tell(trial, candidate.value(goal))
+            if best is None or better(candidate, best, goal):
+                best = candidate
+                self.report(best.value(goal), 0.0)
+        return best, count

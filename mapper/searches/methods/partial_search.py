@@ -1,0 +1,79 @@
+"""The exact search where it models some templates only; the others are bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.exact.exact import ExactSearch
+from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.exact.metric_terms import leaks_of
+from tilewright.mapper.searches.exact.placement_bound import least_value
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, better, is_small
+from tilewright.mapper.searches.program.program import Compiler
+from tilewright.mapper.searches.result import SpaceResult, Statistics
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.templates.placement import Template
+
+
+@dataclass(frozen=True, slots=True)
+class PartialSearch:
+    """Optimal among the templates that the dynamic program models, with a bound on all.
+
+    The others are listed if they are few. `memory`: as in ExactSearch.
+    """
+
+    memory: float = inf
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best of these templates; UnsupportedFeature if none of them has a mapping."""
+        limits = budget_from(budget, self.memory)
+        try:
+            part, rest = _divided(space, limits)
+        except OutOfBudget:
+            return SpaceResult(None, least_value(space, goal), False, Statistics(solved=1))
+        result = ExactSearch(self.memory).find(part, goal, limits.seconds_left)
+        if is_small(rest, limits):
+            listing = ExhaustiveSearch(memory=self.memory)
+            return _both(result, listing.find(rest, goal, limits.seconds_left), goal)
+        if result.best is None and result.proven:
+            raise UnsupportedFeature(
+                f"{space.einsum.name} has no mapping but with lanes above holders of outer memories"
+                " that the search does not model",
+                instead="force_memory_hierarchy_order: true for the memories",
+            )
+        lower = min(result.lower_bound, least_value(space, goal))
+        return replace(result, lower_bound=lower, proven=False)
+
+
+def _both(one: SpaceResult, two: SpaceResult, goal: Goal) -> SpaceResult:
+    """Join the results of two parts of a mapspace."""
+    best = one.best if two.best is None else two.best
+    if one.best is not None and two.best is not None:
+        best = two.best if better(two.best, one.best, goal) else one.best
+    lower = min(one.lower_bound, two.lower_bound)
+    return SpaceResult(best, lower, one.proven and two.proven, one.statistics.plus(two.statistics))
+
+
+def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
+    """Return the mapspaces of the templates that the dynamic program models, and of the others.
+
+    OutOfBudget.
+    """
+    leaks = leaks_of(space.flat, space.conventions)
+    compiler = Compiler(space.frame, fields(space.frame, leaks))
+    parts: tuple[list[Template], list[Template]] = ([], [])
+    for one in limits.watched(space.searched_within(limits.check)):
+        parts[not _models(compiler, one)].append(one)
+    return space.narrowed(parts[0]), space.narrowed(parts[1])
+
+
+def _models(compiler: Compiler, template: Template) -> bool:
+    try:
+        next(compiler.programs(template), None)
+    except UnsupportedFeature:
+        return False
+    return True

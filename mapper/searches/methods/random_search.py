@@ -1,0 +1,59 @@
+"""Random search: score mappings drawn uniformly from the mapspace."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget, budget_from
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.methods.exact_bound import bound_within, roomiest
+from tilewright.mapper.searches.methods.exhaustive import best_of
+from tilewright.mapper.searches.result import Report, SpaceResult, Statistics, no_report
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSearch:
+    """`samples` draws with the generator started at `seed`; it proves nothing.
+
+    `memory`: as in ExactSearch.
+    """
+
+    samples: int = 1000
+    seed: int = 0
+    report: Report = no_report
+    memory: float = inf
+
+    def watched(self, report: Report) -> RandomSearch:
+        """Return the same search that calls `report` whenever its best value falls."""
+        return replace(self, report=report)
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the best of the draws, with the lower bound that the exact search starts from."""
+        began = time.monotonic()
+        limits = budget_from(budget, self.memory)
+        bound = bound_within(space, goal, limits)
+        draws = self._draws(space, limits)
+        best, count, ended = best_of(draws, space, goal, limits, self.report)
+        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        if best is None:
+            empty = ended and count == 0
+            return SpaceResult(None, inf if empty else bound, empty, statistics)
+        return SpaceResult(best, bound, False, statistics)
+
+    def _draws(self, space: Mapspace, limits: Budget) -> Iterator[Mapping]:
+        rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
+        roomy = roomiest(space, limits)
+        for _ in range(self.samples if roomy is not None else 0):
+            try:
+                yield space.sample(rng)
+            except InfeasibleMapping:  # hardly any point fits
+                assert roomy is not None
+                yield space.mapping_at(roomy)
+                return

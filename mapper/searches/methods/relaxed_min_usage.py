@@ -1,0 +1,85 @@
+"""min_usage where capacity, not divisibility, keeps every mapping below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tilewright.arch.components.components import SpatialDim
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import budget_from
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.result import SpaceResult, SpaceSearch
+from tilewright.mapper.templates.spatial_choices import (
+    bounds_in_effect,
+    free_variables,
+    lane_choices,
+    usage,
+)
+
+_Place = tuple[int, int]  # number of the component on the path, number of its dimension
+
+
+def with_highest_usage(
+    search: SpaceSearch, space: Mapspace, goal: Goal, budget: float | None
+) -> SpaceResult | None:
+    """Search again with each min_usage lowered to the highest usage that has a mapping.
+
+    For a mapspace in which none fits. The innermost dimension decides first, as in
+    fanout.apply_min_usage. None if there is nothing to lower or lowering does not help; a result
+    without a mapping that is not proven if the budget (seconds) ends before that is known.
+    """
+    limits = budget_from(budget)
+    places = [
+        (i, j)
+        for i, component in enumerate(space.frame.components)
+        for j, dim in enumerate(component.spatial)
+        if dim.min_usage > 0
+    ]
+    open_space = space
+    for place in places:
+        open_space = _with_min_usage(open_space, place, 0.0)
+    result = search.find(open_space, goal, limits.seconds_left) if places else None
+    if result is None or (result.best is None and result.proven):
+        return None
+    if result.best is None:
+        return result
+    for place in reversed(places):
+        for level in _levels(space, place):
+            trial = _with_min_usage(open_space, place, level)
+            found = search.find(trial, goal, limits.seconds_left)
+            if found.best is None and not found.proven:
+                return found
+            if found.best is not None:
+                open_space, result = trial, found
+                break
+    return result
+
+
+def _dim(space: Mapspace, place: _Place) -> SpatialDim:
+    return space.frame.components[place[0]].spatial[place[1]]
+
+
+def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
+    """Yield the usages that a dimension can have, highest first, none above its min_usage."""
+    dim = _dim(space, place)
+    variables = free_variables(dim, space.einsum, frozenset())
+    lanes = set()
+    bounds = bounds_in_effect(dim, space.einsum, space.conventions == "accelforge")
+    for choice in lane_choices(dim, space.einsum, variables, bounds, space.uneven):
+        used = 1
+        for factor in choice:
+            used *= factor
+        lanes.add(used)
+    for used in sorted(lanes, reverse=True):
+        yield min(usage(dim, used), dim.min_usage)
+
+
+def _with_min_usage(space: Mapspace, place: _Place, level: float) -> Mapspace:
+    components = list(space.flat.components)
+    component = components[place[0]]
+    dims = list(component.spatial)
+    dims[place[1]] = replace(dims[place[1]], min_usage=level)
+    components[place[0]] = replace(component, spatial=tuple(dims))
+    flat = replace(space.flat, components=tuple(components))
+    return Mapspace(space.einsum, flat, space.conventions, space.backed, space.uneven)

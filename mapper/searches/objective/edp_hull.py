@@ -1,0 +1,52 @@
+"""The least energy-delay product of Einsums that run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+
+from tilewright.mapper.searches.exact.label_metrics import Goal
+from tilewright.mapper.searches.solver import Solved
+
+_TIE = 1e-12
+Solve = Callable[[Goal], Sequence[Solved]]
+
+
+def least_product(solve: Solve) -> tuple[Sequence[Solved], float, bool]:
+    """Return one solution per Einsum with the least (sum E)(sum L), a lower bound, and the proof.
+
+    The product falls nowhere below its least value at a corner of the convex hull of all (E, L):
+    it is quasiconcave where both are positive. The corners are the minima of E + price x L, which
+    the Einsums reach each on its own. So the corners between the least energy and the least
+    latency are found by taking the slope of each chord as the next price, until nothing lies
+    below the chord. An end that is not proven, for lack of time, ends the search.
+    """
+    first, last = solve(Goal("energy")), solve(Goal("latency"))
+    corners = [first, last]
+    if all(solved.proven for solved in (*first, *last)):
+        corners[1:1] = _between(solve, first, last)
+    best = min(corners, key=lambda corner: _total(corner)[0] * _total(corner)[1])
+    energy, latency = _total(best)
+    if all(solved.proven for corner in corners for solved in corner):
+        return best, energy * latency, True
+    bounds = [sum(solved.lower_bound for solved in corner) for corner in (first, last)]
+    return best, bounds[0] * bounds[1], False
+
+
+def _between(
+    solve: Solve, first: Sequence[Solved], last: Sequence[Solved]
+) -> list[Sequence[Solved]]:
+    """Return the corners of the hull between two corners."""
+    (energy, latency), (more, less) = _total(first), _total(last)
+    if latency - less <= _TIE * latency or more - energy <= _TIE * more:
+        return []
+    goal = Goal("energy", (more - energy) / (latency - less))
+    corner = solve(goal)
+    chord = goal.value(energy, latency)
+    if goal.value(*_total(corner)) >= chord * (1 - sqrt(_TIE)):
+        return []
+    return [*_between(solve, first, corner), corner, *_between(solve, corner, last)]
+
+
+def _total(corner: Sequence[Solved]) -> tuple[float, float]:
+    return sum(s.best.energy for s in corner), sum(s.best.latency for s in corner)

@@ -1,0 +1,234 @@
+"""Objectives written as expressions of energy, latency, edp and memory usage.
+
+The text is evaluated once by the evaluator of the files (arch/expressions/expressions.py), with
+symbols for the metrics. Every operation of a symbol either is known not to fall when a metric
+grows, and not to be negative, or is refused. So what is accepted never falls, whatever the numbers:
+the property that dominance and bounds rest on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from tilewright.arch.errors import ExpressionError
+from tilewright.arch.expressions.expressions import UnknownNameError, compile_expression
+from tilewright.arch.expressions.operators import Algebra, EvaluationError, describe, is_number
+from tilewright.mapper.searches.exact.kernels import Floats
+
+_ALLOWED = (
+    "+, *, max(), min(), sqrt(), log1p(), exp(), ** and / by a positive number, of energy, latency,"
+    " edp, usage.MEMORY and numbers that are not negative"
+)
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sqrt": np.sqrt,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "ceil": np.ceil,
+    "floor": np.floor,
+}
+_LOGARITHMS = ("log", "log2", "log10")
+
+Columns = Mapping[str, Any]  # numbers or arrays by the name of a metric
+Code = Callable[[Columns], Any]
+
+
+class ObjectiveError(ExpressionError):
+    """An objective that is no expression, or that could fall where a metric grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """An objective that never falls when energy (J), latency (s) or a usage (bits) grows.
+
+    `memories`: those whose usage it depends on.
+    """
+
+    text: str
+    memories: tuple[str, ...]
+    code: Code
+
+    def value(self, rows: Floats) -> Floats:
+        """Return its value for rows (energy, latency, bits used of each of `memories`)."""
+        columns = {"energy": rows[:, 0], "latency": rows[:, 1]}
+        columns |= {name: rows[:, 2 + i] for i, name in enumerate(map(_usage, self.memories))}
+        with np.errstate(all="ignore"):  # too large a number is inf, and inf is no optimum
+            found = np.asarray(self.code(columns), np.float64)
+        return np.nan_to_num(np.broadcast_to(found, (len(rows),)), nan=math.inf, posinf=math.inf)
+
+    def of_pairs(self, energy: Any, latency: Any) -> Any:
+        """Return the value of a formula without usage, of two numbers or of two arrays, fast."""
+        return self._of(energy, latency, {})
+
+    def of_usage(self, memories: Sequence[str]) -> Callable[..., Any]:
+        """Return the same as a function of energy, latency, and the bits used of `memories`."""
+        names = [_usage(memory) for memory in memories]
+
+        def value(energy: Any, latency: Any, *bits: Any) -> Any:
+            return self._of(energy, latency, dict(zip(names, bits, strict=True)))
+
+        return value
+
+    def _of(self, energy: Any, latency: Any, usage: Columns) -> Any:
+        with np.errstate(all="ignore"):
+            found = np.asarray(
+                self.code({"energy": energy, "latency": latency, **usage}), np.float64
+            )
+        whole = np.where(np.isnan(found), math.inf, found)
+        return np.broadcast_to(whole, np.shape(energy)) if np.ndim(energy) else float(whole)
+
+    def of(self, energy: float, latency: float, *bits: float) -> float:
+        """Return its value for one row."""
+        return float(self.value(np.array([[energy, latency, *bits]]))[0])
+
+
+def formula_of(text: str, memories: Iterable[str]) -> Formula:
+    """Parse an objective; ObjectiveError says what is wrong and what to write instead.
+
+    `memories`: the names that may stand behind `usage.`.
+    """
+    known = list(memories)
+    energy, latency = _symbol("energy"), _symbol("latency")
+    names: dict[str, object] = {"energy": energy, "latency": latency, "edp": energy * latency}
+    names["usage"] = {name: _symbol(_usage(name)) for name in known}
+    try:
+        result = compile_expression(text)(names)
+    except UnknownNameError as error:
+        instead = error.instead if "mean" in (error.instead or "") else ", ".join(names)
+        raise ObjectiveError(
+            f"unknown objective: {error.what}", value=text, instead=instead
+        ) from None
+    except ExpressionError as error:
+        what, instead = f"the objective cannot be used: {error.what}", error.instead
+        raise ObjectiveError(what, value=text, instead=instead or _ALLOWED) from None
+    if not isinstance(result, Rising) or not result.uses:
+        raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
+    return Formula(text, tuple(n for n in known if _usage(n) in result.uses), result.code)
+
+
+def _usage(memory: str) -> str:
+    return f"usage.{memory}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rising(Algebra):
+    """A quantity that is not negative and does not fall when a metric that it `uses` grows."""
+
+    uses: frozenset[str]
+    code: Code
+
+    described_as: ClassVar[str] = "a metric"
+
+    def __add__(self, other: object) -> Rising:
+        return _joined(np.add, self, _rising(other, "+"))
+
+    __radd__ = __add__
+
+    def __mul__(self, other: object) -> Rising:
+        return _joined(np.multiply, self, _rising(other, "*"))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> Rising:
+        if isinstance(other, Rising):
+            _fall("dividing by a metric makes the objective fall where that metric grows")
+        return self * (1 / _positive(other, "/"))
+
+    def __rtruediv__(self, other: object) -> NoReturn:
+        del other
+        _fall("dividing by a metric makes the objective fall where that metric grows")
+
+    def __sub__(self, other: object) -> Rising:
+        if isinstance(other, Rising):
+            _fall("subtracting a metric makes the objective fall where that metric grows")
+        number = _number(other, "-")
+        if number > 0:
+            _fall("subtracting a number may make the objective negative; it changes no order")
+        return self + -number
+
+    def __rsub__(self, other: object) -> NoReturn:
+        del other
+        _fall("subtracting a metric makes the objective fall where that metric grows")
+
+    def __neg__(self) -> NoReturn:
+        _fall("minus a metric falls where that metric grows: an objective is minimized")
+
+    def __pos__(self) -> Rising:
+        return self
+
+    def __abs__(self) -> Rising:
+        return self
+
+    def maximum(self, other: object) -> Rising:
+        return _joined(np.maximum, self, _rising(other, "max()"))
+
+    def minimum(self, other: object) -> Rising:
+        return _joined(np.minimum, self, _rising(other, "min()"))
+
+    def power(self, exponent: object) -> Rising:
+        by = _positive(exponent, "**")
+        code = self.code
+        return Rising(self.uses, lambda columns: np.power(code(columns), by))
+
+    def function(self, name: str) -> Rising:
+        if name in _LOGARITHMS:
+            raise EvaluationError(
+                f"{name}() may be negative",
+                "log1p(...), or the product that it is the logarithm of",
+            )
+        if name in ("abs", "fabs", "float"):
+            return self
+        if name not in _FUNCTIONS:
+            raise EvaluationError(f"{name}() does not apply to a metric", _ALLOWED)
+        apply, code = _FUNCTIONS[name], self.code
+        return Rising(self.uses, lambda columns: apply(code(columns)))
+
+    def _refuse(self, *_: object) -> Any:
+        _fall("comparisons, //, % and conditions may fall where a metric grows")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __bool__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __and__ = __or__ = __xor__ = __invert__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _symbol(name: str) -> Rising:
+    return Rising(frozenset((name,)), lambda columns: columns[name])
+
+
+def _joined(apply: Callable[[Any, Any], Any], one: Rising, other: Rising) -> Rising:
+    left, right = one.code, other.code
+    return Rising(one.uses | other.uses, lambda columns: apply(left(columns), right(columns)))
+
+
+def _rising(value: object, symbol: str) -> Rising:
+    if isinstance(value, Rising):
+        return value
+    number = _number(value, symbol)
+    if number < 0:
+        _fall(f"{symbol} with the negative number {number:g}")
+    return Rising(frozenset(), lambda columns: number)  # noqa: ARG005
+
+
+def _positive(value: object, symbol: str) -> float:
+    number = _number(value, symbol)
+    if number <= 0:
+        _fall(f"{symbol} with {number:g}, which is not positive")
+    return number
+
+
+def _number(value: object, symbol: str) -> float:
+    if not is_number(value) or isinstance(value, bool):
+        raise EvaluationError(f"{symbol} does not apply to {describe(value)} here", _ALLOWED)
+    number = float(value)  # type: ignore[arg-type]  # a number
+    if not math.isfinite(number):
+        raise EvaluationError(f"{symbol} with {number}: only finite numbers", _ALLOWED)
+    return number
+
+
+def _fall(what: str) -> NoReturn:
+    raise EvaluationError(what, _ALLOWED)

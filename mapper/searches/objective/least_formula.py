@@ -1,0 +1,117 @@
+"""The target of a search for the least value of a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.fronts.pareto_points import NOISE
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.objective.formula import Formula
+from tilewright.mapper.searches.objective.targets import Candidate
+
+_LATENCIES, _USAGES = 24, 8  # corners: steps in each direction
+_STEPS = 60  # of bisection
+
+
+class LeastTarget:
+    """Keeps the mapping with the least value; ties by energy, then latency, then usage.
+
+    `floor`: a row that nothing can be below; `times`: instances of the Einsum that a row stands
+    for. What is not at or below `limit` is of no interest.
+    """
+
+    def __init__(self, formula: Formula, floor: tuple[float, ...], times: float) -> None:
+        self._formula = formula
+        self._floor = np.array(floor)
+        self._scale = np.array([times, times, *(1.0 for _ in floor[2:])])
+        self.limit = inf
+        self.best: Candidate | None = None
+        self.value = inf
+        self._corners: tuple[float, Floats] = (inf, np.zeros((0, 0)))
+
+    def corners(self) -> Floats:
+        """Return rows from which on the formula exceeds the limit, or the best value so far."""
+        limit = min(self.limit, self.value) * (1 + NOISE)
+        if limit != self._corners[0]:
+            self._corners = (limit, self._beyond(limit))
+        return self._corners[1]
+
+    @property
+    def least(self) -> float:
+        """The value at the floor: no mapping is below it."""
+        return float(self._values(self._floor[np.newaxis])[0])
+
+    def _beyond(self, limit: float) -> Floats:
+        """Find by bisection, for some latencies and usages, the energy that is too much."""
+        sides = [self._latencies(limit), *(self._usages(i) for i in range(2, len(self._floor)))]
+        mesh = np.meshgrid(np.zeros(1), *sides, indexing="ij")
+        rows = np.stack([side.ravel() for side in mesh], axis=1)
+        low = np.full(len(rows), self._floor[0])
+        high = low.copy()
+        for _ in range(_STEPS):
+            high = np.where(self._exceeds(rows, high, limit), high, 2 * high + 1e-300)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            above = self._exceeds(rows, middle, limit)
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        rows[:, 0] = np.where(self._exceeds(rows, self._floor[0], limit), self._floor[0], high)
+        return np.asarray(rows[self._exceeds(rows, rows[:, 0], limit)])
+
+    def _exceeds(self, rows: Floats, energy: Floats | float, limit: float) -> NDArray[np.bool_]:
+        tried = rows.copy()
+        tried[:, 0] = energy
+        return np.asarray(self._values(tried) > limit)
+
+    def _values(self, rows: Floats) -> Floats:
+        return self._formula.value(rows * self._scale)
+
+    def _latencies(self, limit: float) -> Floats:
+        """Return latencies from the least to one that alone is too much, if there is one."""
+        first = last = float(self._floor[1])
+        for _ in range(_STEPS):
+            if self._values(np.array([[self._floor[0], last, *self._floor[2:]]]))[0] > limit:
+                break
+            last = 2 * last + 1e-300
+        return np.geomspace(max(first, 1e-300), max(last, 1e-300), _LATENCIES)
+
+    def _usages(self, place: int) -> Floats:
+        if self.best is None:
+            return self._floor[[place]]
+        last = max(self.best.row[place], 1.0)
+        return np.append(self._floor[place], np.geomspace(last / 2**_USAGES, 2 * last, _USAGES))
+
+    def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
+        """Tell which could come out better than the best, or equal with less energy or latency."""
+        values = self._values(floors)
+        better = values < self.value * (1 - NOISE)
+        if self.best is not None:
+            less = (floors < np.array(self.best.row) * (1 - NOISE)).any(axis=1)
+            better |= (values <= self.value * (1 + NOISE)) & less
+        return better & (values <= self.limit * (1 + NOISE))
+
+    def wanted(self, rows: Floats) -> list[int]:
+        """Return the number of the best row, if it is better than the best so far."""
+        values = self._values(rows)
+        if not len(rows) or not values.min() < inf:
+            return []
+        ties = np.flatnonzero(values <= values.min() * (1 + NOISE))
+        number = int(ties[np.lexsort(rows[ties].T[::-1])[0]])
+        return [number] if self._beats(float(values[number]), tuple(rows[number])) else []
+
+    def _beats(self, value: float, row: Sequence[float]) -> bool:
+        if self.best is None or abs(value - self.value) > NOISE * self.value:
+            return value < self.value
+        for mine, its in zip(row, self.best.row, strict=True):
+            if abs(mine - its) > NOISE * max(abs(mine), abs(its)):
+                return mine < its
+        return False
+
+    def offer(self, candidates: Sequence[Candidate]) -> None:
+        """Keep the mapping."""
+        for one in candidates:
+            self.best = one
+            self.value = float(self._values(np.array([one.row]))[0])

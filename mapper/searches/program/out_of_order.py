@@ -1,0 +1,104 @@
+"""Lanes that stand above a holder of an outer memory, which sees them below itself.
+
+Its tile is larger by the lanes over variables of its tensor, and it is visited less often by those
+over others. Where a template leaves a dimension several choices, both are factors of the choice
+(templates/lane_variants.py groups them so), and a label carries them until the lanes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tilewright.mapper.templates.lane_variants import Lanes
+from tilewright.mapper.templates.problem import Frame, room_for, value_bits
+from tilewright.mapper.templates.slots import Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.workload.einsum import TensorAccess
+
+Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, factor per choice
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """`lanes`: over variables of which no choice is left; `fans`: all their dimensions, by slot."""
+
+    lanes: Lanes = ()
+    fans: tuple[tuple[int, Fan], ...] = ()
+
+    def over(self, variables: frozenset[str]) -> Factors:
+        """Return, per dimension and choice, the lanes over some variables beside `lanes`."""
+        fixed = {v for v, _ in self.lanes}
+        found = []
+        for index, fan in self.fans:
+            columns = [i for i, v in enumerate(fan.variables) if v in variables - fixed]
+            factors = tuple(float(prod(choice[i] for i in columns)) for choice in fan.choices)
+            if max(factors) > 1:
+                found.append((index, factors))
+        return tuple(found)
+
+    def larger(self, access: TensorAccess) -> Factors:
+        """Return by what the tile of a tensor is larger."""
+        return self.over(access.rank_variables)
+
+    def rarer(self, access: TensorAccess, bounds: Sequence[str]) -> Factors:
+        """Return by what its visits are fewer, beyond what the larger tile makes up for."""
+        return self.over(frozenset(bounds) - access.rank_variables)
+
+
+def early_of(frame: Frame, slots: Sequence[Slot], index: int, level: int) -> Early:
+    """Return the lanes above slot `index` that a holder there, of a memory at `level`, sees below
+    itself."""
+    fans = [
+        (i, slot)
+        for i, slot in enumerate(slots[:index])
+        if isinstance(slot, Fan)
+        and frame.level(slot.component) > level
+        and any(prod(choice) > 1 for choice in slot.choices)
+    ]
+    shares: dict[str, list[set[int]]] = {}
+    for _, fan in fans:
+        for column, variable in enumerate(fan.variables):
+            shares.setdefault(variable, []).append({choice[column] for choice in fan.choices})
+    known = {
+        v: prod(next(iter(one)) for one in each)
+        for v, each in shares.items()
+        if all(len(one) == 1 for one in each)
+    }
+    lanes = tuple(sorted((v, share) for v, share in known.items() if share > 1))
+    return Early(lanes, tuple(fans))
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What slot `index` reserves, `bits` per value, is larger by `factors`; `capacity` of all."""
+
+    index: int
+    slot: Reserve
+    lanes: Lanes
+    bits: float
+    factors: Factors
+    capacity: float
+
+
+def open_rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> list[Room]:
+    """Return the reservations whose bits depend on lanes that are not chosen yet.
+
+    Only in memories that can overflow, or that are `summed` in any case.
+    """
+    found = []
+    for index, slot in enumerate(slots):
+        if not isinstance(slot, Reserve) or not slot.under:
+            continue
+        early = early_of(frame, slots, index, frame.level(slot.component))
+        factors = early.larger(frame.einsum.access(slot.tensor))
+        if factors and (slot.component in summed or _tight(frame, slots, slot)):
+            bits, room = value_bits(frame, replace(slot, lanes=(), under=())), room_for(frame, slot)
+            found.append(Room(index, slot, early.lanes, bits, factors, room))
+    return found
+
+
+def _tight(frame: Frame, slots: Sequence[Slot], slot: Reserve) -> bool:
+    same = [s for s in slots if isinstance(s, Reserve) and s.component == slot.component]
+    return frame.can_overflow(tuple(same))

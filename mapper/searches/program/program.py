@@ -1,0 +1,328 @@
+"""Compile a template into the operations of the dynamic program, innermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import prod
+
+from tilewright.arch.components.components import Comparison
+from tilewright.mapper.searches.exact.label_fields import NOTHING, Fields, Owed
+from tilewright.mapper.searches.program.charge_sites import Add, Route, Router
+from tilewright.mapper.searches.program.deferred_costs import (
+    Debt,
+    count_rooms,
+    counts,
+    debts,
+    deferred,
+    room_debts,
+)
+from tilewright.mapper.searches.program.edge_traffic import Tap, taps
+from tilewright.mapper.searches.program.holder_order import check_order
+from tilewright.mapper.searches.program.network_hops import network_routes
+from tilewright.mapper.searches.program.open_network_hops import fares_of
+from tilewright.mapper.searches.program.out_of_order import early_of
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame, pinned
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+MAX_VARIANTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Temporal loops over `variables`."""
+
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """A temporal loop over at most one of `variables`."""
+
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """One choice of `fan`; choice i adds `plus[n][1][i]` to field `plus[n][0]`, and multiplies
+    field `times[n][0]` by `times[n][1][i]`; before that `fares[i]` are charged for the tile below,
+    unless there are none at all."""
+
+    fan: Fan
+    plus: tuple[tuple[int, tuple[float, ...]], ...]
+    times: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    fares: tuple[tuple[Add, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Costs that depend on the tile alone; `pinned`: a tile_shape that must hold here."""
+
+    adds: tuple[Add, ...]
+    pinned: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Pay what is owed: add the first field of each pair to the second, and empty it.
+
+    `refunds`: amounts below 0 that it may hold, by the field that gets them. `rooms`: (field, bits
+    that it may hold then, whether it is emptied).
+    """
+
+    moves: tuple[tuple[int, int], ...]
+    refunds: tuple[Add, ...] = ()
+    rooms: tuple[tuple[int, float, bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Occupy:
+    """Room for a tile. `shared`: others reserve in the same memory too, so the bits are summed in
+    a field; `last`: none above does."""
+
+    reserve: Reserve
+    shared: bool
+    last: bool
+
+
+Operation = Close | Slide | Deal | Charge | Settle | Occupy
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Operations of one template, innermost first; `slots[i]`: the slot operation i stands for;
+    `owing`: slots of reservations whose bits are owed until lanes above them are known."""
+
+    template: Template
+    skeleton: tuple[Slot, ...]
+    operations: tuple[Operation, ...]
+    slots: tuple[int | None, ...]
+    owing: frozenset[int] = frozenset()
+
+
+class Compiler:
+    """Compiles the templates of one frame for labels with `fields`."""
+
+    def __init__(self, frame: Frame, fields: Fields) -> None:
+        self._frame = frame
+        self._fields = fields
+
+    def programs(self, template: Template) -> Iterator[Program]:
+        """Compile `template`; several programs when lanes must be enumerated outside the program.
+
+        Raises UnsupportedFeature when the template lies beyond what the dynamic program can do.
+        """
+        slots = skeleton(self._frame, template)
+        fans = [slot for slot in slots if isinstance(slot, Fan)]
+        if any(not fan.choices for fan in fans):
+            return
+        if not self._frame.rules.sinks:
+            check_order(self._frame, slots)
+        rest = tuple(taps(self._frame, template))
+        yield from self._fix_lanes(_Draft(self._frame, template, slots), slots, (rest, ()))
+
+    def without_costs(self, template: Template) -> Program:
+        """Compile what decides whether `template` has a mapping: loops, lanes and room."""
+        slots = skeleton(self._frame, template)
+        rooms = room_debts(self._frame, self._fields, slots)
+        return _Draft(self._frame, template, slots).program(slots, [], rooms)
+
+    def owed(self, template: Template) -> Owed:
+        """Return how many fields `template` can defer, or must (deferred_costs.py)."""
+        slots = skeleton(self._frame, template)
+        fans = [slot for slot in slots if isinstance(slot, Fan)]
+        early = any(isinstance(slot, Reserve) and slot.under for slot in slots)
+        few = sum(len(fan.choices) > 1 for fan in fans) < 2 and not early
+        if few or any(not fan.choices for fan in fans):
+            return NOTHING
+        router = Router(self._frame, self._fields, slots)
+        costs = counts(self._frame, slots, deferred(map(router.route, taps(self._frame, template))))
+        return Owed(*costs, count_rooms(self._frame, slots, self._fields.summed))
+
+    def _fix_lanes(
+        self,
+        draft: _Draft,
+        slots: tuple[Slot, ...],
+        costs: tuple[tuple[Tap, ...], tuple[Route, ...]],
+    ) -> Iterator[Program]:
+        """Enumerate the dimensions whose lanes some cost needs to know, then compile.
+
+        `costs`: taps still to be routed, and the routes that hold whatever the lanes.
+        """
+        rest, settled = costs
+        router = Router(self._frame, self._fields, slots)
+        routed = [(tap, router.route(tap)) for tap in rest]
+        routes = [route for _, route in routed]
+        if self._frame.has_networks:
+            asked = (self._frame, self._fields, draft.template, slots)
+            routes += fares_of(*asked) or network_routes(*asked)
+        later = debts(self._frame, self._fields, slots, deferred(routes))
+        blocking = [r for r in routes if later is None or r.deferral is None]
+        blocked = sorted({i for route in blocking for i in route.blocked})
+        if not blocked:
+            rooms = room_debts(self._frame, self._fields, slots)
+            yield draft.program(slots, [*settled, *routes], [*(later or []), *rooms])
+            return
+        open_ = tuple(tap for tap, route in routed if route.blocked or route.per_choice)
+        fixed = (route for _, route in routed if not (route.blocked or route.per_choice))
+        costs = (open_, (*settled, *fixed))
+        for chosen in with_fixed_lanes(slots, blocked):
+            yield from self._fix_lanes(draft, chosen, costs)
+
+
+def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> Owed:
+    """Return how many fields any of the templates can defer, or must."""
+    if not any(component.spatial for component in frame.components):
+        return NOTHING
+    compiler = Compiler(frame, fields)
+    most = NOTHING
+    for template in templates:
+        most = Owed(*map(max, most, compiler.owed(template)))
+    return most
+
+
+def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
+    """Yield the slots with each choice of the dimensions at `blocked`; UnsupportedFeature if they
+    are too many."""
+    fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
+    variants = prod(len(fan.choices) for fan in fans)
+    if variants > MAX_VARIANTS:
+        raise UnsupportedFeature(
+            f"the dynamic program would enumerate {variants} spatial choices of"
+            f" {', '.join(f'{fan.component}.{fan.name}' for fan in fans)}",
+            instead="narrow loop_bounds, reuse or min_usage there, or use the random search",
+        )
+    for chosen in product(*(sorted(fan.choices, key=prod, reverse=True) for fan in fans)):
+        single = dict(zip(blocked, chosen, strict=True))
+        yield tuple(
+            replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
+            for i, slot in enumerate(slots)
+        )
+
+
+class _Draft:
+    """What all programs of one template have in common: its operations without costs and lanes."""
+
+    def __init__(self, frame: Frame, template: Template, slots: tuple[Slot, ...]) -> None:
+        self.template = template
+        self._frame = frame
+        self._operations = [_operation(slot) for slot in slots]
+        self._pins = [pinned(frame, template, slot) for slot in slots]
+
+    def program(
+        self, slots: tuple[Slot, ...], routes: Sequence[Route], later: Sequence[Debt]
+    ) -> Program:
+        """Put in the lanes that `slots` leave, and the costs where `routes` charge them."""
+        at = Costs(routes, later)
+        rooms = [debt for debt in later if debt.limit is not None]
+        owing = frozenset(index for debt in rooms for index, _ in debt.adds)
+        if any(isinstance(slot, Reserve) and slot.under for slot in slots):
+            slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
+        reserves = _by_component(slots)
+        operations: list[Operation] = [at.charge(len(slots))]
+        numbers: list[int | None] = [None]
+        for index in range(len(slots) - 1, -1, -1):
+            slot, own = slots[index], self._operations[index]
+            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
+                own = at.deal(index, slot)
+            elif isinstance(slot, Reserve) and index not in owing:
+                own = _occupy(self._frame, reserves[slot.component], index, rooms)
+            if own is not None:
+                operations.append(own)
+                numbers.append(index)
+            after: list[Operation] = [*at.settle(index), *at.charges(index, self._pins[index])]
+            operations += after
+            numbers += [None] * len(after)
+        return Program(self.template, slots, tuple(operations), tuple(numbers), owing)
+
+    def _reserving(self, slots: tuple[Slot, ...], index: int) -> Slot:
+        """Return a slot; of a reservation, with the lanes that it has in any case."""
+        slot = slots[index]
+        if not isinstance(slot, Reserve) or not slot.under:
+            return slot
+        early = early_of(self._frame, slots, index, self._frame.level(slot.component))
+        return replace(slot, lanes=early.lanes, under=())
+
+
+class Costs:
+    """Costs by the slot where they are charged, as operations."""
+
+    def __init__(self, routes: Sequence[Route], later: Sequence[Debt]) -> None:
+        self._adds: dict[int, list[Add]] = {}
+        self._plus: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        self._times: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
+        self._paid: dict[int, list[Debt]] = {}
+        self._fares: dict[int, list[tuple[tuple[Add, ...], ...]]] = {}
+        for route in routes:
+            self._adds.setdefault(route.slot, []).extend(route.adds)
+            self._times.setdefault(route.slot, []).extend(route.times)
+            if route.fares:
+                self._fares.setdefault(route.slot, []).append(route.fares)
+            self._plus.setdefault(route.slot, []).extend(route.per_choice)
+        for debt in later:
+            for index, add in debt.adds:
+                self._adds.setdefault(index, []).append(add)
+            for index, values in debt.scales:
+                self._times.setdefault(index, []).append((debt.field, values))
+            self._paid.setdefault(debt.top, []).append(debt)
+
+    def charge(self, index: int, pinned: tuple[Comparison, ...] = ()) -> Charge:
+        """Return what is paid above slot `index`, for the tile there."""
+        adds = sorted(add for add in self._adds.get(index, []) if add.factor != 0.0)
+        return Charge(tuple(adds), pinned)
+
+    def charges(self, index: int, pinned: tuple[Comparison, ...]) -> list[Charge]:
+        """Return the same unless there is nothing to pay or to check."""
+        if index not in self._adds and not pinned:
+            return []
+        charge = self.charge(index, pinned)
+        return [charge] if charge.adds or pinned else []
+
+    def deal(self, index: int, fan: Fan) -> Deal:
+        """Return the operation of the dimension at slot `index`."""
+        plus, times = self._plus.get(index, []), self._times.get(index, [])
+        found = self._fares.get(index, [])
+        fares = tuple(tuple(sorted(chain(*each))) for each in zip(*found, strict=True))
+        return Deal(fan, tuple(sorted(plus)), tuple(sorted(times)), fares)
+
+    def settle(self, index: int) -> list[Settle]:
+        """Return the operation that pays what is owed above slot `index`, if anything is."""
+        paid = self._paid.get(index)
+        if paid is None:
+            return []
+        refunds = [add for debt in paid for add in debt.refunds]
+        moves = tuple((debt.field, debt.target) for debt in paid)
+        rooms = tuple((debt.target, *debt.limit) for debt in paid if debt.limit is not None)
+        return [Settle(moves, tuple(refunds), rooms)]
+
+
+def _operation(slot: Slot) -> Operation | None:
+    """Return the operation of a slot of loops."""
+    if isinstance(slot, Loops):
+        return Slide(slot.variables) if slot.single else Close(slot.variables)
+    return None
+
+
+def _by_component(slots: Sequence[Slot]) -> dict[str, dict[int, Reserve]]:
+    """Return the reservations in each memory by their slots."""
+    found: dict[str, dict[int, Reserve]] = {}
+    for index, slot in enumerate(slots):
+        if isinstance(slot, Reserve):
+            found.setdefault(slot.component, {})[index] = slot
+    return found
+
+
+def _occupy(
+    frame: Frame, reserves: Mapping[int, Reserve], index: int, rooms: Sequence[Debt]
+) -> Occupy | None:
+    """Return the operation of the reservation at slot `index`, one of `reserves`, those of its
+    memory; `rooms`: bits paid later."""
+    if not frame.can_overflow(tuple(reserves.values())):
+        return None
+    later = any(debt.top < index and debt.adds[0][0] in reserves for debt in rooms)
+    return Occupy(reserves[index], len(reserves) > 1, index == min(reserves) and not later)

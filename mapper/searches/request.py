@@ -1,0 +1,217 @@
+"""What can be asked of a search: its options, by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import inf
+from pathlib import Path
+from typing import TypedDict
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec.load import load_arch
+from tilewright.arch.spec.tree import Arch
+from tilewright.mapper.mapping.mapping import Mapping as LoopNest
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.offsets import counted
+from tilewright.mapper.model.view import simple_variables
+from tilewright.mapper.searches.budget import Budget
+from tilewright.mapper.searches.methods.methods import method_called
+from tilewright.mapper.searches.result import Progress, SpaceSearch
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.workload import Workload, load_workload
+
+ALL = ("all",)
+FRONT_SHARE = 0.5  # of the budget: for the best mapping, where a front is asked for too
+EXPLAINING = 0.2  # seconds that saying why nothing fits may take in any case
+_LISTS = ("front", "uneven")
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keywords of `search`; see Options for their meaning."""
+
+    objective: str
+    front: Sequence[str]
+    einsum: str | None
+    fusion: bool
+    conventions: str
+    uneven: Sequence[str]
+    budget: float | None
+    max_memory: float | None
+    method: SpaceSearch | str | None
+    seed: int
+    progress: Callable[[Progress], None] | None
+    max_fused_loops_per_rank_variable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to search.
+
+    `objective`: energy, latency or edp (ties go to the least of the other metric), or a formula of
+    these and of usage.MEMORY, the bits used of a memory (ties: energy, then latency). `front`: the
+    metrics whose whole Pareto set comes back: energy, latency, edp, usage.MEMORY, or usage for all
+    finite memories; none: the best mapping alone. `einsum`: search this one only. `fusion`: let
+    Einsums of a workload share loops and keep what they exchange on chip. `conventions`: default or
+    accelforge. `uneven`: rank variables that may have one loop whose last tile is smaller, or "all"
+    of them. `budget`: seconds; when they are used up, the best mapping so far comes back with a
+    proven bound. `max_memory`: bytes of the process; a search stops in the same way before it needs
+    more. `method`: search every Einsum alone with this instead of
+    DefaultSearch; a SpaceSearch or a name (exact, exhaustive, random, annealing, optuna; exact is
+    the default, fusion and all). `seed`: where methods that go by chance start. `progress`: is
+    called with the best value and the bound so far. `max_fused_loops_per_rank_variable`: of
+    those that Einsums share.
+    """
+
+    objective: str = "energy"
+    front: tuple[str, ...] = ()
+    einsum: str | None = None
+    fusion: bool = True
+    conventions: str = "default"
+    uneven: tuple[str, ...] = ()
+    budget: float | None = None
+    max_memory: float | None = None
+    method: SpaceSearch | None = None
+    seed: int = 0
+    progress: Callable[[Progress], None] | None = None
+    max_fused_loops_per_rank_variable: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A search to do: the two subjects and the options; `deadline` on the monotonic clock."""
+
+    arch: Arch
+    workload: Workload
+    options: Options
+    deadline: float = inf
+
+    def uneven(self, einsum: Einsum) -> frozenset[str]:
+        """Return the rank variables of an Einsum that may be uneven; a copy has none.
+
+        "all" under accelforge: those that stand in no sum (accelforge.md §2.8).
+        """
+        asked, own = self.options.uneven, frozenset(einsum.bounds)
+        if einsum.is_copy:
+            return frozenset()
+        if asked == ALL and self.options.conventions == "accelforge":
+            return simple_variables(einsum)
+        return own if asked == ALL else own & frozenset(asked)
+
+    def flats(self, einsum: Einsum) -> tuple[FlatArch, ...]:
+        """Return the path to each Compute that can do an Einsum."""
+        switch = conventions_called(self.options.conventions).switch
+        return flatten(self.arch, self.workload.scope(einsum), switch=switch)
+
+    def whole_mapping(self, mapping: LoopNest) -> LoopNest:
+        """Return the mapping of the workload that one found for this request stands for."""
+        return mapping
+
+    @property
+    def asked(self) -> Request:
+        """The request whose workload and architecture score whole mappings."""
+        return self
+
+    def watch(self, doing: str) -> Callable[[float, float], None]:
+        """Return what reports the best value and the bound so far of a part of the search."""
+        progress = self.options.progress
+
+        def report(value: float, lower_bound: float) -> None:
+            if progress is not None:
+                progress(Progress(doing, value, lower_bound))
+
+        return report
+
+    def hurried(self, share: float) -> Request:
+        """Return the same request with a part of the seconds that are left."""
+        left = self.seconds_left
+        if left is None:
+            return self
+        return replace(self, deadline=time.monotonic() + share * left)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, not below 0; None: there is none."""
+        return self.budget.seconds_left
+
+    @property
+    def time_to_explain(self) -> Budget:
+        """What an explanation why nothing fits may use up: what is left, or a moment."""
+        return Budget(max(self.deadline, time.monotonic() + EXPLAINING))
+
+    @property
+    def budget(self) -> Budget:
+        """What the search may use up."""
+        memory = self.options.max_memory
+        return Budget(self.deadline, memory=inf if memory is None else memory)
+
+
+def request_of(
+    arch: Arch | Path | str, workload: Workload | Path | str, given: Mapping[str, object]
+) -> Request:
+    """Load what is a path or text and check the options; the budget runs from now on."""
+    began = time.monotonic()
+    options = options_of(given)
+    work = workload if isinstance(workload, Workload) else load_workload(workload)
+    work = counted(work, conventions_called(options.conventions).einsum)
+    _check_uneven(options, work)
+    return Request(
+        arch if isinstance(arch, Arch) else load_arch(arch),
+        work,
+        options,
+        inf if options.budget is None else began + options.budget,
+    )
+
+
+def options_of(given: Mapping[str, object]) -> Options:
+    """Return checked options; TilewrightError names an option or a value that does not exist."""
+    names = [field.name for field in fields(Options)]
+    for name in given:
+        if name not in names:
+            raise TilewrightError(
+                f"search has no option {name!r}",
+                value=given[name],
+                instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
+            )
+    chosen = {name: _names(v) if name in _LISTS else v for name, v in given.items()}
+    options = Options(**chosen)  # type: ignore[arg-type]
+    if options.budget is not None and not options.budget >= 0:
+        raise TilewrightError(
+            "the budget is a number of seconds", value=options.budget, instead="budget=10"
+        )
+    if options.max_memory is not None and not options.max_memory > 0:
+        raise TilewrightError(
+            "the most memory is a number of bytes",
+            value=options.max_memory,
+            instead="max_memory=2e9",
+        )
+    if not options.max_fused_loops_per_rank_variable >= 1:
+        raise TilewrightError(
+            "Einsums may share at least one loop per rank variable",
+            value=options.max_fused_loops_per_rank_variable,
+            instead="max_fused_loops_per_rank_variable=1, or fusion=False",
+        )
+    if not isinstance(options.method, str):
+        return options
+    memory = inf if options.max_memory is None else options.max_memory
+    return replace(options, method=method_called(options.method, options.seed, memory))
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """Return a list of names; a single text is one name."""
+    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+
+
+def _check_uneven(options: Options, workload: Workload) -> None:
+    known = sorted({v for einsum in workload.einsums for v in einsum.bounds})
+    for name in options.uneven if options.uneven != ALL else ():
+        if name not in known:
+            raise TilewrightError(
+                "no Einsum has such a rank variable to be uneven",
+                value=name,
+                instead=f'"all", or some of: {", ".join(known)}',
+            )

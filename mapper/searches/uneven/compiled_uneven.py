@@ -1,0 +1,35 @@
+"""The parts of one mapspace made ready for the uneven search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.uneven.costs.average_tiles import AverageChains
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Kind
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid
+from tilewright.mapper.searches.uneven.search_parts import Part
+from tilewright.mapper.searches.uneven.slot_walk import Sweep
+from tilewright.mapper.searches.uneven.template_plan import Plan, make_plan
+from tilewright.mapper.templates.problem import Frame
+
+
+class Mode:
+    """A layout of the labels with what it needs: `timed` counts steps and calls too."""
+
+    def __init__(
+        self, frame: Frame, layout: Fields, grid: Grid, parts: Iterable[Part], timed: bool
+    ) -> None:
+        self.timed = timed
+        self.layout = layout if timed else replace(layout, gates={}, calls={}, links={}, ways={})
+        self.plans: list[Plan] = [make_plan(frame, self.layout, part, timed) for part in parts]
+        kind = Chains if frame.rules.remainders else AverageChains
+        chains = [
+            kind(bound, frame.wholes.get(v, ()), self._kinds(i))
+            for i, (v, bound) in enumerate(frame.einsum.bounds.items())
+        ]
+        self.sweep = Sweep(frame, self.layout, grid, chains)
+
+    def _kinds(self, variable: int) -> list[Kind]:
+        return sorted({ALL, *(k for plan in self.plans for k in plan.needed[0][variable])})

@@ -1,0 +1,46 @@
+"""States of a rank variable where uneven tiles count on average (accelforge.md §2.8).
+
+The outermost loop over a variable of B values in tiles of t takes B / t turns, and ceil(B / t) for
+a tensor that does not depend on the variable; the loops below divide evenly. A state counts both:
+the tiles visited, and their average number, so that B values in tiles of t are B values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.costs.tile_chains import Chains, Column, Stat
+
+
+@dataclass(frozen=True, slots=True)
+class AverageColumn(Column):
+    """`full`: tiles visited, in whole turns; `average`: in average ones."""
+
+    average: Floats
+
+    @property
+    def extent(self) -> Floats:
+        """Values visited."""
+        return self.average * self.tile
+
+    def shares(self, lanes: int) -> Floats:
+        """Return the steps that so many lanes need at least, parts of steps too."""
+        return self.average * self.tile / lanes
+
+
+class AverageChains(Chains):
+    """The states of one variable; a count is (whole turns, average turns, 0)."""
+
+    _once: ClassVar[Stat] = (1, 1.0, 0)
+
+    def _column(self, tile: Ints, counts: Floats) -> Column:
+        whole, average, none = counts
+        return AverageColumn(tile, whole, none, none, average)
+
+    def _cut_tiles(self, stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
+        whole, average, none = stat
+        if largest_only:
+            return stat
+        return (whole * -(-tile // below), average * (tile / below), none)

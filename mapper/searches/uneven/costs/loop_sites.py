@@ -1,0 +1,52 @@
+"""A place where one rank variable is looped over or dealt, and what it can leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.completion_bound import Moment
+from tilewright.mapper.searches.uneven.costs.tile_chains import Lane
+
+MOST_AT_ONCE = 500_000  # labels looked at together
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A loop of one variable at a slot. Of lanes: the dimension, and the least and the most of
+    them. `rest`: the outlook below, `moment`: what is still to come there."""
+
+    slot: int
+    variable: int
+    lane: Lane | None
+    lanes: tuple[int, int]
+    rest: Floats
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The states that a slot can leave, and the lanes it takes: `sizes[i]` of the i-th state
+    above, one after the other."""
+
+    states: Ints
+    lanes: Ints
+    sizes: Ints
+
+    def of_all(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Yield (label, option) for all options of each label's state above, some at a time."""
+        starts = np.cumsum(self.sizes) - self.sizes
+        sizes = self.sizes[above]
+        ends = np.cumsum(sizes)
+        first = 0
+        while first < len(above):
+            done = int(ends[first] - sizes[first])
+            last = max(first + 1, int(np.searchsorted(ends, done + MOST_AT_ONCE, side="right")))
+            few = sizes[first:last]
+            rows = np.repeat(np.arange(first, last), few)
+            within = np.arange(len(rows)) - np.repeat(ends[first:last] - few - done, few)
+            yield rows, starts[above[rows]] + within
+            first = last

@@ -1,0 +1,199 @@
+"""What a template pays at each of its slots, when tiles may be uneven.
+
+The taps are those of edge_traffic.py. Their counts are read off the states of the variables
+(tile_chains.py): visits of an irrelevant variable, extents of a relevant one, and sums over the
+sizes that meet where an affine form joins several (lattice-dp.md §9.5, Theorem 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.arch.components.components import SpatialDim
+from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.program.edge_traffic import Tap, moved_as_one, taps
+from tilewright.mapper.searches.uneven.costs.tile_chains import Kind, Lane
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slots import Fill, Loops, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Values of `tensor` that move: one kind of count per rank variable of the Einsum."""
+
+    tensor: str
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Add `count` x rate to each (field, rate) of `adds`."""
+
+    count: Count
+    adds: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A lower bound of what is paid above slot `slot`: rate x max(moved / lanes - first, 0)."""
+
+    slot: int
+    tensor: str
+    rate: float
+    lanes: float
+    first: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """A spatial dimension of the template that deals more than one tile."""
+
+    slot: int
+    fan: Fan
+    level: int
+    dim: SpatialDim
+
+    @property
+    def lane(self) -> Lane:
+        return self.fan.component, self.fan.name
+
+    def most(self, variables: Iterable[str]) -> int:
+        """Return the most lanes over some variables."""
+        chosen = [i for i, v in enumerate(self.fan.variables) if v in set(variables)]
+        return max(prod(choice[i] for i in chosen) for choice in self.fan.choices)
+
+
+class Biller:
+    """Works out the bills of one template."""
+
+    def __init__(
+        self, frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+    ) -> None:
+        self._frame = frame
+        self._fields = fields
+        self._slots = slots
+        self._taps = list(taps(frame, template))
+        self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
+        self._spreads = [
+            _Spread(i, slot, frame.level(slot.component), self._dim(slot))
+            for i, slot in enumerate(slots)
+            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
+        ]
+
+    def _dim(self, fan: Fan) -> SpatialDim:
+        component = self._frame.components[self._frame.level(fan.component)]
+        return next(dim for dim in component.spatial if dim.name == fan.name)
+
+    def steps(self) -> tuple[Kind, ...]:
+        """Return the kinds of count whose extents are the steps of the busiest Compute."""
+        return tuple(self._kind(v, False, self._spreads) for v in self._frame.einsum.bounds)
+
+    def bills(self) -> dict[int, tuple[Bill, ...]]:
+        """Return what is paid above each slot (the number of slots: at the Compute)."""
+        found: dict[int, dict[Count, list[tuple[int, float]]]] = {}
+        for tap in self._taps:
+            here = found.setdefault(self._child(tap), {})
+            calls = _calls(self._frame, tap)
+            if calls is None:
+                continue
+            number, energy = calls
+            if energy:
+                here.setdefault(self._count(tap, unit=False), []).append((0, number * energy))
+            field = self._fields.calls.get((tap.level, tap.action))
+            if field is not None:
+                number *= self._fields.seconds.get((tap.level, tap.action), 1.0)
+                here.setdefault(self._count(tap, unit=True), []).append((field, number))
+        return {
+            slot: tuple(Bill(count, tuple(adds)) for count, adds in counts.items())
+            for slot, counts in found.items()
+        }
+
+    def _child(self, tap: Tap) -> int:
+        return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
+
+    def _reusing(self, tap: Tap) -> list[_Spread]:
+        """Return the dimensions of the edge that share values between lanes, as the tap sees it."""
+        if tap.at_child:
+            return []
+        child, tensor = self._child(tap), tap.edge.tensor
+        return [
+            s
+            for s in self._spreads
+            if s.slot < child and s.level > tap.level and tensor in s.dim.may_reuse
+        ]
+
+    def _count(self, tap: Tap, *, unit: bool) -> Count:
+        access = self._frame.einsum.access(tap.edge.tensor)
+        shared = self._reusing(tap)
+        mine = [s for s in self._spreads if unit and s.level <= tap.level]
+        kinds = []
+        for v in self._frame.einsum.bounds:
+            relevance = access.relevance(v)
+            once = tap.kind == "first" and relevance != "relevant"
+            kinds.append(self._kind(v, once, mine + shared if relevance == "irrelevant" else mine))
+        return Count(tap.edge.tensor, tuple(kinds))
+
+    def _kind(self, variable: str, first: bool, busiest: Sequence[_Spread]) -> Kind:
+        lanes = {s.lane for s in busiest if s.most((variable,)) > 1}
+        return Kind(first, tuple(sorted(lanes)))
+
+    def floors(self) -> Iterator[Floor]:
+        """Yield lower bounds on the energy that the taps charge (rates are not negative)."""
+        first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
+        for tap in self._taps:
+            calls = _calls(self._frame, tap)
+            if tap.kind == "first" or calls is None or calls[0] * calls[1] <= 0:
+                continue
+            slot, lanes = self._entry(tap)
+            elided = first.get(_place(tap))
+            most = 0.0 if elided is None else self._most_first(elided)
+            if most < float("inf"):
+                yield Floor(slot, tap.edge.tensor, calls[0] * calls[1], lanes, most)
+
+    def _entry(self, tap: Tap) -> tuple[int, float]:
+        """Return a slot above which the tile bounds the count, and a divisor for that bound.
+
+        Above the outermost lanes that share values: each tile there is visited once at least. At
+        the child otherwise: sharing lanes divide its visits.
+        """
+        access = self._frame.einsum.access(tap.edge.tensor)
+        loose = [v for v in self._frame.einsum.bounds if access.relevance(v) == "irrelevant"]
+        sharing = [s for s in self._reusing(tap) if s.most(loose) > 1]
+        child = self._child(tap)
+        if not sharing:
+            return child, 1.0
+        top = min(s.slot for s in sharing)
+        between = self._slots[top:child]
+        if any(isinstance(s, Loops) and set(s.variables) & set(loose) for s in between):
+            return child, float(prod(s.most(loose) for s in sharing))
+        return top, 1.0
+
+    def _most_first(self, tap: Tap) -> float:
+        """Return an upper bound of first fills: all values, in every lane that is not shared."""
+        access = self._frame.einsum.access(tap.edge.tensor)
+        bounds = self._frame.einsum.bounds
+        if any(access.relevance(v) == "partial" for v in bounds):
+            return float("inf")
+        loose = [v for v in bounds if access.relevance(v) == "irrelevant"]
+        shared = self._reusing(tap)
+        child = self._child(tap)
+        lanes = [s.most(loose) for s in self._spreads if s.slot < child and s not in shared]
+        return float(prod(lanes) * access.tile_size(bounds))
+
+
+def _place(tap: Tap) -> tuple[object, ...]:
+    return tap.edge, tap.level, tap.action, tap.at_child
+
+
+def _calls(frame: Frame, tap: Tap) -> tuple[float, float] | None:
+    """Return the calls that one value of a tap makes (signed), and the energy of a call."""
+    component = frame.components[tap.level]
+    action = next((a for a in component.actions if a.name == tap.action), None)
+    if action is None:
+        return None
+    values = action.values_per_action[tap.edge.tensor] * moved_as_one(frame, tap)
+    return float(tap.sign * component.actions_scale / values), float(action.energy)

@@ -1,0 +1,85 @@
+"""Which tiles of a rank variable are worth a look at a place of a template.
+
+What lies below the place is its `tail`: one host per slot that can loop over the variable,
+outermost first. A tile is a candidate if the hosts of the tail can take it to 1 by loops that
+divide evenly. Of a loop whose tile matters by the number of tiles alone, only the smallest tile of
+each number is: with Q = ceil(P / t), among the multiples m t with the same ceil(Q / m) the smallest
+(lattice-dp.md §9.6; not so below a lane, where the steps depend on more than that number).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.mapper.templates.spatial_choices import divisors
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A slot that can loop over the variable; a spatial one deals `least` to `lanes` lanes."""
+
+    kind: Literal["all", "thin", "lanes"]
+    lanes: int = 0
+    least: int = 1
+
+
+Tail = tuple[Host, ...]
+
+
+def quotient_steps(count: int) -> list[int]:
+    """Return the smallest multiplier of each value of ceil(count / multiplier), ascending."""
+    return sorted({-(-count // n) for n in range(1, count + 1)}) if count < 64 else _steps(count)
+
+
+def _steps(count: int) -> list[int]:
+    found, step = [], 1
+    while step < count:
+        found.append(step)
+        quotient = -(-count // step)
+        step = -(-count // (quotient - 1))  # the smallest with a smaller quotient
+    return [*found, count]
+
+
+@cache
+def candidates(whole: int, tail: Tail) -> Mask:
+    """Mark the tiles 0 … `whole` below an uneven loop over `whole` that the tail can finish."""
+    mask = np.zeros(whole + 1, np.bool_)
+    if not tail:
+        mask[1] = True
+        return mask
+    rest, host = candidates(whole, tail[1:]), tail[0]
+    for tile in np.flatnonzero(rest).tolist():
+        if host.kind == "all":
+            mask[tile::tile] = True
+        elif host.kind == "lanes":
+            mask[host.least * tile : min(host.lanes * tile, whole) + 1 : tile] = True
+        else:
+            steps = quotient_steps(-(-whole // tile))
+            mask[[step * tile for step in steps if step * tile <= whole]] = True
+    return mask
+
+
+@cache
+def can_finish_open(tile: int, tail: Tail) -> bool:
+    """Tell whether the tail can take a tile to 1 with at most one uneven loop."""
+    if not tail:
+        return tile == 1
+    host, rest = tail[0], tail[1:]
+    below, even = candidates(tile, rest), divisors(tile)
+    if host.kind == "lanes":
+        least, most = host.least, host.lanes
+        odd = np.flatnonzero(below[1:tile]) + 1
+        odd = odd[tile % odd != 0]
+        turns = -(-tile // odd)
+        even = tuple(tile // n for n in even if least <= n <= most)
+        return bool(((turns >= least) & (turns <= most)).any()) or any(
+            can_finish_open(t, rest) for t in even
+        )
+    return bool(below[1:].any()) or any(can_finish_open(t, rest) for t in even)

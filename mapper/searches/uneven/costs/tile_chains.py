@@ -1,0 +1,222 @@
+"""States of one rank variable on the way down a template (lattice-dp.md §9.5).
+
+A state is the nominal tile, whether an uneven loop may still come, and per `Kind` of count the
+tiles that are visited: `full` of the nominal size and `odd` of a smaller `rest`. Loops cut them as
+Theorem 1 says; since every loop below an uneven one divides evenly, there are never more sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.costs.tile_candidates import (
+    Tail,
+    can_finish_open,
+    candidates,
+)
+from tilewright.mapper.templates.spatial_choices import divisors
+
+Lane = tuple[str, str]  # component and dimension of a fanout
+Stat = tuple[float, float, float]  # full, odd, rest
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Kind:
+    """Which tiles are counted: at the dimensions in `busiest` the largest of one visit only;
+    with `first`, at temporal loops that of the first turn only. Else all of them."""
+
+    first: bool = False
+    busiest: tuple[Lane, ...] = ()
+
+    def takes_largest(self, lane: Lane | None) -> bool:
+        """Tell whether only the largest tile counts of a loop (temporal: `lane` is None)."""
+        return self.first if lane is None else lane in self.busiest
+
+
+ALL = Kind()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A property of all known states of a variable, by the number of the state."""
+
+    tile: Ints
+    full: Floats
+    odd: Floats
+    rest: Floats
+
+    @property
+    def count(self) -> Floats:
+        """Number of tiles visited."""
+        return self.full + self.odd
+
+    @property
+    def extent(self) -> Floats:
+        """Sum of the sizes of the tiles visited."""
+        return self.full * self.tile + self.odd * self.rest
+
+    def shares(self, lanes: int) -> Floats:
+        """Return the steps that so many lanes need at least: each tile takes one."""
+        each, last = np.ceil(self.tile / lanes), np.ceil(self.rest / lanes)
+        least: Floats = self.full * each + self.odd * last
+        return least
+
+
+class Chains:
+    """The states of one variable; numbers are given in order of appearance.
+
+    `wholes`: the tiles that an uneven loop may cut; none if the variable is even.
+    """
+
+    def __init__(self, bound: int, wholes: Collection[int], kinds: Iterable[Kind]) -> None:
+        self.bound = bound
+        self.kinds = tuple(kinds)
+        self._wholes = frozenset(wholes)
+        self._rows: list[tuple[float, ...]] = []
+        self._known: dict[tuple[float, ...], int] = {}
+        self._below: dict[tuple[int, Tail, Lane | None, tuple[int, int]], tuple[Ints, Ints]] = {}
+        self._tables: dict[frozenset[Kind], Ints] = {}
+        self._columns: dict[Kind, tuple[int, Column]] = {}
+        self.start = self._intern(bound, bound in wholes, 0, [self._once] * len(self.kinds))
+
+    _once: ClassVar[Stat] = (1, 0, 0)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def _number(self) -> dict[Kind, int]:
+        return {kind: number for number, kind in enumerate(self.kinds)}
+
+    def _intern(self, tile: int, open_: bool, whole: int, stats: list[Stat]) -> int:
+        row = (tile, int(open_), whole, *(value for stat in stats for value in stat))
+        number = self._known.get(row)
+        if number is None:
+            number = self._known[row] = len(self._rows)
+            self._rows.append(row)
+        return number
+
+    def _stats(self, state: int) -> list[Stat]:
+        row = self._rows[state]
+        return [(row[i], row[i + 1], row[i + 2]) for i in range(3, len(row), 3)]
+
+    def tile(self, state: int) -> int:
+        """Return the nominal tile of a state."""
+        return int(self._rows[state][0])
+
+    def column(self, kind: Kind) -> Column:
+        """Return tiles and counts of one kind for all states so far."""
+        size, column = self._columns.get(kind, (0, None))
+        if column is None or size != len(self._rows):
+            place = 3 + 3 * self._number[kind]
+            table = np.array(self._rows, np.float64)
+            tile, counts = table[:, 0].astype(np.int64), table[:, place : place + 3].T.copy()
+            column = self._column(tile, counts)
+            self._columns[kind] = (len(self._rows), column)
+        return column
+
+    def _column(self, tile: Ints, counts: Floats) -> Column:
+        return Column(tile, *counts)
+
+    def forget(self, states: Ints, needed: frozenset[Kind]) -> Ints:
+        """Return the states without the counts that nothing below asks for."""
+        table = self._tables.get(needed)
+        if table is None or len(table) < len(self._rows):
+            known = np.full(2 * len(self._rows), -1, np.int64)
+            known[: 0 if table is None else len(table)] = table if table is not None else -1
+            table = self._tables[needed] = known
+        for state in np.unique(states[table[states] < 0]).tolist():
+            table[state] = self._forget(state, needed)
+        return table[states]
+
+    def _forget(self, state: int, needed: frozenset[Kind]) -> int:
+        tile, open_, whole = self._head(state)
+        stats = [
+            stat if kind in needed else (0, 0, 0)
+            for kind, stat in zip(self.kinds, self._stats(state), strict=True)
+        ]
+        return self._intern(tile, open_, whole, stats)
+
+    def _head(self, state: int) -> tuple[int, bool, int]:
+        """Return tile, whether an uneven loop may still come, and the tile that one has cut."""
+        tile, open_, whole = self._rows[state][:3]
+        return int(tile), bool(open_), int(whole)
+
+    def below(
+        self, state: int, tail: Tail, lane: Lane | None, lanes: tuple[int, int] = (1, 1)
+    ) -> tuple[Ints, Ints]:
+        """Return the states that one slot can leave, with the lanes it takes (1 if temporal).
+
+        `tail`: the hosts below the slot; `lane`: its dimension if spatial, which deals at least
+        `lanes[0]` and at most `lanes[1]`.
+        """
+        key = (state, tail, lane, lanes)
+        if key not in self._below:
+            tiles = self._lane_tiles(state, tail, lanes) if lane else self._loop_tiles(state, tail)
+            found = [(self._cut(state, tile, open_, lane), n) for tile, open_, n in tiles]
+            states = np.array([number for number, _ in found], np.int64)
+            taken = np.array([n for _, n in found], np.int64)
+            self._below[key] = (states, taken)
+        return self._below[key]
+
+    def _even_ok(self, state: int, tile: int, tail: Tail) -> bool:
+        _, open_, whole = self._head(state)
+        if open_ and tile in self._wholes:
+            return can_finish_open(tile, tail)
+        return bool(candidates(whole or self.bound, tail)[tile])
+
+    def _loop_tiles(self, state: int, tail: Tail) -> list[tuple[int, bool, int]]:
+        tile, open_, _ = self._head(state)
+        even = [t for t in divisors(tile) if self._even_ok(state, t, tail)]
+        found = [(t, open_ and t in self._wholes, 1) for t in even]
+        if open_:
+            odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
+            found += [(t, False, 1) for t in odd if tile % t]
+        return found
+
+    def _lane_tiles(
+        self, state: int, tail: Tail, lanes: tuple[int, int]
+    ) -> list[tuple[int, bool, int]]:
+        tile, open_, _ = self._head(state)
+        least, most = lanes
+        found = [
+            (tile // n, open_ and tile // n in self._wholes, n)
+            for n in divisors(tile)
+            if least <= n <= most and self._even_ok(state, tile // n, tail)
+        ]
+        if open_:
+            odd = np.flatnonzero(candidates(tile, tail)[:tile]).tolist()
+            found += [
+                (t, False, n) for t in odd if tile % t and least <= (n := -(-tile // t)) <= most
+            ]
+        return found
+
+    def _cut(self, state: int, below: int, open_: bool, lane: Lane | None) -> int:
+        tile, _, whole = self._head(state)
+        if below == tile:
+            return state
+        odd = tile % below != 0
+        stats = [
+            self._cut_tiles(stat, tile, below, largest_only=kind.takes_largest(lane))
+            for kind, stat in zip(self.kinds, self._stats(state), strict=True)
+        ]
+        return self._intern(below, open_, tile if odd else whole, stats)
+
+    def _cut_tiles(self, stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
+        """Return what a loop makes of the tiles visited: all pieces, or one of each."""
+        full, odd, rest = stat
+        if full + odd == 0:  # forgotten
+            return stat
+        if largest_only:
+            return (full + odd, 0, 0) if rest >= below else stat
+        whole, new_rest = divmod(tile, below)
+        if new_rest:  # the uneven loop: no remainder stands above it
+            return (full * whole, full, new_rest)
+        whole_rest, rest = divmod(rest, below)
+        return (full * whole + odd * whole_rest, odd if rest else 0, rest)

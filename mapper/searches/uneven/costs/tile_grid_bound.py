@@ -1,0 +1,265 @@
+"""A lower bound on the energy still to pay, on a grid of tile sizes (lattice-dp.md §9.6).
+
+Every mapping, even or not, visits at least ceil(B / t) tiles of size t. So if loops need not
+divide, the tiles of one variable fall into classes, one per value of ceil(B / t), and the cheapest
+way on is found by walking a template from the Compute up with prefix minima over the classes.
+Room is checked for each tile alone; latency is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, prod
+
+import numpy as np
+
+from tilewright.arch.components.components import Memory
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.uneven.costs.slot_charges import Floor
+from tilewright.mapper.searches.uneven.costs.uneven_counts import groups_of, least_moved
+from tilewright.mapper.searches.uneven.search_parts import grouped
+from tilewright.mapper.templates.problem import Frame, value_bits
+from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan, divisors
+
+MOST_POINTS = 100_000
+MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Classes of the tiles of one variable, ascending; `of_tile` gives the class of a tile."""
+
+    smallest: Ints
+    largest: Ints
+    fewest: Floats
+    of_tile: Ints
+
+
+def make_axis(bound: int, uneven: bool, merge: int) -> Axis:
+    """Sort the tiles of a variable into classes; `merge` neighbouring ones, but for the ends."""
+    tiles = np.arange(1, bound + 1) if uneven else np.array(divisors(bound), np.int64)
+    counts = -(-bound // tiles)
+    number = np.cumsum(np.concatenate([[0], counts[1:] != counts[:-1]]))
+    last = int(number[-1])
+    number = np.where((number == 0) | (number == last), number, (number - 1) // merge + 1)
+    number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+    first = np.concatenate([[True], number[1:] != number[:-1]])
+    ends = np.concatenate([first[1:], [True]])
+    of_tile = np.full(bound + 1, -1, np.int64)
+    of_tile[tiles] = number
+    return Axis(tiles[first], tiles[ends], counts[ends].astype(np.float64), of_tile)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The outlook at one slot of some templates: see Outlook."""
+
+    number: int
+    above: Floats
+    paid: Floats
+    within: tuple[Floats, ...]
+
+
+Due = tuple[str, float, float, float]  # tensor, rate, lanes, first: see Floor
+Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place below, slot, floors
+
+
+class Grid:
+    """All combinations of classes; arrays have one axis per rank variable."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.bounds = dict(frame.einsum.bounds)
+        self.variables = tuple(self.bounds)
+        merge = 1
+        while True:
+            self.axes = [make_axis(b, v in frame.uneven, merge) for v, b in self.bounds.items()]
+            self.shape = tuple(len(axis.smallest) for axis in self.axes)
+            if prod(self.shape) <= MOST_POINTS or merge > max(self.bounds.values()):
+                break
+            merge *= 2
+        self._moved: dict[str, Floats] = {}
+        self.known: dict[Key, Place] = {}
+        self._places = 0
+
+    def counted(self) -> int:
+        """Return a number for one more place."""
+        self._places += 1
+        return self._places
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Steps of the flat index per variable."""
+        return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+
+    def along(self, variable: int, values: Floats | Ints) -> Floats:
+        """Shape values per class of one variable for broadcasting."""
+        shape = [1] * len(self.shape)
+        shape[variable] = len(values)
+        return np.asarray(values, np.float64).reshape(shape)
+
+    def _fewest(self, variable: str) -> Floats:
+        number = self.variables.index(variable)
+        return self.along(number, self.axes[number].fewest)
+
+    def least_moved(self, tensor: str) -> Floats:
+        """Return the least values that move to tiles of each class."""
+        if tensor not in self._moved:
+            access = self.frame.einsum.access(tensor)
+            total: Floats = np.ones([1] * len(self.shape))
+            for group in groups_of(access):
+                total = total * least_moved(group, self.bounds, self._fewest)
+            for name in self.variables:
+                if name not in access.rank_variables:
+                    total = total * self._fewest(name)
+            self._moved[tensor] = np.ascontiguousarray(np.broadcast_to(total, self.shape))
+        return self._moved[tensor]
+
+    def too_large(self, slot: Reserve) -> Floats:
+        """Return inf where even the smallest tile of a class does not fit its memory, else 0."""
+        memory = self.frame.holder(slot.component)
+        assert isinstance(memory, Memory)
+        access = self.frame.einsum.access(slot.tensor)
+        size: Floats = np.ones([1] * len(self.shape))
+        for _, form in access.projection:
+            extent: Floats = np.full([1] * len(self.shape), float(form.least))
+            for name, factor in form.terms:
+                number = self.variables.index(name)
+                smallest = self.along(number, self.axes[number].smallest)
+                extent = extent + abs(factor) * (smallest - 1)
+            size = size * extent
+        bits = size * value_bits(self.frame, slot)
+        return np.where(bits > memory.size, inf, 0.0)
+
+    def looped(self, rest: Floats, variable: str) -> Floats:
+        """Let a loop over a variable stand here: any smaller tile may come next."""
+        return np.minimum.accumulate(rest, axis=self.variables.index(variable))
+
+    def dealt(self, rest: Floats, fan: Fan) -> list[Floats]:
+        """Let lanes stand here, one variable after the other, the last one first; return what is
+        ahead after each. Their numbers are rounded, so that few cases remain.
+
+        Where these are several, the next tile may be any smaller one until all are dealt.
+        """
+        ways = [self._dealt_so(rest, fan, choice) for choice in _rounded(fan)]
+        if len(ways) == 1:
+            return ways[0]
+        steps = [rest]
+        for number in range(len(fan.variables) - 1, 0, -1):
+            name, still = fan.variables[number], max(c[number] for c in fan.choices) == 1
+            steps.append(steps[-1] if still else self.looped(steps[-1], name))
+        return [*steps[1:], np.minimum.reduce([way[-1] for way in ways])]
+
+    def _dealt_so(
+        self, rest: Floats, fan: Fan, choice: tuple[tuple[int, int], ...]
+    ) -> list[Floats]:
+        steps = [rest]
+        for name, (least, most) in reversed(list(zip(fan.variables, choice, strict=True))):
+            steps.append(self._dealt(steps[-1], self.variables.index(name), least, most))
+        return steps[1:]
+
+    def _dealt(self, rest: Floats, number: int, least: int, most: int) -> Floats:
+        """Deal one variable over `least` to `most` lanes: t_a <= lanes x t_b, and one more tile
+        than lanes - 1 of them hold."""
+        if most == 1:
+            return rest
+        axis = self.axes[number]
+        low = np.searchsorted(most * axis.largest, axis.smallest)
+        limit = axis.largest if least == 1 else (axis.largest - 1) // (least - 1)
+        high = np.searchsorted(axis.smallest, limit, side="right")
+        high = np.minimum(high, np.arange(len(high)) + 1)
+        return np.moveaxis(range_min(np.moveaxis(rest, number, 0), low, high), 0, number)
+
+
+def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
+    """Return, per place, the least of values[low:high] along the first axis; inf if it is empty.
+
+    From the least values of 1, 2, 4, … neighbours: two of these cover any range.
+    """
+    out = np.full(values.shape, inf)
+    spans = np.maximum(high - low, 0)
+    size, least = 1, values
+    while (spans >= size).any():
+        here = np.flatnonzero((spans >= size) & (spans < 2 * size))
+        out[here] = np.minimum(least[low[here]], least[high[here] - size])
+        least = np.minimum(least[:-size], least[size:])
+        size *= 2
+    return out
+
+
+def _rounded(fan: Fan) -> Sequence[tuple[tuple[int, int], ...]]:
+    """Return the least and the most lanes of each variable, per group of choices."""
+    return [
+        tuple((min(lanes), max(lanes)) for lanes in zip(*choices, strict=True))
+        for choices in grouped(fan)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Least energy to come: `above[i]` with the tile above slot i, `paid[i]` when what is due there
+    has been paid; `within[i][j]` at slot i once the first j of its variables have been looped over,
+    or dealt (all of them: above slot i + 1)."""
+
+    above: tuple[Floats, ...]
+    paid: tuple[Floats, ...]
+    within: tuple[tuple[Floats, ...], ...]
+
+    @property
+    def least(self) -> float:
+        """Least energy of the whole template."""
+        return float(self.above[0].reshape(-1)[-1])
+
+
+def look_ahead(grid: Grid, slots: Sequence[Slot], floors: Sequence[Floor]) -> Outlook:
+    """Walk a template from the Compute up; what templates share at the bottom is done once."""
+    places = [_at_compute(grid, [f for f in floors if f.slot == len(slots)])]
+    for index in range(len(slots) - 1, -1, -1):
+        due = tuple((f.tensor, f.rate, f.lanes, f.first) for f in floors if f.slot == index)
+        places.append(_above_slot(grid, places[-1], slots[index], due))
+    places.reverse()
+    return Outlook(
+        tuple(place.above for place in places),
+        tuple(place.paid for place in places),
+        tuple(place.within for place in places[:-1]),
+    )
+
+
+def _at_compute(grid: Grid, floors: Sequence[Floor]) -> Place:
+    due = tuple((f.tensor, f.rate, f.lanes, f.first) for f in floors)
+    key: Key = (None, None, due)
+    if key not in grid.known:
+        paid: Floats = np.full(grid.shape, inf)
+        paid[(0,) * len(grid.shape)] = 0.0
+        grid.known[key] = Place(grid.counted(), _charged(grid, paid, due), paid, ())
+    return grid.known[key]
+
+
+def _above_slot(grid: Grid, below: Place, slot: Slot, due: tuple[Due, ...]) -> Place:
+    key: Key = (below.number, slot, due)
+    if key in grid.known:
+        return grid.known[key]
+    steps = [below.above]
+    if isinstance(slot, Loops) and not slot.single:
+        for variable in reversed(slot.variables):
+            steps.append(grid.looped(steps[-1], variable))
+    elif isinstance(slot, Loops):
+        steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
+    elif isinstance(slot, Fan):
+        steps += grid.dealt(steps[-1], slot)
+    elif isinstance(slot, Reserve):
+        steps.append(steps[-1] + grid.too_large(slot))
+    above = _charged(grid, steps[-1], due)
+    place = Place(grid.counted(), above, steps[-1], tuple(reversed(steps)))
+    if len(grid.known) * above.size < MOST_KEPT:
+        grid.known[key] = place
+    return place
+
+
+def _charged(grid: Grid, rest: Floats, due: tuple[Due, ...]) -> Floats:
+    for tensor, rate, lanes, first in due:
+        rest = rest + rate * np.maximum(grid.least_moved(tensor) / lanes - first, 0.0)
+    return rest

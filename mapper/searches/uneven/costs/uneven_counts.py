@@ -1,0 +1,111 @@
+"""Values that move, from the tiles of each rank variable (lattice-dp.md §9.5, Theorem 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.workload.einsum import Affine, TensorAccess
+
+Sizes = tuple[Floats, Floats]  # how many tiles, and their size
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Forms of a tensor that share no variable with the other forms."""
+
+    variables: tuple[str, ...]
+    forms: tuple[Affine, ...]
+
+    @property
+    def plain(self) -> bool:
+        """One value of the tensor per value of the variable: extents add up."""
+        form = self.forms[0]
+        return len(self.forms) == 1 and form.is_single and abs(form.terms[0][1]) == 1
+
+
+def groups_of(access: TensorAccess) -> tuple[Group, ...]:
+    """Split the forms of a tensor into groups without a common variable."""
+    groups: list[tuple[list[str], list[Affine]]] = []
+    for _, form in access.projection:
+        names, forms = [name for name, _ in form.terms], [form]
+        apart = []
+        for group in groups:
+            if set(group[0]) & set(names):
+                names, forms = group[0] + names, group[1] + forms
+            else:
+                apart.append(group)
+        groups = [*apart, (names, forms)]
+    return tuple(Group(tuple(dict.fromkeys(names)), tuple(forms)) for names, forms in groups)
+
+
+def moved(
+    group: Group, sizes: Callable[[str], Sequence[Sizes]], extent: Callable[[str], Floats]
+) -> Floats:
+    """Sum the values of a group over all visits; `sizes` of a variable: its different tiles."""
+    if group.plain:
+        return extent(group.variables[0])
+    total: Floats = np.zeros(1)
+    for chosen in product(*(sizes(v) for v in group.variables)):
+        here: Floats = np.ones(1)
+        size_of = {v: size for v, (_, size) in zip(group.variables, chosen, strict=True)}
+        for often, _ in chosen:
+            here = here * often
+        for form in group.forms:
+            here = here * span(form, size_of)
+        total = total + here
+    return total
+
+
+def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
+    """Return the positions that a form spans under tiles of some sizes."""
+    positions: Floats = np.full(1, float(form.least))
+    for name, factor in form.terms:
+        positions = positions + abs(factor) * (sizes[name] - 1)
+    return positions
+
+
+def least_moved(group: Group, bounds: dict[str, int], fewest: Callable[[str], Floats]) -> Floats:
+    """Return a lower bound of `moved` where each variable has at least `fewest` tiles.
+
+    With each variable in one form the sum is linear in the number of tiles of each, so that its
+    least value is at a corner of what they can be.
+    """
+    if group.plain:
+        return np.full(1, float(bounds[group.variables[0]]))
+    if len(group.forms) > 1:
+        least: Floats = np.ones(1)
+        for v in group.variables:
+            least = least * fewest(v)
+        return least
+    corners = []
+    for ends in product((False, True), repeat=len(group.variables)):
+        tiles = {
+            v: np.full(1, float(bounds[v])) if full else fewest(v)
+            for v, full in zip(group.variables, ends, strict=True)
+        }
+        corners.append(_linear(group.forms[0], bounds, tiles))
+    least = corners[0]
+    for corner in corners[1:]:
+        least = np.minimum(least, corner)
+    return least
+
+
+def _linear(form: Affine, bounds: dict[str, int], tiles: dict[str, Floats]) -> Floats:
+    """Sum the positions of one form over all visits of `tiles` tiles of each variable."""
+    total = form.least * _times(tiles, None)
+    for name, factor in form.terms:
+        total = total + abs(factor) * (bounds[name] - tiles[name]) * _times(tiles, name)
+    return total
+
+
+def _times(tiles: dict[str, Floats], but: str | None) -> Floats:
+    result: Floats = np.ones(1)
+    for name, count in tiles.items():
+        if name != but:
+            result = result * count
+    return result

@@ -1,0 +1,250 @@
+"""What uneven tiles cost on networks: the counts of mapper/model/messages.py, state by state.
+
+A spatial loop below a network hands the tiles of its variable from the first lane to the others.
+How far they go together follows from the tiles above and below the loop: of f full tiles and one of
+r values, lane i is i strides away. The other variables are visited as they are at that moment:
+those that the slot deals before in their new tiles, the others in the tiles above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.arch.components.components import Component
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.program.network_hops import Leg, hop_charge, legs, network_at
+from tilewright.mapper.searches.search_errors import UnsupportedFeature
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Column, Kind
+from tilewright.mapper.searches.uneven.costs.uneven_counts import Sizes, groups_of, moved
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slots import Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+if TYPE_CHECKING:
+    from tilewright.mapper.searches.uneven.template_plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A tensor on its way through the lanes of one slot. `rate`: joule per value and link; `scale`:
+    actions per value; `link`, `far`: fields of the busiest link, and of the longest way (None:
+    not counted, or by another tensor)."""
+
+    tensor: str
+    rate: float
+    scale: float
+    switch: bool
+    reuses: bool
+    link: int | None
+    far: int | None
+
+
+def ways_of(
+    frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+) -> Mapping[int, tuple[Way, ...]]:
+    """Return, by slot, what travels through its lanes.
+
+    UnsupportedFeature where the longest way takes time and two slots deal one uneven variable:
+    then it need not end in the last lane.
+    """
+    found: dict[int, list[Way]] = {}
+    longest: dict[int, Leg] = {}
+    every = list(legs(frame, template, slots))
+    for leg in every:
+        most = longest.setdefault(leg.level, leg)
+        if len(leg.fans) > len(most.fans):
+            longest[leg.level] = leg
+    for leg in every:
+        far = fields.ways.get(leg.level) if longest[leg.level] is leg else None
+        if far is not None and _far_takes_time(frame.components[leg.level]):
+            _refuse_twice(frame, [slots[i] for i in leg.fans])
+        for slot in leg.fans:
+            found.setdefault(slot, []).append(_way(frame, fields, leg, (slots[slot], far)))
+    return {slot: tuple(ways) for slot, ways in found.items()}
+
+
+def _far_takes_time(network: Component) -> bool:
+    """Tell whether the time of a network depends on the longest way, by probing it."""
+    if network.latency is None:
+        return False
+    for hops in (0.0, 1.0, 1e6):
+        calls = {"hop": hops, "max_link_traffic": hops}
+        if network.latency({**calls, "max_hops": 1e12}) > network.latency({**calls, "max_hops": 0}):
+            return True
+    return False
+
+
+def _refuse_twice(frame: Frame, fans: Sequence[Slot]) -> None:
+    dealt = [
+        v
+        for fan in fans
+        if isinstance(fan, Fan)
+        for place, v in enumerate(fan.variables)
+        if v in frame.uneven and any(choice[place] > 1 for choice in fan.choices)
+    ]
+    if len(set(dealt)) < len(dealt):
+        raise UnsupportedFeature(
+            f"uneven tiles of {', '.join(sorted({v for v in dealt if dealt.count(v) > 1}))} over"
+            " two dimensions below a network that takes time",
+            instead="loop_bounds that leave each such variable one of the dimensions",
+        )
+
+
+def _way(frame: Frame, fields: Fields, leg: Leg, where: tuple[Slot, int | None]) -> Way:
+    fan, far = where
+    assert isinstance(fan, Fan)
+    network = network_at(frame, leg.level)
+    component = frame.components[frame.level(fan.component)]
+    dim = next(dim for dim in component.spatial if dim.name == fan.name)
+    scale, joule = hop_charge(frame, leg) or (0.0, 0.0)
+    rate = scale * joule
+    link = fields.links.get((leg.level, fan.name))
+    reuses = leg.tensor in dim.may_reuse
+    return Way(leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, far)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A variable dealt by a slot: the lanes of its largest tile, and links between neighbours."""
+
+    variable: int
+    lanes: Ints
+    stride: Ints
+
+
+class Messages:
+    """Adds what networks cost to labels of one mapspace."""
+
+    def __init__(self, frame: Frame, chains: Sequence[Chains]) -> None:
+        self._frame = frame
+        self._chains = chains
+        self._names = list(frame.einsum.bounds)
+        self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
+
+    def charge(self, plan: Plan, index: int, states: tuple[Ints, Ints], fields: Floats) -> None:
+        """Add to `fields` what slot `index` sends; `states`: above and below it."""
+        fan = plan.slots[index]
+        ways = plan.ways.get(index, ())
+        if not ways or not isinstance(fan, Fan):
+            return
+        above, below = states
+        loops = list(self._loops(fan, above, below))
+        for number, loop in enumerate(loops):
+            done = [one.variable for one in loops[:number]]
+            now = above.copy()
+            now[:, done] = below[:, done]
+            for way in ways:
+                hops = self._sent(way, loop, (now, below), [ALL] * len(self._names))
+                fields[:, 0] += way.rate * hops(_distances(way, loop))
+                if way.link is not None and plan.steps is not None:
+                    link = self._sent(way, loop, (now, below), plan.steps)
+                    fields[:, way.link] += way.scale * link(FIRST_LINK)
+                if way.far is not None:
+                    reach = np.minimum(loop.lanes - 1, 1) if way.switch else loop.lanes - 1
+                    fields[:, way.far] += reach if way.switch else reach * loop.stride
+
+    def _loops(self, fan: Fan, above: Ints, below: Ints) -> Iterator[_Loop]:
+        """Return the loops of a slot, outermost first: in the order of its variables."""
+        dealt = [self._names.index(v) for v in fan.variables]
+        lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in dealt}
+        strides = {v: np.ones(len(above), np.int64) for v in dealt[-1:]}
+        for outer, inner in reversed(list(pairwise(dealt))):
+            strides[outer] = strides[inner] * lanes[inner]
+        for v in dealt:
+            yield _Loop(v, lanes[v], strides[v])
+
+    def _tile(self, states: Ints, v: int) -> Ints:
+        tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
+        return tiles
+
+    def _sent(
+        self, way: Way, loop: _Loop, states: tuple[Ints, Ints], kinds: Sequence[Kind]
+    ) -> Callable[[_Weights], Floats]:
+        """Return what counts the values of all visits, each lane with its weight."""
+        now, below = states
+        columns = [self._chains[v].column(kind) for v, kind in enumerate(kinds)]
+        dealt = self._names[loop.variable]
+        access = self._frame.einsum.access(way.tensor)
+        shared = way.reuses and access.relevance(dealt) == "irrelevant"
+        tile = self._tile(below, loop.variable).astype(np.float64)
+
+        def count(weights: _Weights) -> Floats:
+            mine = _visits(columns[loop.variable], now[:, loop.variable])
+            cut = _together if shared else _apart
+            pieces = [piece for one in mine for piece in cut(one, tile, weights)]
+
+            def sizes(v: str) -> list[Sizes]:
+                number = self._names.index(v)
+                return pieces if v == dealt else _visits(columns[number], now[:, number])
+
+            def extent(v: str) -> Floats:
+                return _sum(often * size for often, size in sizes(v))
+
+            total: Floats = np.ones(len(now))
+            for group in self._groups[way.tensor]:
+                total = total * moved(group, sizes, extent)
+            touched = {v for group in self._groups[way.tensor] for v in group.variables}
+            for v in self._names:
+                if v not in touched:
+                    total = total * _sum(often for often, _ in sizes(v))
+            return total
+
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """What lanes count: `apart` gives, of so many, the sum, and the weight of the one after them;
+    `together` that of all when they share their values."""
+
+    apart: Callable[[Floats], tuple[Floats, Floats]]
+    together: Callable[[Floats], Floats]
+
+
+def _distances(way: Way, loop: _Loop) -> _Weights:
+    """Weigh a lane by the links from the first one to it; shared values pass each link once."""
+    if way.switch:
+        return _Weights(FIRST_LINK.apart, lambda lanes: lanes - 1)
+    stride = loop.stride.astype(np.float64)
+    return _Weights(
+        lambda lanes: (stride * lanes * (lanes - 1) / 2, stride * lanes),
+        lambda lanes: stride * (lanes - 1),
+    )
+
+
+FIRST_LINK = _Weights(
+    lambda lanes: (np.maximum(lanes - 1, 0), np.minimum(lanes, 1)),
+    lambda lanes: np.minimum(lanes - 1, 1),
+)
+
+
+def _visits(column: Column, states: Ints) -> list[Sizes]:
+    """Return how many tiles of which two sizes are visited."""
+    full = (column.full[states], column.tile[states].astype(np.float64))
+    return [full, (column.odd[states], column.rest[states])]
+
+
+def _apart(visits: Sizes, tile: Floats, weights: _Weights) -> list[Sizes]:
+    """Return the tiles of the lanes, as often as they weigh."""
+    often, size = visits
+    lanes, rest = np.divmod(size, tile)
+    before, last = weights.apart(lanes)
+    return [(often * before, tile), (often * last * (rest > 0), rest)]
+
+
+def _together(visits: Sizes, tile: Floats, weights: _Weights) -> list[Sizes]:
+    """Return the same where every lane has the values of the first."""
+    often, size = visits
+    return [(often * weights.together(np.ceil(size / tile)), tile)]
+
+
+def _sum(values: Iterable[Floats]) -> Floats:
+    total: Floats = np.sum(list(values), axis=0)
+    return total

@@ -1,0 +1,28 @@
+"""The part of a mapspace in which dimensions work with as many lanes as they can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.arch.components.components import Component, Compute
+from tilewright.mapper.mapspace.space import Mapspace
+
+
+def with_most_lanes(space: Mapspace) -> Mapspace | None:
+    """Return the mappings that use every dimension as far as its rules let them; None: all do.
+
+    Few choices of lanes are left there, and the best mappings are often among them.
+    """
+    components = tuple(_busy(component) for component in space.flat.components)
+    if components == space.flat.components:
+        return None
+    compute = components[-1]
+    assert isinstance(compute, Compute)
+    flat = replace(space.flat, components=components, compute=compute)
+    return Mapspace(space.einsum, flat, space.conventions, space.backed, space.uneven)
+
+
+def _busy(component: Component) -> Component:
+    return replace(
+        component, spatial=tuple(replace(dim, min_usage=1.0) for dim in component.spatial)
+    )

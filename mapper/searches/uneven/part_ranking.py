@@ -1,0 +1,132 @@
+"""The parts of a mapspace with a bound of each, the most promising one first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from math import prod
+
+import numpy as np
+
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
+from tilewright.mapper.searches.exact.kernels import Floats
+from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, Metrics
+from tilewright.mapper.searches.exact.label_tables import compute_energy
+from tilewright.mapper.searches.exact.metric_terms import leaks_of
+from tilewright.mapper.searches.exact.placement_bound import moving_takes
+from tilewright.mapper.searches.uneven.compiled_uneven import Mode
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid, Outlook, look_ahead
+from tilewright.mapper.searches.uneven.search_parts import MOST_PARTS, Part, classes_of, whole_parts
+from tilewright.mapper.searches.uneven.template_plan import Plan
+from tilewright.mapper.templates.spatial_choices import Fan
+
+FEW = 20
+
+
+class Ranking:
+    """`least`: (bound of the objective, of the energy, number of the part), ascending.
+
+    `tracked`: memories whose bits in use matter to the end.
+    """
+
+    def __init__(self, space: Mapspace, goal: Goal, tracked: frozenset[str] = frozenset()) -> None:
+        self._space = space
+        self._kind = KINDS[goal.objective]
+        leaks = leaks_of(space.flat, space.conventions)
+        self.layout = fields(space.frame, leaks, tracked)
+        times = moving_takes(space, space.placements)
+        self.metrics = Metrics(space.frame, self.layout, leaks, times, goal.price)
+        self.grid = Grid(space.frame)
+        self.energy = compute_energy(space.frame)
+        self.least: list[tuple[float, float, int]] = []
+        self.templates = 0
+        self._parts: list[Part] = []
+        self._modes: dict[bool, Mode] = {}
+        self._labels = 0  # of modes that are gone
+        self._budget = ENDLESS
+
+    @property
+    def states(self) -> int:
+        """Number of combinations of classes of tiles."""
+        return prod(self.grid.shape)
+
+    @property
+    def labels(self) -> int:
+        """Number of partial mappings looked at."""
+        return self._labels + sum(mode.sweep.labels for mode in self._modes.values())
+
+    def mode(self, timed: bool) -> Mode:
+        """Return the parts made ready."""
+        if timed not in self._modes:
+            frame = self._space.frame
+            parts = self._budget.watched(self._parts)
+            self._modes[timed] = Mode(frame, self.layout, self.grid, parts, timed)
+        return self._modes[timed]
+
+    def rank(self, budget: Budget) -> None:
+        """Bound every template. OutOfBudget."""
+        self._budget = budget
+        templates = budget.watched(self._space.templates_within(budget.check))
+        self._take(whole_parts(self._space.frame, templates))
+        self.templates = len(self._parts)
+        self._sort(budget)
+
+    def rank_few(self) -> None:
+        """Take a few templates only, without bounds."""
+        self._budget = ENDLESS
+        self._take(whole_parts(self._space.frame, islice(self._space.each_template(), FEW)))
+        self.templates = len(self._parts)
+        self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
+
+    def split(self, limit: float, budget: Budget) -> None:
+        """Replace the parts that may come below `limit` by their classes of lanes, dimension by
+        dimension, and leave the others out. OutOfBudget: the dimensions done so far stay."""
+        fans = max((_fans(part) for part in self._parts), default=0)
+        for dimension in range(fans):
+            self._split_one(dimension, limit, budget)
+
+    def _split_one(self, dimension: int, limit: float, budget: Budget) -> None:
+        before = self._parts, self._modes, self.least
+        kept = [self._parts[number] for value, _, number in self.least if value <= limit]
+        split = [one for part in kept for one in classes_of(part, dimension)]
+        self._take(split if len(split) <= MOST_PARTS else kept)
+        try:
+            self._sort(budget)
+        except OutOfBudget:
+            self._parts, self._modes, self.least = before
+            self._labels = 0
+            raise
+
+    def _take(self, parts: Iterable[Part]) -> None:
+        self._parts = list(parts)
+        self._labels = self.labels
+        self._modes = {}
+
+    def _sort(self, budget: Budget) -> None:
+        ranked: list[tuple[float, float, int]] = []
+        for number, plan in enumerate(self.mode(False).plans):
+            budget.check()
+            least = self.outlook(number).least + self.energy
+            value = float(self.floor(np.array([least]), np.array([plan.fewest]), self._kind)[0])
+            if value < np.inf:
+                ranked.append((value, least, number))
+        self.least = sorted(ranked)
+
+    def outlook(self, number: int) -> Outlook:
+        """Return what is ahead at each slot of a part."""
+        plan = self.mode(False).plans[number]
+        return look_ahead(self.grid, plan.slots, plan.floors)
+
+    def plan(self, number: int) -> Plan:
+        """Return a part made ready, for the energy alone."""
+        return self.mode(False).plans[number]
+
+    def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
+        """Bound an objective from bounds of energy and steps."""
+        return self.metrics.floor_of(energy, self._space.einsum.operations / steps, kind)
+
+
+def _fans(part: Part) -> int:
+    return sum(isinstance(slot, Fan) for slot in part.slots)

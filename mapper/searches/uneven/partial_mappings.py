@@ -1,0 +1,56 @@
+"""Sets of partial mappings, and which of them are worth keeping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.mapper.fusion.join.group_pareto import pareto
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """`states`: shape (labels, variables); `fields`: (labels, width); `origin`: the label of the
+    step before."""
+
+    states: Ints
+    fields: Floats
+    origin: Ints
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def take(self, rows: Any) -> Labels:
+        """Return some labels, by number or mask."""
+        return Labels(self.states[rows], self.fields[rows], self.origin[rows])
+
+
+def undominated(labels: Labels, leading: tuple[int, ...]) -> Ints:
+    """Return the numbers of the labels that none with the same states beats in `leading`."""
+    key = np.zeros(len(labels), np.int64)
+    for v in range(labels.states.shape[1]):
+        column = labels.states[:, v]
+        size = int(column.max()) + 1
+        if int(key.max()) >= (1 << 62) // size:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+        key = key * size + column
+    return pareto(key, labels.fields[:, list(leading)], 0.0)
+
+
+def split(labels: Labels, cuts: int) -> list[Labels]:
+    """Split labels into `cuts` + 1 parts, as far as there are labels."""
+    if cuts <= 0 or len(labels) < 2:
+        return [labels]
+    rows = np.array_split(np.arange(len(labels)), min(cuts + 1, len(labels)))
+    return [labels.take(slice(int(part[0]), int(part[-1]) + 1)) for part in rows]
+
+
+def joined(parts: list[Labels]) -> Labels:
+    return Labels(
+        np.concatenate([part.states for part in parts]),
+        np.concatenate([part.fields for part in parts]),
+        np.concatenate([part.origin for part in parts]),
+    )

@@ -1,0 +1,114 @@
+"""What is searched at a time: a template, or those of its mappings that deal lanes alike.
+
+A bound of the energy assumes some choice of lanes, and a bound of the steps assumes one. Where the
+two differ, their product is far below every mapping. The choices of a dimension are therefore
+sorted into classes, and both bounds taken of one class at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+from operator import truediv
+
+from tilewright.mapper.searches.program.holder_order import check_order
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slots import Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+MOST_PARTS = 5_000  # that are looked at one by one
+MOST_COMBINATIONS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A template with its slots; the dimensions among them may be left with fewer choices."""
+
+    template: Template
+    slots: tuple[Slot, ...]
+
+
+def whole_parts(frame: Frame, templates: Iterable[Template]) -> Iterator[Part]:
+    """Yield each template that has lanes to choose from, whole."""
+    for template in templates:
+        slots = skeleton(frame, template)
+        if all(slot.choices for slot in slots if isinstance(slot, Fan)):
+            check_order(frame, slots)
+            yield Part(template, slots)
+
+
+def classes_of(part: Part, number: int) -> list[Part]:
+    """Split a part into classes of the lanes of one dimension, counted from the outermost one.
+
+    Together they have its mappings, each of them once.
+    """
+    places = [place for place, slot in enumerate(part.slots) if isinstance(slot, Fan)]
+    if number >= len(places):
+        return [part]
+    place, fan = places[number], part.slots[places[number]]
+    assert isinstance(fan, Fan)
+    before, after = part.slots[:place], part.slots[place + 1 :]
+    return [
+        Part(part.template, (*before, replace(fan, choices=tuple(choices)), *after))
+        for choices in grouped(fan)
+    ]
+
+
+def grouped(fan: Fan) -> list[list[tuple[int, ...]]]:
+    """Group the choices by the powers of two that the lanes of each variable come up to."""
+    groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for choice in fan.choices:
+        groups.setdefault(tuple((n - 1).bit_length() for n in choice), []).append(choice)
+    return [choices for _, choices in sorted(groups.items())]
+
+
+def least_steps(frame: Frame, slots: Sequence[Slot]) -> float:
+    """Return a lower bound of the steps: each variable's share of the lanes, in whole steps."""
+    variables, bounds = tuple(frame.einsum.bounds), tuple(frame.einsum.bounds.values())
+    share = whole_share if frame.rules.remainders else truediv
+    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    reached = {(1,) * len(bounds)}
+    for fan in fans:
+        chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in widest(fan.choices)]
+        if len(reached) * len(chosen) > MOST_COMBINATIONS:
+            most = prod(max(map(prod, one.choices)) for one in fans)
+            return prod(bounds) / most
+        reached = {
+            tuple(
+                min(bound, used * lanes.get(v, 1))
+                for v, bound, used in zip(variables, bounds, spent, strict=True)
+            )
+            for spent in reached
+            for lanes in chosen
+        }
+    return float(
+        min(
+            prod(share(b, lanes) for b, lanes in zip(bounds, spent, strict=True))
+            for spent in reached
+        )
+    )
+
+
+def widest(choices: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Leave out choices of which another one has the next number of lanes over one variable."""
+    known, following = set(choices), []
+    for column in zip(*choices, strict=True):
+        numbers = sorted(set(column))
+        following.append(dict(pairwise(numbers)))
+
+    def is_topped(choice: tuple[int, ...]) -> bool:
+        return any(
+            (*choice[:v], following[v].get(n), *choice[v + 1 :]) in known
+            for v, n in enumerate(choice)
+        )
+
+    return [choice for choice in choices if not is_topped(choice)]
+
+
+def whole_share(values: int, lanes: int) -> int:
+    """Return the values of the busiest lane."""
+    return -(-values // lanes)

@@ -1,0 +1,375 @@
+"""Walk one template down, slot by slot, with all partial mappings that may still win.
+
+A label is a partial mapping: a state per rank variable, and fields as in label_fields.py. Of the
+labels with equal states those stay that no other one beats in the leading fields; the rest can only
+repeat what the better one does. Labels whose energy and outlook exceed the limit are dropped.
+"""
+
+from __future__ import annotations
+
+import operator as op
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.arch.components.components import Comparison
+from tilewright.mapper.mapspace.assemble import Tile
+from tilewright.mapper.searches.budget import ENDLESS, GROWTH, Budget, OutOfBudget
+from tilewright.mapper.searches.exact.kernels import Floats, Ints
+from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.uneven.completion_bound import Moment, Prospects, Shares
+from tilewright.mapper.searches.uneven.costs.loop_sites import Host, Options
+from tilewright.mapper.searches.uneven.costs.slot_charges import Bill
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid, Outlook
+from tilewright.mapper.searches.uneven.costs.uneven_counts import Group, groups_of, moved
+from tilewright.mapper.searches.uneven.costs.uneven_messages import Messages
+from tilewright.mapper.searches.uneven.partial_mappings import Labels, joined, split, undominated
+from tilewright.mapper.searches.uneven.template_plan import Plan, Room
+from tilewright.mapper.templates.problem import Frame, value_bits
+from tilewright.mapper.templates.slots import Loops
+from tilewright.mapper.templates.spatial_choices import Fan
+
+MAX_LABELS = 3_000_000  # that are kept at one slot
+CHUNK = 20_000  # labels whose lanes are dealt at a time
+WIDER = 20  # times the beam: labels that are made to choose a beam from
+
+_COMPARE: dict[str, Callable[[Any, float], Any]] = {
+    "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """`keep`: tells from lower bounds of energy, steps, and bits used of the memories whose fields
+    are `rooms` (shape (labels, memories)), which labels may still win; `leading`: fields that
+    decide between labels; `beam`: the most labels of a slot (0: all)."""
+
+    keep: Callable[[Floats, Floats, Floats], Any]
+    leading: tuple[int, ...]
+    rooms: tuple[int, ...] = ()
+    beam: int = 0
+    budget: Budget = ENDLESS
+
+
+class Sweep:
+    """Sweeps of one mapspace; states are shared by all templates."""
+
+    def __init__(self, frame: Frame, fields: Fields, grid: Grid, chains: list[Chains]) -> None:
+        self._frame = frame
+        self._fields = fields
+        self._grid = grid
+        self._chains = chains
+        self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
+        self._messages = Messages(frame, chains)
+        self.labels = 0
+        self.label_bytes = 8 * (fields.width + len(chains) + 1)
+
+    def run(self, plan: Plan, outlook: Outlook, energy: float, pruning: Pruning) -> list[Labels]:
+        """Return the labels above each slot and, last, at the Compute; `energy` of all operations.
+
+        Where none is left, the walk ends with an empty set.
+        OutOfBudget when the deadline passes or the labels do not fit.
+        """
+        step = _Step(self, plan, outlook, pruning)
+        fields = np.zeros((1, self._fields.width))
+        fields[0, 0] = energy
+        for field in self._fields.gates.values():
+            fields[0, field] = 1.0
+        starts = [
+            chains.forget(np.array([chains.start]), needed)
+            for chains, needed in zip(self._chains, plan.needed[0], strict=True)
+        ]
+        states = np.stack(starts, axis=1)
+        labels = Labels(states, fields, np.zeros(1, np.int64))
+        path = [self._paid(step, 0, labels)]
+        for index in range(len(plan.slots)):
+            if not len(path[-1]):
+                break
+            labels = self._below(step, index, path[-1])
+            path.append(self._paid(step, index + 1, labels))
+        return path
+
+    def _below(self, step: _Step, index: int, labels: Labels) -> Labels:
+        """Apply slot `index`."""
+        slot, room = step.plan.slots[index], step.plan.rooms[index]
+        labels = Labels(labels.states, labels.fields, np.arange(len(labels)))
+        if room is not None:
+            return self._reserve(room, labels)
+        if isinstance(slot, Fan):
+            parts = [self._deal(step, index, part) for part in split(labels, len(labels) // CHUNK)]
+            return step.joined(parts, step.outlook.within[index][-1], index + 1)
+        if not isinstance(slot, Loops):
+            return labels
+        if slot.single:
+            below = step.outlook.within[index][-1]
+            moved_ = [self._loop(step, (index, v), labels, below) for v in slot.variables]
+            return step.joined([labels, *moved_], below, index + 1)
+        for number, v in enumerate(slot.variables, 1):
+            rest = step.outlook.within[index][number]
+            labels = step.better(self._loop(step, (index, v), labels, rest), rest, index + 1)
+        return labels
+
+    def _paid(self, step: _Step, index: int, labels: Labels) -> Labels:
+        """Pay the bills above a slot and drop what the pins there refuse."""
+        pins, bills = step.plan.pins[index], step.plan.bills[index]
+        dropped = step.plan.dropped(index)
+        if not (pins or bills or dropped):
+            return labels
+        for pin in pins:
+            labels = labels.take(self._allowed(pin, labels))
+        fields = labels.fields.copy()
+        for bill in bills:
+            count = self.count(bill, labels.states)
+            for field, rate in bill.adds:
+                fields[:, field] += rate * count
+        states = labels.states.copy()
+        for v in dropped:
+            states[:, v] = self._chains[v].forget(states[:, v], step.plan.needed[index + 1][v])
+        paid = Labels(states, fields, labels.origin)
+        return step.better(paid, step.outlook.paid[index], index)
+
+    def count(self, bill: Bill, states: Ints) -> Floats:
+        """Return the values that a bill counts, per label."""
+        names = list(self._frame.einsum.bounds)
+        columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
+        total: Floats = np.ones(len(states))
+
+        def sizes(v: str) -> list[tuple[Floats, Floats]]:
+            column, mine = columns[v], states[:, names.index(v)]
+            found = [(column.full[mine], column.tile[mine].astype(np.float64))]
+            odd = column.odd[mine]
+            return [*found, (odd, column.rest[mine])] if odd.any() else found
+
+        def extent(v: str) -> Floats:
+            return columns[v].extent[states[:, names.index(v)]]
+
+        groups: tuple[Group, ...] = self._groups[bill.count.tensor]
+        for group in groups:
+            total = total * moved(group, sizes, extent)
+        touched = {v for group in groups for v in group.variables}
+        for number, v in enumerate(names):
+            if v not in touched:
+                total = total * columns[v].count[states[:, number]]
+        return total
+
+    def tile(self, states: Ints, v: int) -> Ints:
+        """Return the nominal tiles of one variable."""
+        tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
+        return tiles
+
+    def _allowed(self, pin: Comparison, labels: Labels) -> Any:
+        tiles = [
+            self.tile(labels.states, i)
+            for i, v in enumerate(self._frame.einsum.bounds)
+            if v in pin.rank_variables
+        ]
+        compare = _COMPARE[pin.operator.removeprefix("product")]
+        if pin.operator.startswith("product"):
+            tiles = [np.prod(tiles, axis=0)] if tiles else [np.ones(len(labels), np.int64)]
+        allowed = np.ones(len(labels), bool)
+        for tile in tiles:
+            allowed &= compare(tile, pin.value)
+        return allowed
+
+    def _reserve(self, room: Room, labels: Labels) -> Labels:
+        access = self._frame.einsum.access(room.slot.tensor)
+        names = list(self._frame.einsum.bounds)
+        size = np.ones(len(labels))
+        for _, form in access.projection:
+            extent = np.full(len(labels), float(form.least))
+            for name, factor in form.terms:
+                extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
+            size *= extent
+        bits = size * value_bits(self._frame, room.slot)
+        if room.field is None:
+            return labels.take(bits <= room.size)
+        fields = labels.fields.copy()
+        fields[:, room.field] += bits
+        fits = fields[:, room.field] <= room.size
+        if room.last:
+            fields[:, room.field] = 0.0
+        return Labels(labels.states, fields, labels.origin).take(fits)
+
+    def _loop(self, step: _Step, place: tuple[int, str], labels: Labels, rest: Floats) -> Labels:
+        """Loop over a variable at a slot."""
+        index, variable = place
+        v = list(self._frame.einsum.bounds).index(variable)
+        moment = Moment.at(index + 1, labels.states.shape[1])
+        host = Host(index, v, None, (1, 1), rest, moment)
+        return self._grown(step, labels, host)[0]
+
+    def _grown(self, step: _Step, labels: Labels, host: Host) -> tuple[Labels, Ints]:
+        """Replace each label by one per tile that a slot can leave of a variable, with the lanes
+        it takes; bounds are looked at first, so that little is made in vain."""
+        v, chains = host.variable, self._chains[host.variable]
+        unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
+        tail = step.plan.tails[host.slot][v]
+        below = [chains.below(s, tail, host.lane, host.lanes) for s in unique.tolist()]
+        sizes = np.array([len(states) for states, _ in below], np.int64)
+        if not sizes[inverse].sum():
+            return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
+        options = Options(
+            np.concatenate([states for states, _ in below]),
+            np.concatenate([lanes for _, lanes in below]),
+            sizes,
+        )
+        others = step.prospects.of(labels.states, host.moment, but=v)
+        own = step.prospects.of_one(v, options.states, host.moment)
+        found: list[tuple[Labels, Ints]] = []
+        for rows, chosen in options.of_all(inverse):
+            step.check(sum(len(one) for one, _ in found))
+            self.labels += len(rows)
+            shares = others.take(rows).times(own.take(chosen))
+            kept = step.kept((labels, rows), shares, host)
+            found.append(step.chosen(labels, (rows[kept], chosen[kept]), options, host))
+        grown = found[0][0] if len(found) == 1 else joined([one for one, _ in found])
+        return grown, np.concatenate([lanes for _, lanes in found])
+
+    def _deal(self, step: _Step, index: int, labels: Labels) -> Labels:
+        fan = step.plan.slots[index]
+        assert isinstance(fan, Fan)
+        names = list(self._frame.einsum.bounds)
+        lane = (fan.component, fan.name)
+        code = np.zeros(len(labels), np.int64)
+        used = np.ones(len(labels), np.int64)
+        most = max(map(prod, fan.choices))
+        moment, above = Moment.at(index, len(names)), labels
+        rows = np.arange(len(labels))
+        for place, variable in enumerate(fan.variables):
+            number = names.index(variable)
+            moment = moment.past(number)
+            lanes = max(choice[place] for choice in fan.choices)
+            least = min(choice[place] for choice in fan.choices)
+            if lanes > 1:
+                numbered = Labels(labels.states, labels.fields, np.arange(len(labels)))
+                rest = step.outlook.within[index][place + 1]
+                host = Host(index, number, lane, (least, lanes), rest, moment)
+                grown, taken = self._grown(step, numbered, host)
+                came = grown.origin
+                code, used = code[came] * (lanes + 1) + taken, used[came] * taken
+                keep = used <= most
+                labels, rows = grown.take(keep), rows[came[keep]]
+                code, used = code[keep], used[keep]
+        keep = np.isin(code, _codes(fan))
+        rows = rows[keep]
+        states, fields = labels.states[keep], labels.fields[keep]
+        gate = self._fields.gates.get((*lane, 0))
+        if gate is not None and self._frame.rules.remainders:
+            fields[:, gate] *= used[keep]
+        elif gate is not None:
+            fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
+        self._messages.charge(step.plan, index, (above.states[rows], states), fields)
+        labels = Labels(states, fields, above.origin[rows])
+        return step.better(labels, step.outlook.within[index][-1], index + 1)
+
+    def _extents(self, states: Ints) -> Floats:
+        """Return the product of all nominal tiles."""
+        found: Floats = np.ones(len(states))
+        for v in range(states.shape[1]):
+            found *= self.tile(states, v)
+        return found
+
+    def prospects(self, plan: Plan) -> Prospects:
+        """Return what bounds the labels of a plan."""
+        return Prospects(self._grid, self._chains, plan)
+
+    def steps(self, plan: Plan, states: Ints) -> Floats:
+        """Return the steps that the lanes so far leave to the busiest one."""
+        total = np.ones(len(states))
+        if plan.steps is not None:
+            for v, kind in enumerate(plan.steps):
+                total *= self._chains[v].column(kind).extent[states[:, v]]
+        return total
+
+    def trace(self, path: list[Labels], label: int) -> tuple[Tile, ...]:
+        """Return the tile below each slot of the mapping that ends in a label."""
+        tiles: list[Tile] = []
+        for labels in reversed(path[1:]):
+            states = labels.states[label].tolist()
+            tiles.append(tuple(c.tile(s) for c, s in zip(self._chains, states, strict=True)))
+            label = int(labels.origin[label])
+        return tuple(reversed(tiles))
+
+
+class _Step:
+    """One sweep: its plan, outlook and pruning."""
+
+    def __init__(self, sweep: Sweep, plan: Plan, outlook: Outlook, pruning: Pruning) -> None:
+        self.plan = plan
+        self.outlook = outlook
+        self.prospects = sweep.prospects(plan)
+        self._sweep = sweep
+        self._pruning = pruning
+        self._rooms = list(pruning.rooms)
+
+    def check(self, labels: int) -> None:
+        """Stop when the budget is used up."""
+        self._pruning.budget.check(more=GROWTH * labels * self._sweep.label_bytes)
+        if labels > MAX_LABELS:
+            raise OutOfBudget
+
+    def kept(self, which: tuple[Labels, Ints], shares: Shares, host: Host) -> Ints:
+        """Return which of the rows of labels may still win; with a beam, the best ones."""
+        labels, above = which
+        energy = labels.fields[above, 0] + host.rest.reshape(-1)[shares.place]
+        steps = self.prospects.steps(shares, host.moment)
+        used = labels.fields[:, self._rooms][above]
+        rows = np.flatnonzero(self._pruning.keep(energy, steps, used) & (energy < inf))
+        most = WIDER * self._pruning.beam
+        if most and len(rows) > most:
+            worth = energy[rows] * steps[rows]
+            rows = np.sort(rows[np.argsort(worth, kind="stable")[:most]])
+        return rows
+
+    def chosen(
+        self, labels: Labels, which: tuple[Ints, Ints], options: Options, host: Host
+    ) -> tuple[Labels, Ints]:
+        """Make the labels of some (label, option), and leave out those that others beat."""
+        rows, chosen = which
+        states = labels.states[rows]
+        states[:, host.variable] = options.states[chosen]
+        made = Labels(states, labels.fields[rows], labels.origin[rows])
+        if host.lane is not None or len(made) < 2:
+            return made, options.lanes[chosen]
+        best = undominated(made, self._pruning.leading)
+        return made.take(best), options.lanes[chosen[best]]
+
+    def joined(self, parts: list[Labels], rest: Floats, index: int) -> Labels:
+        """Join sets of labels; those of several sets are compared."""
+        if len(parts) == 1:
+            return parts[0]
+        return self.better(joined(parts), rest, index)
+
+    def better(self, labels: Labels, rest: Floats, index: int) -> Labels:
+        """Keep the labels that may win and that no other one beats; slot `index` comes next."""
+        self.check(len(labels))
+        if not len(labels):
+            return labels
+        moment = Moment.at(index, labels.states.shape[1])
+        shares = self.prospects.of(labels.states, moment)
+        energy = labels.fields[:, 0] + rest.reshape(-1)[shares.place]
+        steps = self.prospects.steps(shares, moment)
+        used = labels.fields[:, self._rooms]
+        keep = self._pruning.keep(energy, steps, used) & (energy < inf)
+        labels, energy, steps = labels.take(keep), energy[keep], steps[keep]
+        if len(labels) > 1:
+            rows = undominated(labels, self._pruning.leading)
+            if self._pruning.beam and len(rows) > self._pruning.beam:
+                order = np.argsort(energy[rows] * steps[rows], kind="stable")
+                rows = np.sort(rows[order[: self._pruning.beam]])
+            labels = labels.take(rows)
+        return labels
+
+
+def _codes(fan: Fan) -> Ints:
+    """Number the choices of a dimension as `_deal` does."""
+    codes = np.zeros(len(fan.choices), np.int64)
+    for place in range(len(fan.variables)):
+        column = np.array([choice[place] for choice in fan.choices], np.int64)
+        if column.max() > 1:
+            codes = codes * (int(column.max()) + 1) + column
+    return codes

@@ -1,0 +1,163 @@
+"""One template made ready for the uneven search: what may happen at each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+
+from tilewright.arch.components.components import Comparison, Memory
+from tilewright.mapper.mapspace.points import reserved_bits
+from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.uneven.costs.slot_charges import Bill, Biller, Floor
+from tilewright.mapper.searches.uneven.costs.tile_candidates import Host, Tail
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Kind
+from tilewright.mapper.searches.uneven.costs.uneven_messages import Way, ways_of
+from tilewright.mapper.searches.uneven.search_parts import Part, least_steps
+from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.problem import Frame, pinned
+from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+from tilewright.mapper.templates.spatial_choices import Fan
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A reservation that is checked: `field` sums the bits (None: alone in its memory); `last`: no
+    other reservation of the memory below, and nothing asks for the sum at the end."""
+
+    slot: Reserve
+    size: float
+    field: int | None
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the search needs of a template. `bills[i]` and `pins[i]` hold above slot i (one more:
+    at the Compute); `tails[i][v]`: hosts of variable v below slot i; `needed[i][v]`: kinds of
+    count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on, and
+    `most[i][v]` those of one variable; `fewest`: steps of every mapping; `steps`: the kinds whose
+    extents are the steps (None: steps do not matter); `ways[i]`: what travels through slot i."""
+
+    template: Template
+    slots: tuple[Slot, ...]
+    bills: tuple[tuple[Bill, ...], ...]
+    pins: tuple[tuple[Comparison, ...], ...]
+    rooms: tuple[Room | None, ...]
+    tails: tuple[tuple[Tail, ...], ...]
+    needed: tuple[tuple[frozenset[Kind], ...], ...]
+    lanes: tuple[float, ...]
+    most: tuple[tuple[int, ...], ...]
+    fewest: float
+    floors: tuple[Floor, ...]
+    steps: tuple[Kind, ...] | None
+    ways: Mapping[int, tuple[Way, ...]]
+
+    def dropped(self, index: int) -> list[int]:
+        """Return the variables of which a kind of count is no longer needed once slot `index`, or
+        the Compute, has been paid."""
+        if index + 1 >= len(self.needed):
+            return []
+        return [
+            v for v, kinds in enumerate(self.needed[index]) if kinds != self.needed[index + 1][v]
+        ]
+
+
+def make_plan(frame: Frame, fields: Fields, part: Part, timed: bool) -> Plan:
+    """Prepare a part. `timed`: steps and calls matter, not only the energy."""
+    template, slots, bounds = part.template, part.slots, frame.einsum.bounds
+    biller = Biller(frame, fields, template, slots)
+    at_slot = biller.bills()
+    bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
+    pins = tuple(pinned(frame, template, slot) for slot in slots)
+    steps = biller.steps() if timed else None
+    held = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
+    lanes, most = [1.0], [(1,) * len(bounds)]
+    for slot in reversed(slots):
+        all_ = max(map(prod, slot.choices)) if isinstance(slot, Fan) else 1
+        lanes.append(lanes[-1] * all_)
+        each = [_most(slot, v) if isinstance(slot, Fan) else 1 for v in bounds]
+        most.append(tuple(n * one for n, one in zip(most[-1], each, strict=True)))
+    return Plan(
+        template,
+        slots,
+        bills,
+        (*pins, ()),
+        tuple(_room(frame, fields, slots, i) for i in range(len(slots))),
+        _tails(frame, slots, timed or frame.has_networks, held),
+        _needed(frame, bills, steps),
+        tuple(reversed(lanes)),
+        tuple(reversed(most)),
+        least_steps(frame, slots),
+        tuple(biller.floors()),
+        steps,
+        ways_of(frame, fields, template, slots) if frame.has_networks else {},
+    )
+
+
+def _room(frame: Frame, fields: Fields, slots: Sequence[Slot], index: int) -> Room | None:
+    slot = slots[index]
+    if not isinstance(slot, Reserve):
+        return None
+    memory = frame.holder(slot.component)
+    assert isinstance(memory, Memory)
+    same = [
+        (i, s)
+        for i, s in enumerate(slots)
+        if isinstance(s, Reserve) and s.component == slot.component
+    ]
+    if slot.component in fields.summed:
+        return Room(slot, float(memory.size), fields.room[slot.component], last=False)
+    most = sum(reserved_bits(frame, s, frame.einsum.bounds) for _, s in same)
+    if memory.size == inf or most <= memory.size:
+        return None
+    field = fields.room[slot.component] if len(same) > 1 else None
+    return Room(slot, float(memory.size), field, index == same[-1][0])
+
+
+def _tails(
+    frame: Frame, slots: Sequence[Slot], timed: bool, pinned: set[str]
+) -> tuple[tuple[Tail, ...], ...]:
+    rows: list[tuple[Tail, ...]] = []
+    for v in frame.einsum.bounds:
+        dealt = [i for i, s in enumerate(slots) if isinstance(s, Fan) and _most(s, v) > 1]
+        tail: Tail = ()
+        row = [tail]
+        for index in range(len(slots) - 1, 0, -1):
+            slot = slots[index]
+            if isinstance(slot, Fan) and _most(slot, v) > 1:
+                tail = (Host("lanes", _most(slot, v), _least(slot, v)), *tail)
+            elif isinstance(slot, Loops) and v in slot.variables:
+                below_lanes = timed and any(i < index for i in dealt)
+                whole = v not in frame.uneven or v in pinned or below_lanes
+                tail = (Host("all" if whole else "thin"), *tail)
+            row.append(tail)
+        rows.append(tuple(reversed(row)))
+    return tuple(zip(*rows, strict=True))
+
+
+def _least(fan: Fan, variable: str) -> int:
+    place = fan.variables.index(variable)
+    return min(choice[place] for choice in fan.choices)
+
+
+def _most(fan: Fan, variable: str) -> int:
+    if variable not in fan.variables:
+        return 1
+    place = fan.variables.index(variable)
+    return max(choice[place] for choice in fan.choices)
+
+
+def _needed(
+    frame: Frame, bills: Sequence[Sequence[Bill]], steps: tuple[Kind, ...] | None
+) -> tuple[tuple[frozenset[Kind], ...], ...]:
+    """Return, per slot, the kinds of each variable that the bills from there on ask for."""
+    variables = range(len(frame.einsum.bounds))
+    asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
+    rows = []
+    for here in reversed(bills):
+        for bill in here:
+            for v in variables:
+                asked[v].add(bill.count.kinds[v])
+        rows.append(tuple(frozenset(kinds) for kinds in asked))
+    return tuple(reversed(rows))

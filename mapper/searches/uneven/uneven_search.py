@@ -1,0 +1,381 @@
+"""Exact search of mapspaces with uneven tiles: bounds first, then labels under them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapspace.assemble import assemble
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.exact.beam import PATIENCE
+from tilewright.mapper.searches.exact.kernels import ENERGY, Floats
+from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal
+from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
+from tilewright.mapper.searches.exact.placement_bound import least_costs
+from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.searches.uneven.compiled_uneven import Mode
+from tilewright.mapper.searches.uneven.full_utilization import with_most_lanes
+from tilewright.mapper.searches.uneven.incumbent import Arrivals, Incumbent
+from tilewright.mapper.searches.uneven.part_ranking import FEW, Ranking
+from tilewright.mapper.searches.uneven.partial_mappings import Labels
+from tilewright.mapper.searches.uneven.slot_walk import Pruning
+from tilewright.mapper.searches.uneven.template_plan import Plan
+from tilewright.mapper.searches.verify import Judge, agree
+
+TIE = 1e-12
+DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
+BEAM = 30  # labels that a first look keeps at a slot
+WIDE = 300  # those of a last look
+
+Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
+
+
+class UnevenSearch:
+    """Optimal among mappings with at most one uneven loop per variable (lattice-dp.md §9.6).
+
+    `seed`: searches the mappings with even tiles first, so that the bounds have something to cut.
+    `memory`: bytes of the process; the search ends before it needs more.
+    """
+
+    def __init__(
+        self, seed: Callable[[Mapspace, Goal, float | None], SpaceResult], memory: float = inf
+    ) -> None:
+        self._seed = seed
+        self._memory = memory
+
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+        """Return the optimum with its proof, or the best found with a bound when time runs out.
+
+        UnsupportedFeature for what the program does not model (Arrays, copies, …).
+        """
+        began = time.monotonic()
+        limits = budget_from(budget, self._memory)
+        refuse_unsupported(space.frame, networks=space.frame.rules.messages)
+        run = Run(space, goal, limits)
+        even = Mapspace(space.einsum, space.flat, space.conventions, space.backed)
+        seeded = self._seed(even, goal, None if budget is None else budget / 4)
+        if seeded.best is not None and space.contains(seeded.best.mapping) is None:
+            run.take(seeded.best.mapping)
+        run.take_from_busy(inf if budget is None else budget / 4)
+        lower, proven = run.solve()
+        times = space.einsum.n_instances
+        bound = lower * (times * times if goal.objective == "edp" else times)
+        statistics = Statistics(
+            templates=run.ranking.templates,
+            states=run.ranking.states,
+            labels=run.ranking.labels,
+            solved=1,
+            seconds=time.monotonic() - began,
+        )
+        best = run.best
+        if best.mapping is None:
+            return SpaceResult(None, bound, proven, statistics)
+        found = EinsumMapping(best.mapping, best.energy * times, best.latency * times)
+        return SpaceResult(found, bound, proven, statistics)
+
+
+class Run:
+    """One search of one mapspace; arrivals tell of the bits used of `memories`."""
+
+    def __init__(
+        self,
+        space: Mapspace,
+        goal: Goal,
+        budget: Budget,
+        memories: tuple[str, ...] = (),
+    ) -> None:
+        self._space = space
+        self._judge = Judge(space)
+        self._budget = budget
+        self._kind = KINDS[goal.objective]
+        self._goal = goal
+        self.ranking = Ranking(space, goal, frozenset(memories))
+        self._rooms = tuple(self.ranking.layout.room[name] for name in memories)
+        self.best = Incumbent()
+        self._lower = 0.0
+        self._apart = False  # in classes of lanes
+
+    @property
+    def _settled(self) -> bool:
+        """The incumbent meets the lower bound."""
+        return self.best.value <= self._lower * (1 + TIE)
+
+    @property
+    def _plain(self) -> bool:
+        """Only dynamic energy counts."""
+        ranking = self.ranking
+        steady = ranking.metrics.steady_watts == 0 and not ranking.layout.gates
+        return self._kind == ENERGY and steady
+
+    def take(self, mapping: Mapping) -> EinsumMapping:
+        """Let the model score a mapping and keep it if it is better."""
+        judged, times = self._judge.candidate(mapping), self._space.einsum.n_instances
+        energy, latency = judged.energy / times, judged.latency / times
+        value = self._goal.value(energy, latency)
+        second = latency if self._kind == ENERGY else energy
+        best = self.best
+        tied = abs(value - best.value) <= TIE * abs(value)
+        if second < best.second if tied else value < best.value:
+            self.best = Incumbent(mapping, value, second, energy, latency)
+        return EinsumMapping(mapping, energy, latency)
+
+    def take_from_busy(self, seconds: float) -> None:
+        """Look for good mappings with as many lanes as there are: fast, and often the best."""
+        busy = with_most_lanes(self._space)
+        if busy is None:
+            return
+        end = min(self._budget.deadline, time.monotonic() + seconds)
+        part = Run(busy, self._goal, replace(self._budget, deadline=end))
+        part.best = self.best
+        with suppress(OutOfBudget):
+            part.rank()
+            part._search()
+        found = part.best.mapping
+        if found is not None and self._space.contains(found) is None:
+            self.take(found)
+
+    def solve(self) -> tuple[float, bool]:
+        """Return a lower bound, and whether the search ended."""
+        try:
+            self.rank()
+            if not self.ranking.least:
+                return inf, True
+            self._search()
+        except OutOfBudget:
+            self._answer_late()
+            if not self._settled:
+                return min(max(self._lower, self._compulsory()), self.best.value), False
+        with suppress(OutOfBudget):  # the objective is optimal all the same
+            self._break_ties()
+        return self.best.value, True
+
+    def rank(self) -> None:
+        """Bound every template; the most promising one comes first. OutOfBudget."""
+        self.ranking.rank(self._budget)
+
+    def _search(self) -> None:
+        """Raise the lower bound to the best mapping. OutOfBudget."""
+        self._raise_to_least()
+        self._beams(BEAM)
+        if not self._plain and not self._settled:
+            self._split()
+        self._deepen()
+
+    def _split(self) -> None:
+        """Look at one class of lanes at a time, of what may still come below the incumbent."""
+        if not self._apart:
+            try:
+                self.ranking.split(self.best.value * (1 + TIE), self._budget)
+                self._apart = True
+            finally:
+                self._raise_to_least()
+
+    def _raise_to_least(self) -> None:
+        """Take the least bound of all parts; of those left out the incumbent is one."""
+        least = min((value for value, _, _ in self.ranking.least), default=inf)
+        self._lower = max(self._lower, min(least, self.best.value))
+
+    def _compulsory(self) -> float:
+        """Return a bound that needs no templates, of one instance."""
+        energy, latency = least_costs(self._space, self._space.placements)
+        return self._goal.value(energy, latency)
+
+    def _beams(self, most: int) -> None:
+        """Find some good mappings: `most` labels per slot."""
+        for timed in (False, True) if not self._plain else (False,):
+            for value, _, number in self.ranking.least:
+                if value > self.best.value or self._settled:
+                    break
+                self._one(number, timed, self._keeper(inf), most)
+
+    def _answer_late(self) -> None:
+        """Use the seconds left for more good mappings: it was the room for labels that ended.
+
+        Find any mapping a little late: that is better than none.
+        """
+        with suppress(OutOfBudget):
+            self._beams(WIDE)
+        if self.best.mapping is not None:
+            return
+        self._budget = budget_from(PATIENCE)
+        with suppress(OutOfBudget):
+            if not self.ranking.least:
+                self.ranking.rank_few()
+            for _, _, number in self.ranking.least:
+                self._one(number, False, self._keeper(inf), FEW)
+                if self.best.mapping is not None:
+                    return
+
+    def _keeper(self, limit: float, *, tie: bool = False) -> Keep:
+        """Return the test for labels whose objective may come out at or below a limit.
+
+        `tie`: and whose second metric may come out better than the best one's.
+        """
+        other = KINDS["latency"] if self._kind == ENERGY else ENERGY
+
+        def keep(energy: Floats, steps: Floats, _used: Floats) -> Any:
+            bound = min(limit, self.best.value * (1 + TIE))
+            kept = self.ranking.floor(energy, steps, self._kind) <= bound
+            if tie:
+                kept &= self.ranking.floor(energy, steps, other) < self.best.second * (1 - TIE)
+            return kept
+
+        return keep
+
+    def _deepen(self) -> None:
+        """Raise the limit until nothing better than the incumbent can lie below it."""
+        for slack in DEEPENING:
+            before = self.best.value
+            if self._settled:
+                return
+            limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
+            floor = self._level(limit, exact=False)
+            if floor < self.best.value * (1 - TIE):  # calls stand between a label and its floor
+                self._level(min(limit, self.best.value * (1 - TIE)), exact=True)
+            if self.best.value <= limit or limit >= before * (1 - 2 * TIE):
+                return
+            self._lower = max(self._lower, limit)
+
+    def _level(self, limit: float, *, exact: bool) -> float:
+        """Sweep all templates below a limit; return the least floor of what arrived.
+
+        `exact`: calls decide between labels too, so that every arrival is what it seems.
+        """
+        least = inf
+        for value, _, number in self.ranking.least:
+            if value > min(limit, self.best.value):
+                break
+            floor = self._one(number, not self._plain, self._keeper(limit), 0, exact=exact)
+            least = min(least, floor)
+        return least
+
+    def _break_ties(self) -> None:
+        """Among mappings of equal value take the least second metric."""
+        best = self.best
+        if best.mapping is None or self._kind == KINDS["edp"]:
+            return
+        self._split()
+        for value, _, number in self.ranking.least:
+            if value > best.value * (1 + TIE):
+                break
+            for exact in (False, True):
+                keep = self._keeper(best.value * (1 + TIE), tie=True)
+                if self._one(number, True, keep, 0, exact=exact) == inf:
+                    break
+
+    def _one(
+        self,
+        number: int,
+        timed: bool,
+        keep: Keep,
+        beam: int,
+        *,
+        exact: bool = False,
+    ) -> float:
+        """Sweep one template; return the least floor of the labels that arrived."""
+        mode = self.ranking.mode(timed)
+        path = self._swept(mode, number, keep, beam, exact=exact)
+        return self._arrive(mode, mode.plans[number], path, keep)
+
+    def _swept(
+        self,
+        mode: Mode,
+        number: int,
+        keep: Keep,
+        beam: int,
+        *,
+        exact: bool,
+    ) -> list[Labels]:
+        plan, layout = mode.plans[number], mode.layout
+        leading = [0, *layout.room.values(), *layout.gates.values()]
+        if exact:
+            leading += [*layout.calling, *layout.links.values(), *layout.ways.values()]
+        pruning = Pruning(keep, tuple(leading), self._rooms, beam, self._budget)
+        ranking = self.ranking
+        return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)
+
+    def arrivals(self, number: int, keep: Keep, beam: int) -> Arrivals:
+        """Sweep one template with all that energy and latency depend on; see Pruning."""
+        mode = self.ranking.mode(True)
+        path = self._swept(mode, number, keep, beam, exact=True)
+        steps = mode.sweep.steps(mode.plans[number], path[-1].states)
+        pairs = zip(path[-1].fields, steps.tolist(), strict=True)
+        rows = [
+            (*self._metrics_of(fields, late), *fields[list(self._rooms)].tolist())
+            for fields, late in pairs
+        ]
+        return Arrivals(mode.plans[number], rows, partial(mode.sweep.trace, path))
+
+    def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
+        """Return the energy and the latency of a label that counts all."""
+        label = self._label(fields, steps)
+        latency = self.ranking.metrics.latency(label)
+        return self.ranking.metrics.energy(label, latency), latency
+
+    def _arrive(
+        self,
+        mode: Mode,
+        plan: Plan,
+        path: list[Labels],
+        keep: Keep,
+    ) -> float:
+        labels = path[-1]
+        if not len(labels):
+            return inf
+        steps = mode.sweep.steps(plan, labels.states)
+        floors = self.ranking.floor(labels.fields[:, 0], steps, self._kind)
+        least = inf
+        for row in np.argsort(floors, kind="stable").tolist():
+            one = slice(row, row + 1)
+            if not keep(labels.fields[one, 0], steps[one], labels.fields[one, :0])[0]:
+                continue
+            least = min(least, float(floors[row]))
+            if not mode.timed and not self._plain and least < floors[row]:
+                break  # the energy alone does not tell which of these is best
+            if self._promising(mode, labels.fields[row], float(steps[row])):
+                tiles = mode.sweep.trace(path, row)
+                judged = self.take(assemble(self._space.frame, plan.slots, tiles))
+                self._check(mode, labels.fields[row], float(steps[row]), judged)
+        return least
+
+    def _label(self, row: Floats, steps: float) -> Floats:
+        label = row.copy()
+        label[self.ranking.layout.lanes] = -self._space.einsum.operations / steps
+        return label
+
+    def _promising(self, mode: Mode, row: Floats, steps: float) -> bool:
+        """Tell whether a label improves on the incumbent."""
+        best = self.best
+        if not mode.timed:
+            value = float(self.ranking.floor(row[:1], np.ones(1), self._kind)[0])
+            return value < best.value * (1 - TIE) or best.mapping is None
+        energy, latency = self._metrics_of(row, steps)
+        value = self._goal.value(energy, latency)
+        if abs(value - best.value) <= TIE * abs(value):
+            return (latency if self._kind == ENERGY else energy) < best.second * (1 - TIE)
+        return value < best.value
+
+    def _check(self, mode: Mode, row: Floats, steps: float, judged: EinsumMapping) -> None:
+        """Compare what the labels say with the model; InternalError if they differ."""
+        pairs = [("energy", float(row[0]), judged.energy)]
+        if mode.timed:
+            energy, latency = self._metrics_of(row, steps)
+            pairs = [("energy", energy, judged.energy), ("latency", latency, judged.latency)]
+        elif self.ranking.metrics.steady_watts != self._goal.price or self.ranking.layout.gates:
+            return  # leakage is not in the label
+        for name, mine, its in pairs:
+            if not agree(mine, its):
+                raise InternalError(
+                    f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
+                    f"{judged.mapping}"
+                )

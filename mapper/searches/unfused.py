@@ -1,0 +1,53 @@
+"""Join mappings of single Einsums into a mapping of the workload, unfused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tilewright.mapper.mapping.mapping import Mapping, Node, Sequential, Storage
+from tilewright.mapper.searches.result import EinsumMapping
+from tilewright.mapper.workload.workload import Workload
+
+
+def shared_tensors(workload: Workload) -> frozenset[str]:
+    """Return the tensors that more than one Einsum touches."""
+    seen: set[str] = set()
+    shared: set[str] = set()
+    for einsum in workload.einsums:
+        shared |= seen & set(einsum.tensors)
+        seen |= set(einsum.tensors)
+    return frozenset(shared)
+
+
+def unfused(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
+    """Put the mappings one after the other; the shared tensors' first holders stand above all."""
+    shared = shared_tensors(workload)
+    first: dict[str, Storage] = {}
+    branches: list[tuple[Node, ...]] = []
+    for part in parts:
+        seen: set[str] = set()
+        branch: list[Node] = []
+        for node in part.nodes:
+            if not isinstance(node, Storage):
+                branch.append(node)
+                continue
+            lifted = [t for t in node.tensors if t in shared and t not in seen]
+            seen |= set(node.tensors)
+            for tensor in lifted:
+                first.setdefault(tensor, replace(node, tensors=(tensor,)))
+            kept = tuple(t for t in node.tensors if t not in lifted)
+            if kept:
+                branch.append(replace(node, tensors=kept))
+        branches.append(tuple(branch))
+    order = [t for t in workload.tensors if t in first]
+    return Mapping((*(first[t] for t in order), Sequential(tuple(branches))))
+
+
+def join(parts: Iterable[EinsumMapping]) -> EinsumMapping:
+    """Add up energy and latency of Einsums that run one after the other."""
+    energy = latency = 0.0
+    for part in parts:
+        energy += part.energy
+        latency += part.latency
+    return EinsumMapping(Mapping(()), energy, latency)

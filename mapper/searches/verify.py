@@ -1,0 +1,65 @@
+"""Score mappings of one Einsum with the model, on the flattened architecture of a mapspace."""
+
+from __future__ import annotations
+
+from tilewright.mapper.mapping.mapping import Mapping
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.mapspace.space import Mapspace
+from tilewright.mapper.model.conventions import conventions_called
+from tilewright.mapper.model.evaluation import evaluate_flat
+from tilewright.mapper.model.occupancy import Occupancy
+from tilewright.mapper.model.path import paths_of, restrict
+from tilewright.mapper.model.tally import tally
+from tilewright.mapper.model.view import make_view
+from tilewright.mapper.searches.result import EinsumMapping
+from tilewright.mapper.searches.search_errors import InternalError
+from tilewright.mapper.workload.errors import InfeasibleMapping
+
+TOLERANCE = 1e-9
+
+
+def agree(one: float, other: float) -> bool:
+    """Tell whether two figures are the same but for rounding; infinite ones are."""
+    return not abs(one - other) > TOLERANCE * max(abs(one), abs(other))
+
+
+class Judge:
+    """The model's view of one mapspace, made once."""
+
+    def __init__(self, space: Mapspace) -> None:
+        self._view = make_view(space.einsum, space.flat)
+        self._conventions = conventions_called(space.conventions)
+
+    def score(self, mapping: Mapping) -> Score:
+        """Return the score; InfeasibleMapping if the machine cannot run it."""
+        (path,) = paths_of(mapping)
+        return evaluate_flat([(path, self._view)], self._conventions)
+
+    def occupied(self, mapping: Mapping) -> tuple[Occupancy, ...]:
+        """Return what each tensor occupies in each memory, whether that fits or not."""
+        (path,) = paths_of(mapping)
+        own = restrict(path, frozenset(self._view.tensors))
+        return tally(own, self._view, self._conventions).occupancy
+
+    def candidate(self, mapping: Mapping) -> EinsumMapping:
+        """Return the mapping with the energy and latency that the model gives it."""
+        score = self.score(mapping)
+        return EinsumMapping(mapping, score.energy, score.latency)
+
+    def confirm(self, candidate: EinsumMapping) -> EinsumMapping:
+        """Check the search's numbers against the model's; InternalError if they differ, or if the
+        model refuses the mapping."""
+        try:
+            judged = self.candidate(candidate.mapping)
+        except InfeasibleMapping as error:
+            raise InternalError(
+                f"the search's mapping is refused by the model: {error}\n{candidate.mapping}"
+            ) from error
+        for name in ("energy", "latency"):
+            mine, its = getattr(candidate, name), getattr(judged, name)
+            if not agree(mine, its):
+                raise InternalError(
+                    f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
+                    f"{candidate.mapping}"
+                )
+        return judged

@@ -1,0 +1,237 @@
+"""Templates: which memory holds which tensor, and in which order the holders stand.
+
+A template fixes everything of a mapping except its loops. The rules are those of accelforge.md
+§2.9: keep and may_keep choose the placement from the outermost memory down, the orders are all
+interleavings that respect the hierarchy, and a tensor's first holder (its backing) stands on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, permutations
+
+from tilewright.arch.components.components import PlacementRules, TensorHolder, Toll
+from tilewright.mapper.workload.einsum import Einsum
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """`tensor` is held by (or passes through) `component`.
+
+    `backing`: its outermost holder, above all loops of its Einsum. `floating`: its outermost
+    holder, but loops may stand above it, over variables fully relevant to it.
+    """
+
+    tensor: str
+    component: str
+    backing: bool = False
+    floating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The tensors that each holder keeps, outermost holder first, with the rules that led there."""
+
+    kept: tuple[tuple[str, tuple[str, ...]], ...]
+    rules: tuple[PlacementRules, ...]
+
+    def rules_of(self, component: str) -> PlacementRules:
+        """Return the evaluated `tensors:` block of `component`; KeyError if it holds nothing."""
+        for (name, _), rules in zip(self.kept, self.rules, strict=True):
+            if name == component:
+                return rules
+        raise KeyError(component)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Holders number `first` … `last` with no loop between them; their tiles shrink below.
+
+    Group by group, loops over which all that are left stream, then one over which the group
+    slides, then the reservations of the group. A holder in no group keeps its whole tile.
+    """
+
+    first: int
+    last: int
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The only `choices` left of a spatial dimension (see lane_variants.py)."""
+
+    component: str
+    dim: str
+    choices: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A placement with an order: `holders` outermost first; `tolls` are not ordered."""
+
+    placement: Placement
+    holders: tuple[Holder, ...]
+    tolls: tuple[Holder, ...] = ()
+    runs: tuple[Run, ...] = ()
+    dealt: tuple[Dealt, ...] = ()
+
+
+def placements(
+    components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
+) -> Iterator[Placement]:
+    """Enumerate the placements of the tensors of `einsum`, in a fixed order.
+
+    `components`: the holders of the path, outermost first. `backed`: tensors that the outermost
+    memory must keep (intermediates of an unfused mapping).
+    """
+    yield from _place(list(components), einsum, backed, {})
+
+
+def _place(
+    rest: list[TensorHolder],
+    einsum: Einsum,
+    backed: frozenset[str],
+    kept: dict[str, tuple[tuple[str, ...], PlacementRules]],
+) -> Iterator[Placement]:
+    if not rest:
+        above = set().union(*(tensors for tensors, _ in kept.values()), set())
+        if above >= set(einsum.tensors):
+            yield Placement(
+                tuple((name, tensors) for name, (tensors, _) in kept.items()),
+                tuple(rules for _, rules in kept.values()),
+            )
+        return
+    component = rest[0]
+    rules = component.tensors.resolve({name: frozenset(t) for name, (t, _) in kept.items()})
+    for chosen in _choices(component, rules, einsum, kept):
+        first_memory = not isinstance(component, Toll) and not kept
+        if first_memory and not backed <= set(chosen):
+            continue
+        yield from _place(rest[1:], einsum, backed, {**kept, component.name: (chosen, rules)})
+
+
+def _choices(
+    component: TensorHolder,
+    rules: PlacementRules,
+    einsum: Einsum,
+    kept: Mapping[str, tuple[tuple[str, ...], PlacementRules]],
+) -> Iterator[tuple[str, ...]]:
+    above: set[str] = set().union(*(tensors for tensors, _ in kept.values()), set())
+    allowed = set(einsum.tensors)
+    if isinstance(component, Toll):
+        allowed &= above  # a Toll is never the outermost holder (accelforge.md §1.1)
+    must = (rules.keep | rules.back) & allowed
+    if rules.back & above:
+        return
+    optional = [t for t in einsum.tensors if t in (rules.may_keep & allowed) - must]
+    subsets = chain.from_iterable(combinations(optional, n) for n in range(len(optional), -1, -1))
+    for subset in subsets:
+        yield tuple(t for t in einsum.tensors if t in must or t in subset)
+
+
+def templates(
+    found: Iterable[Placement], tolls: frozenset[str], floats: frozenset[str] = frozenset()
+) -> Iterator[Template]:
+    """Enumerate every template of some placements, in which `tolls` name the Tolls.
+
+    `floats`: tensors whose outermost holder may float, unless it is of the outermost memory.
+    """
+    for placement in found:
+        seen: set[str] = set()
+        backing: list[Holder] = []
+        groups: list[list[Holder]] = []
+        passing: list[Holder] = []
+        below = False
+        for name, tensors in placement.kept:
+            if name in tolls:
+                passing += [Holder(t, name) for t in tensors]
+                continue
+            floating = floats - seen if below else frozenset()
+            below = True
+            backing += [Holder(t, name, True) for t in tensors if t not in seen | floating]
+            held = [t for t in tensors if t in seen | floating]
+            groups.append([Holder(t, name, floating=t in floating) for t in held])
+            seen |= set(tensors)
+        for order in _orders(groups, placement):
+            yield Template(placement, (*backing, *order), tuple(passing))
+
+
+def until_backed(template: Template) -> Template:
+    """Leave out the holders below the level that backs the last tensor.
+
+    As AccelForge does for copies, whatever `keep` says about deeper memories.
+    """
+    levels = [name for name, _ in template.placement.kept]
+    last = max(levels.index(h.component) for h in template.holders if h.backing)
+    holders = (h for h in template.holders if h.backing or levels.index(h.component) < last)
+    return replace(template, holders=tuple(holders))
+
+
+def _orders(groups: list[list[Holder]], placement: Placement) -> Iterator[tuple[Holder, ...]]:
+    if any(_may_leave_hierarchy(group, placement) for group in groups):
+        yield from _interleavings(groups, placement)
+        return
+    yield from _ordered_groups(groups, placement)
+
+
+def _ordered_groups(
+    groups: list[list[Holder]], placement: Placement
+) -> Iterator[tuple[Holder, ...]]:
+    if not groups:
+        yield ()
+        return
+    for first in permutations(groups[0]):
+        if not order_allowed(first, placement):
+            continue
+        for rest in _ordered_groups(groups[1:], placement):
+            yield (*first, *rest)
+
+
+def _may_leave_hierarchy(group: list[Holder], placement: Placement) -> bool:
+    return bool(group) and (
+        placement.rules_of(group[0].component).force_memory_hierarchy_order is False
+    )
+
+
+def _interleavings(
+    groups: list[list[Holder]], placement: Placement
+) -> Iterator[tuple[Holder, ...]]:
+    """Yield the orders in which only pairs with a memory that is set free leave the hierarchy: that
+    memory may stand above others, and others above it."""
+    level = {h: depth for depth, group in enumerate(groups) for h in group}
+    free = {h: _may_leave_hierarchy([h], placement) for h in level}
+
+    def must_precede(first: Holder, second: Holder) -> bool:
+        if level[first] >= level[second]:
+            return False
+        return first.tensor == second.tensor or not (free[first] or free[second])
+
+    def extend(done: tuple[Holder, ...], rest: tuple[Holder, ...]) -> Iterator[tuple[Holder, ...]]:
+        if not rest:
+            yield done
+            return
+        for holder in rest:
+            if not any(must_precede(other, holder) for other in rest if other is not holder):
+                yield from extend((*done, holder), tuple(h for h in rest if h is not holder))
+
+    for order in extend((), tuple(level)):
+        if all(
+            order_allowed([h for h in order if level[h] == depth], placement)
+            for depth in range(len(groups))
+        ):
+            yield order
+
+
+def order_allowed(order: Sequence[Holder], placement: Placement) -> bool:
+    """Check tensor_order_options: at least one list of sets must agree with the order."""
+    if not order:
+        return True
+    options = placement.rules_of(order[0].component).tensor_order_options
+    return not options or any(_agrees(order, option) for option in options)
+
+
+def _agrees(order: Sequence[Holder], option: tuple[frozenset[str], ...]) -> bool:
+    ranks = [next((i for i, group in enumerate(option) if h.tensor in group), None) for h in order]
+    listed = [rank for rank in ranks if rank is not None]
+    return listed == sorted(listed)

@@ -1,0 +1,160 @@
+"""The iterations of each rank variable, from the sizes of ranks and from written bounds.
+
+The iteration space is a box (accelforge.md §1.2): of a bound over several variables, such as
+`p + r < 30`, each variable gets what is left when the others are at their smallest.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tilewright.arch.errors import Where
+from tilewright.mapper.workload.einsum import Affine
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.notation import affine_terms
+
+_LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`form <= 0`, and where it was written."""
+
+    form: Affine
+    where: Where | None
+    text: str
+
+
+def limits_of_rank(form: Affine, size: int, where: Where | None, rank: str) -> list[Limit]:
+    """An index into a rank of `size` positions stays inside: `form <= size - 1`."""
+    text = f"size {size} of rank {rank}"
+    return [Limit(Affine(form.terms, form.constant - size + 1), where, text)]
+
+
+def parse_limits(text: str, where: Where | None) -> list[Limit]:
+    """Parse `0 <= a < 10` (also joined by `and`, also over sums). WorkloadError if it is none."""
+    try:
+        if len(text) > _LONGEST:
+            raise ValueError(text[:20])
+        return [
+            Limit(form, where, text) for form in _comparisons(ast.parse(text, mode="eval").body)
+        ]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise WorkloadError(
+            "a bound of the iteration space compares sums of rank variables with whole numbers",
+            where=where,
+            value=text,
+            instead="for example 0 <= a < 10",
+        ) from None
+
+
+def _comparisons(node: ast.expr) -> list[Affine]:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return [form for value in node.values for form in _comparisons(value)]
+    if not isinstance(node, ast.Compare):
+        raise ValueError("not a comparison")
+    forms: list[Affine] = []
+    sides = [node.left, *node.comparators]
+    for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
+        forms += _one(affine_terms(left), operator, affine_terms(right))
+    return forms
+
+
+def _one(
+    left: tuple[dict[str, int], int], operator: ast.cmpop, right: tuple[dict[str, int], int]
+) -> list[Affine]:
+    match operator:
+        case ast.Lt() | ast.LtE():
+            return [_difference(left, right, strict=isinstance(operator, ast.Lt))]
+        case ast.Gt() | ast.GtE():
+            return [_difference(right, left, strict=isinstance(operator, ast.Gt))]
+        case ast.Eq():
+            return [_difference(left, right, strict=False), _difference(right, left, strict=False)]
+    raise ValueError("not an order")
+
+
+def _difference(
+    small: tuple[dict[str, int], int], large: tuple[dict[str, int], int], *, strict: bool
+) -> Affine:
+    terms = dict(small[0])
+    for name, factor in large[0].items():
+        terms[name] = terms.get(name, 0) - factor
+    kept = tuple((name, factor) for name, factor in terms.items() if factor)
+    return Affine(kept, small[1] - large[1] + strict)
+
+
+def ranges(
+    variables: Iterable[str], limits: list[Limit], einsum: str, where: Where | None
+) -> dict[str, tuple[int, int]]:
+    """Return (smallest, largest) value of each variable.
+
+    WorkloadError: a variable without an upper bound, an empty range, or a lower bound over
+    several variables, which no box can meet.
+    """
+    low = dict.fromkeys(variables, 0)
+    explicit = {
+        name: value for limit in limits for name, value in _lower_of(limit.form) if name in low
+    }
+    low |= explicit
+    high: dict[str, int] = {}
+    for limit in limits:
+        for name, value in _uppers(limit.form, low):
+            high[name] = min(value, high.get(name, value))
+    for name in low:
+        if name not in high:
+            raise _unbounded(name, einsum, where)
+        if high[name] < low[name]:
+            raise WorkloadError(
+                f"Einsum {einsum}: no value of {name} meets all bounds",
+                where=where,
+                value=f"{low[name]} <= {name} <= {high[name]}",
+                instead="check rank_sizes and iteration_space_shape",
+            )
+    found = {name: (low[name], high[name]) for name in low}
+    for limit in limits:
+        _check_lower(limit, found, einsum)
+    return found
+
+
+def _lower_of(form: Affine) -> list[tuple[str, int]]:
+    """`-f * v + c <= 0` gives `v >= c / f`."""
+    if len(form.terms) == 1 and form.terms[0][1] < 0:
+        name, factor = form.terms[0]
+        return [(name, -(-form.constant // -factor))]
+    return []
+
+
+def _uppers(form: Affine, low: Mapping[str, int]) -> list[tuple[str, int]]:
+    if any(factor < 0 or name not in low for name, factor in form.terms):
+        return []
+    base = form.constant + sum(factor * low[name] for name, factor in form.terms)
+    return [(name, low[name] + -base // factor) for name, factor in form.terms]
+
+
+def _check_lower(limit: Limit, found: Mapping[str, tuple[int, int]], einsum: str) -> None:
+    """A limit with negative factors over several variables must hold in the whole box."""
+    terms = limit.form.terms
+    if len(terms) < 2 or all(factor > 0 for _, factor in terms):
+        return
+    if any(name not in found for name, _ in terms):
+        return
+    worst = limit.form.constant + sum(f * found[name][f > 0] for name, f in terms)
+    if worst > 0:
+        raise WorkloadError(
+            f"Einsum {einsum}: the iteration space is a box; this bound cuts a corner off",
+            where=limit.where,
+            value=limit.text,
+            instead="bounds on one rank variable each",
+        )
+
+
+def _unbounded(name: str, einsum: str, where: Where | None) -> WorkloadError:
+    rank = name.upper()
+    return WorkloadError(
+        f"Einsum {einsum}: rank variable {name} has no bound",
+        where=where,
+        value=name,
+        instead=f"rank_sizes: {{{rank}: …}} or iteration_space_shape: {{{name}: 0 <= {name} < …}}",
+    )

@@ -1,0 +1,176 @@
+"""The concise notation of Einsums: `"O[p, k] = I[H: 2*p + r, c] * W[r, c, k]"`.
+
+Ranks begin with a capital letter, rank variables with a small one; `m` alone means rank `M`,
+`n0` rank `N0`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from tilewright.arch.errors import Where
+from tilewright.mapper.workload.einsum import Affine, Combine
+from tilewright.mapper.workload.errors import WorkloadError
+
+_ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\[\]]*)\]\s*")
+_EXAMPLE = 'write it like "Z[m, n] = A[m, k] * B[k, n]"'
+_LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedAccess:
+    """A tensor and its projection, as written."""
+
+    tensor: str
+    projection: tuple[tuple[str, Affine], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedEinsum:
+    """`accesses[0]` is the output; `combine` joins the inputs of one operation."""
+
+    accesses: tuple[ParsedAccess, ...]
+    combine: Combine = "*"
+
+
+def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
+    """Parse a concise Einsum. WorkloadError if it is none."""
+    left, equals, right = text.partition("=")
+    if not equals or "=" in right or len(text) > _LONGEST:
+        raise _bad("an Einsum is `output = product of inputs`", text, where)
+    output, _ = _accesses(left, text, where)
+    if len(output) != 1:
+        raise _bad("an Einsum has one tensor on the left", text, where)
+    inputs, signs = _accesses(right, text, where)
+    if len(set(signs)) > 1:
+        raise _bad("all tensors are multiplied, or all are added", text, where)
+    return ParsedEinsum((*output, *inputs), "+" if "+" in signs else "*")
+
+
+def _accesses(side: str, text: str, where: Where | None) -> tuple[list[ParsedAccess], list[str]]:
+    found: list[ParsedAccess] = []
+    signs: list[str] = []
+    position = 0
+    while True:
+        match = _ACCESS.match(side, position)
+        if match is None:
+            raise _bad(f"no tensor with its indices at {side[position:].strip()!r}", text, where)
+        found.append(ParsedAccess(match[1], _indices(match[1], match[2], where)))
+        position = match.end()
+        if position == len(side):
+            return found, signs
+        if side[position] not in "*+":
+            raise _bad(f"only * or + may join tensors, not {side[position]!r}", text, where)
+        signs.append(side[position])
+        position += 1
+
+
+def _indices(tensor: str, inside: str, where: Where | None) -> tuple[tuple[str, Affine], ...]:
+    if not inside.strip():
+        raise _no_rank(tensor, where)
+    entries: dict[str, str] = {}
+    for part in inside.split(","):
+        rank, colon, expression = part.rpartition(":")
+        name = rank.strip() if colon else rank_of_variable(expression.strip(), tensor, where)
+        if name in entries:
+            raise _bad(f"rank {name} stands twice in {tensor}", inside, where)
+        entries[name] = expression
+    return parse_projection(tensor, entries, where)
+
+
+def parse_projection(
+    tensor: str, entries: dict[str, str], where: Where | None
+) -> tuple[tuple[str, Affine], ...]:
+    """Parse {rank: expression}; WorkloadError if a name or an expression does not hold."""
+    if not entries:
+        raise _no_rank(tensor, where)
+    for rank in entries:
+        if not re.fullmatch(r"[A-Z]\w*", rank):
+            raise WorkloadError(
+                f"tensor {tensor}: a rank begins with a capital letter",
+                where=where,
+                value=rank,
+                instead=rank[:1].upper() + rank[1:] if rank.isidentifier() else "a name like M",
+            )
+    return tuple((rank, parse_affine(text, where)) for rank, text in entries.items())
+
+
+def rank_of_variable(name: str, tensor: str, where: Where | None = None) -> str:
+    """Return the rank that a rank variable alone stands for: `n0` means `N0`."""
+    if not re.fullmatch(r"[a-z]\w*", name):
+        raise WorkloadError(
+            f"tensor {tensor}: a rank variable (small first letter) or `RANK: expression`",
+            where=where,
+            value=name,
+            instead=f"H: {name}" if "+" in name or "*" in name else "a name like m",
+        )
+    return name.upper()
+
+
+def parse_affine(text: str, where: Where | None = None) -> Affine:
+    """Parse a sum of rank variables with whole factors, plus a whole constant."""
+    if len(text) <= _LONGEST:
+        try:
+            tree = ast.parse(text.strip(), mode="eval").body
+            terms, constant = affine_terms(tree)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+        else:
+            return Affine(
+                tuple((name, factor) for name, factor in terms.items() if factor), constant
+            )
+    raise WorkloadError(
+        "an index must be a sum of rank variables with whole factors",
+        where=where,
+        value=text,
+        instead="for example p + r or 2*p + 3*r + 1",
+    )
+
+
+def affine_terms(node: ast.expr) -> tuple[dict[str, int], int]:
+    """Return (factor of each variable, constant) of an expression; ValueError if not affine."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return {}, value
+        case ast.Name(id=name) if name[0].islower() or name[0] == "_":
+            return {name: 1}, 0
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _scaled(affine_terms(inner), -1)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _sum(affine_terms(left), affine_terms(right))
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _sum(affine_terms(left), _scaled(affine_terms(right), -1))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            one, other = affine_terms(left), affine_terms(right)
+            if one[0] and other[0]:
+                raise ValueError("a product of variables")
+            return _scaled(one, other[1]) if one[0] else _scaled(other, one[1])
+    raise ValueError("not an affine form")
+
+
+Form = tuple[dict[str, int], int]
+
+
+def _scaled(form: Form, factor: int) -> Form:
+    return {name: value * factor for name, value in form[0].items()}, form[1] * factor
+
+
+def _sum(one: Form, other: Form) -> Form:
+    terms = dict(one[0])
+    for name, value in other[0].items():
+        terms[name] = terms.get(name, 0) + value
+    return terms, one[1] + other[1]
+
+
+def _no_rank(tensor: str, where: Where | None) -> WorkloadError:
+    return WorkloadError(
+        f"tensor {tensor} has no rank",
+        where=where,
+        instead=f"give it a rank of size 1: {tensor}[one] with rank_sizes {{ONE: 1}}",
+    )
+
+
+def _bad(what: str, text: str, where: Where | None) -> WorkloadError:
+    return WorkloadError(what, where=where, value=text, instead=_EXAMPLE)

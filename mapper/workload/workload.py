@@ -1,0 +1,66 @@
+"""Workloads: a list of Einsums that share tensors, and the names each brings to an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tilewright.arch.components.components import Scope
+from tilewright.arch.files.source import Document, load_document
+from tilewright.arch.names import did_you_mean
+from tilewright.mapper.workload.einsum import Einsum
+from tilewright.mapper.workload.errors import WorkloadError
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Einsums in the order in which they run. `file` names the source, for messages."""
+
+    einsums: tuple[Einsum, ...]
+    scopes: Mapping[str, Scope] = field(repr=False)
+    file: str = field(default="", compare=False)
+
+    def einsum(self, name: str) -> Einsum:
+        """Return the Einsum called `name`; WorkloadError if there is none."""
+        found = self._by_name.get(name)
+        if found is None:
+            instead = did_you_mean(name, list(self._by_name))
+            raise WorkloadError(f"the workload has no Einsum {name!r}", value=name, instead=instead)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, Einsum]:
+        return {einsum.name: einsum for einsum in self.einsums}
+
+    def scope(self, einsum: Einsum | str) -> Scope:
+        """Return the names that an Einsum brings to the expressions of an architecture."""
+        name = einsum if isinstance(einsum, str) else einsum.name
+        return self.scopes[self.einsum(name).name]
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """All tensors, in order of first use."""
+        return tuple(dict.fromkeys(t for einsum in self.einsums for t in einsum.tensors))
+
+    @property
+    def operations(self) -> int:
+        """Operations of all Einsums with all their instances; copies count none."""
+        return sum(e.operations * e.n_instances for e in self.einsums if not e.is_copy)
+
+
+def load_workload(
+    source: Path | str | Document, *, variables: Mapping[str, object] | None = None
+) -> Workload:
+    """Read a workload from a YAML file (or text, or a document already read).
+
+    `variables` feed the template. SpecError for whatever the file gets wrong, with file, line and
+    column; where two places of the workload disagree, the message names both.
+    """
+    from tilewright.mapper.workload.workload_build import build_workload
+
+    document = (
+        source if isinstance(source, Document) else load_document(source, variables=variables or {})
+    )
+    return build_workload(document, variables or {})

@@ -1,0 +1,228 @@
+"""From a workload file to Einsums: bounds, sets, renames, widths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tilewright.arch.components.components import Scope
+from tilewright.arch.errors import Where
+from tilewright.arch.files.source import DocPath, Document
+from tilewright.arch.files.toplevel import check_top_level
+from tilewright.arch.flattening.scope import LazyNames
+from tilewright.arch.spec.schema import parse
+from tilewright.mapper.workload.bounds import Limit, limits_of_rank, parse_limits, ranges
+from tilewright.mapper.workload.einsum import Affine, Combine, Einsum, TensorAccess
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.notation import (
+    ParsedAccess,
+    parse_einsum,
+    parse_projection,
+    rank_of_variable,
+)
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_check import Draft, check_agreement, check_draft
+from tilewright.mapper.workload.workload_file import (
+    AccessSpec,
+    EinsumSpec,
+    RenamesSpec,
+    WorkloadSpec,
+)
+from tilewright.mapper.workload.workload_names import Names, whole_number
+
+Access = tuple[ParsedAccess, bool, AccessSpec | None]
+_MOST = 10**100
+
+
+def build_workload(document: Document, variables: Mapping[str, object]) -> Workload:
+    """Check a document and build the workload in it."""
+    check_top_level(document, "workload", "workload")
+    spec = parse(WorkloadSpec, document, ("workload",))
+    given = _variables(document, variables)
+    drafts = [
+        _draft(document, path, item, spec, given)
+        for path, item in _flat(document, ("workload", "einsums"), spec.einsums)
+    ]
+    if not drafts:
+        raise WorkloadError(
+            "the workload has no Einsum",
+            where=document.where(("workload", "einsums")),
+            instead='for example - "Z[m, n] = A[m, k] * B[k, n]"',
+        )
+    check_agreement(drafts)
+    names = Names(document, spec, _renames(document), drafts, given)
+    finished = [_finish(draft, names) for draft in drafts]
+    for draft, (einsum, _) in zip(drafts, finished, strict=True):
+        _check_size(einsum, draft.where)
+    return Workload(
+        tuple(einsum for einsum, _ in finished),
+        {scope.einsum: scope for _, scope in finished},
+        document.file,
+    )
+
+
+def _check_size(einsum: Einsum, where: Where) -> None:
+    """Counts are exact, but energies are floats: keep far from where these end."""
+    sizes = {a.tensor: a.tile_size(einsum.bounds) for a in einsum.accesses}
+    sizes["operations"] = einsum.operations * einsum.n_instances
+    for name, size in sizes.items():
+        if size > _MOST:
+            raise WorkloadError(
+                f"Einsum {einsum.name} is too large: {name} has a number of {len(str(size))} digits"
+                if size < 10**4000
+                else f"Einsum {einsum.name} is too large: {name}",
+                where=where,
+                instead="smaller rank_sizes, factors or n_instances",
+            )
+
+
+def _variables(document: Document, given: Mapping[str, object]) -> dict[str, object]:
+    top = document.data
+    own = top.get("variables") if isinstance(top, dict) else None
+    return {**(own if isinstance(own, dict) else {}), **given}
+
+
+def _renames(document: Document) -> RenamesSpec:
+    top = document.data
+    if isinstance(top, dict) and top.get("renames") is not None:
+        return parse(RenamesSpec, document, ("renames",))
+    return RenamesSpec()
+
+
+def _flat(document: Document, path: DocPath, items: object) -> Iterator[tuple[DocPath, object]]:
+    """Lists of Einsums may hold lists of Einsums (from included files)."""
+    if isinstance(items, list | tuple):
+        for number, item in enumerate(items):
+            yield from _flat(document, (*path, number), item)
+    else:
+        yield path, items
+
+
+def _draft(
+    document: Document,
+    path: DocPath,
+    item: object,
+    workload: WorkloadSpec,
+    given: Mapping[str, object],
+) -> Draft:
+    where = document.where(path)
+    spec = (
+        EinsumSpec(einsum=item)
+        if isinstance(item, str)
+        else parse(EinsumSpec, document, path, data=item)
+    )
+    accesses, name, combine = _accesses(spec, document, path)
+    draft = Draft(name, spec, path, where, accesses, {}, combine)
+    check_draft(draft)
+    limits = _limits(draft, document, workload, given)
+    return replace(draft, ranges=ranges(draft.variables, limits, name, where))
+
+
+def _accesses(
+    spec: EinsumSpec, document: Document, path: DocPath
+) -> tuple[tuple[Access, ...], str, Combine]:
+    where = document.where(path)
+    if spec.einsum is None:
+        listed = enumerate(_listed(spec, where))
+        long = tuple(_long(access, document, path, number) for number, access in listed)
+        return long, _name(spec, where), "*"
+    if spec.tensor_accesses:
+        raise WorkloadError(
+            "an Einsum is written in the concise or in the long form, not in both",
+            where=where,
+            instead="leave out einsum: or tensor_accesses:",
+        )
+    parsed = parse_einsum(spec.einsum, where)
+    short = tuple((access, number == 0, None) for number, access in enumerate(parsed.accesses))
+    return short, spec.name or parsed.accesses[0].tensor, parsed.combine
+
+
+def _name(spec: EinsumSpec, where: Where) -> str:
+    if spec.name is None:
+        raise WorkloadError("an Einsum needs a name", where=where, instead="name: Matmul1")
+    return spec.name
+
+
+def _listed(spec: EinsumSpec, where: Where) -> tuple[AccessSpec, ...]:
+    if not spec.tensor_accesses:
+        raise WorkloadError(
+            "an Einsum needs tensors",
+            where=where,
+            instead='einsum: "Z[m, n] = A[m, k] * B[k, n]", or tensor_accesses: […]',
+        )
+    return spec.tensor_accesses
+
+
+def _long(
+    access: AccessSpec, document: Document, path: DocPath, number: int
+) -> tuple[ParsedAccess, bool, AccessSpec]:
+    where = document.where((*path, "tensor_accesses", number, "projection"))
+    if isinstance(access.projection, tuple):
+        entries = {rank_of_variable(v, access.name, where): v for v in access.projection}
+    else:
+        entries = {rank: str(expression) for rank, expression in access.projection.items()}
+    projection = parse_projection(access.name, entries, where)
+    return ParsedAccess(access.name, projection), access.output, access
+
+
+def _limits(
+    draft: Draft, document: Document, workload: WorkloadSpec, given: Mapping[str, object]
+) -> list[Limit]:
+    """Collect all bounds on the Einsum's rank variables: sizes of ranks, then written bounds."""
+    sizes = {**_sizes(workload.rank_sizes, document, ("workload",), given)}
+    sizes |= _sizes(draft.spec.rank_sizes, document, draft.path, given)
+    limits: list[Limit] = []
+    for access, _, _ in draft.accesses:
+        for rank, form in access.projection:
+            if rank in sizes:
+                limits += limits_of_rank(form, *sizes[rank], rank)
+    for shape, path in (
+        (workload.shape, ("workload", "shape")),
+        (workload.iteration_space_shape, ("workload", "iteration_space_shape")),
+        (draft.spec.iteration_space_shape, (*draft.path, "iteration_space_shape")),
+    ):
+        items = shape.items() if isinstance(shape, dict) else enumerate(shape)
+        for key, text in items:
+            limits += parse_limits(text, document.where((*path, key)))
+    own = frozenset(draft.variables)
+    return [limit for limit in limits if {name for name, _ in limit.form.terms} <= own]
+
+
+def _sizes(
+    sizes: Mapping[str, object], document: Document, path: DocPath, given: Mapping[str, object]
+) -> dict[str, tuple[int, Where]]:
+    """Evaluate the sizes of ranks; one may be computed from others, as in `ceil(64 * 8 / X)`."""
+    places = {rank: document.where((*path, "rank_sizes", rank)) for rank in sizes}
+    names = LazyNames(sizes, given, places.get)
+    return {rank: (whole_number(names[rank], {}, places[rank]), places[rank]) for rank in sizes}
+
+
+def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
+    """Shift every rank variable to start at 0 and add what the names say about the tensors."""
+    resolved = names.of(draft)
+    accesses = tuple(
+        TensorAccess(
+            access.tensor,
+            tuple((rank, _shifted(form, draft.ranges)) for rank, form in access.projection),
+            output,
+            access.tensor in resolved.persistent,
+            resolved.bits_per_value[access.tensor],
+        )
+        for access, output, _ in draft.accesses
+    )
+    einsum = Einsum(
+        draft.name,
+        accesses,
+        draft.bounds,
+        resolved.renames,
+        draft.spec.is_copy_operation,
+        names.instances(draft),
+        draft.combine,
+        {name: start for name, (start, _) in draft.ranges.items() if start},
+    )
+    return einsum, resolved.scope
+
+
+def _shifted(form: Affine, found: Mapping[str, tuple[int, int]]) -> Affine:
+    start = sum(factor * found[name][0] for name, factor in form.terms)
+    return Affine(form.terms, form.constant + start)

@@ -1,0 +1,148 @@
+"""What the Einsums of a workload must agree on; a message names both places that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.arch.errors import Where
+from tilewright.arch.files.source import DocPath
+from tilewright.mapper.workload.einsum import Combine
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.notation import ParsedAccess
+from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An Einsum whose tensors and ranges are known, but not yet its sets and widths.
+
+    `accesses`: (tensor and projection, output?, long form if there is one).
+    """
+
+    name: str
+    spec: EinsumSpec
+    path: DocPath
+    where: Where
+    accesses: tuple[tuple[ParsedAccess, bool, AccessSpec | None], ...]
+    ranges: Mapping[str, tuple[int, int]]
+    combine: Combine = "*"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Rank variables in order of first appearance."""
+        return tuple(
+            dict.fromkeys(
+                name
+                for access, _, _ in self.accesses
+                for _, form in access.projection
+                for name, _ in form.terms
+            )
+        )
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """Iterations of each rank variable."""
+        return {name: high - low + 1 for name, (low, high) in self.ranges.items()}
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return tuple(access.tensor for access, _, _ in self.accesses)
+
+    @property
+    def outputs(self) -> frozenset[str]:
+        return frozenset(access.tensor for access, output, _ in self.accesses if output)
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse an Einsum that makes no sense by itself."""
+    if draft.name == "Total":
+        raise WorkloadError(
+            "the name Total is reserved for sums", where=draft.where, instead="another name"
+        )
+    twice = [name for name in draft.tensors if draft.tensors.count(name) > 1]
+    if twice:
+        raise WorkloadError(
+            f"Einsum {draft.name} touches tensor {twice[0]} twice",
+            where=draft.where,
+            instead="give the second one a name of its own, with a copy operation before it",
+        )
+    if not draft.outputs:
+        raise WorkloadError(
+            f"Einsum {draft.name} writes no tensor",
+            where=draft.where,
+            instead="mark one tensor access with output: true",
+        )
+    if draft.spec.is_copy_operation and len(draft.accesses) - len(draft.outputs) != 1:
+        raise WorkloadError(
+            f"copy operation {draft.name} needs exactly one input",
+            where=draft.where,
+            value=", ".join(name for name in draft.tensors if name not in draft.outputs),
+            instead="Y[m, k] = A[m, k]",
+        )
+    names = {name for name in draft.variables if name in draft.tensors}
+    if names:
+        raise WorkloadError(
+            f"Einsum {draft.name}: a rank variable and a tensor have the same name",
+            where=draft.where,
+            value=", ".join(sorted(names)),
+            instead="tensors with a capital first letter",
+        )
+
+
+def check_agreement(drafts: list[Draft]) -> None:
+    """Refuse Einsums that contradict each other."""
+    by_name: dict[str, Draft] = {}
+    writers: dict[str, Draft] = {}
+    readers: dict[str, Draft] = {}
+    ranks: dict[str, tuple[tuple[str, ...], Draft]] = {}
+    bounds: dict[str, tuple[tuple[int, int], Draft]] = {}
+    for draft in drafts:
+        if draft.name in by_name:
+            raise _disagree(f"two Einsums are called {draft.name}", by_name[draft.name], draft)
+        by_name[draft.name] = draft
+        _check_order(draft, writers, readers)
+        for access, _, _ in draft.accesses:
+            found = tuple(sorted(rank for rank, _ in access.projection))
+            known, first = ranks.setdefault(access.tensor, (found, draft))
+            if known != found:
+                raise _disagree(
+                    f"tensor {access.tensor} has ranks {', '.join(known)} in Einsum {first.name}, "
+                    f"but {', '.join(found)} in Einsum {draft.name}",
+                    first,
+                    draft,
+                )
+        for name, span in draft.ranges.items():
+            known_span, first = bounds.setdefault(name, (span, draft))
+            if known_span != span:
+                raise _disagree(
+                    f"rank variable {name} runs from {known_span[0]} to {known_span[1]} in Einsum "
+                    f"{first.name}, but from {span[0]} to {span[1]} in Einsum {draft.name}",
+                    first,
+                    draft,
+                )
+
+
+def _check_order(draft: Draft, writers: dict[str, Draft], readers: dict[str, Draft]) -> None:
+    for name in sorted(draft.outputs):
+        if name in writers:
+            raise _disagree(
+                f"Einsums {writers[name].name} and {draft.name} both write tensor {name}",
+                writers[name],
+                draft,
+            )
+        if name in readers:
+            raise _disagree(
+                f"Einsum {readers[name].name} reads tensor {name} before Einsum {draft.name} "
+                "writes it",
+                readers[name],
+                draft,
+            )
+        writers[name] = draft
+    for name in draft.tensors:
+        if name not in draft.outputs:
+            readers.setdefault(name, draft)
+
+
+def _disagree(what: str, first: Draft, second: Draft) -> WorkloadError:
+    return WorkloadError(what, where=second.where, instead=f"make it agree with {first.where}")

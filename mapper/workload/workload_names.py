@@ -1,0 +1,276 @@
+"""The sets that an Einsum's names stand for: Inputs, renames, persistent tensors, widths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from tilewright.arch.components.components import Scope
+from tilewright.arch.errors import ExpressionError, SpecError, Where
+from tilewright.arch.expressions.expressions import evaluate
+from tilewright.arch.expressions.functions import exact
+from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
+from tilewright.arch.files.source import DocPath, Document
+from tilewright.arch.flattening.scope import EinsumNames, Layer
+from tilewright.mapper.workload.errors import WorkloadError
+from tilewright.mapper.workload.workload_check import Draft
+from tilewright.mapper.workload.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
+
+# Used where a file has no `renames` of its own (accelforge.md §1.2 names this default file).
+_BUILT_IN = (
+    RenameSpec(name="input", source="Inputs & Intermediates if len(All) == 3 else Inputs"),
+    RenameSpec(name="output", source="Outputs"),
+    RenameSpec(name="weight", source="~(input | output)"),
+)
+_Kind = Literal["tensor_accesses", "rank_variables"]
+_MOST = 10**18  # more iterations or instances than anything will ever run
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What the names of one Einsum stand for."""
+
+    renames: Mapping[str, frozenset[str]]
+    persistent: frozenset[str]
+    bits_per_value: Mapping[str, Fraction]
+    scope: Scope
+
+
+def whole_number(value: object, names: Mapping[str, object], where: Where | None) -> int:
+    """Evaluate an expression to a whole number of at least 1."""
+    result = evaluate(value, names, where)
+    if isinstance(result, float) and math.isfinite(result):
+        result = int(result) if result == int(result) else result
+    if isinstance(result, bool) or not isinstance(result, int):
+        raise WorkloadError("this must be a whole number", where=where, value=value)
+    if result < 1:
+        raise WorkloadError("this must be at least 1", where=where, value=value)
+    if result > _MOST:
+        raise WorkloadError(f"this must be at most {_MOST}", where=where, value=value)
+    return result
+
+
+class Names:
+    """Resolves the names of every Einsum of one workload."""
+
+    def __init__(
+        self,
+        document: Document,
+        spec: WorkloadSpec,
+        renames: RenamesSpec,
+        drafts: list[Draft],
+        given: Mapping[str, object],
+    ) -> None:
+        self._document = document
+        self._spec = spec
+        self._given = given
+        self._renames = {
+            entry.name: (entry, ("renames", "einsums", number))
+            for number, entry in enumerate(renames.einsums)
+        }
+        written = {name for draft in drafts for name in draft.outputs}
+        read = {name for d in drafts for name in d.tensors if name not in d.outputs}
+        used = [name for draft in drafts for name in draft.tensors]
+        self._everything = tuple(dict.fromkeys(used))
+        self._intermediates = frozenset(written & read)
+        self._variables = tuple(dict.fromkeys(name for d in drafts for name in d.variables))
+        self._rank_sets: dict[str, dict[str, frozenset[str]]] = {}
+        self._shared = frozenset(name for name in used if used.count(name) > 1)
+        self._widths: dict[str, tuple[Fraction, Draft]] = {}
+        self._persistent: dict[str, tuple[bool, Draft]] = {}
+        where = document.where(("workload", "n_instances"))
+        self._instances = whole_number(spec.n_instances, given, where)
+
+    def instances(self, draft: Draft) -> int:
+        """Return how often the Einsum runs: its own instances times those of the workload."""
+        where = self._document.where((*draft.path, "n_instances"))
+        return self._instances * whole_number(draft.spec.n_instances, self._given, where)
+
+    def of(self, draft: Draft) -> Resolved:
+        """Resolve the renames, then the persistent tensors, then the widths of an Einsum."""
+        sets = self._basic(draft)
+        renames: dict[str, frozenset[str]] = {}
+        for rename, path in self._rename_specs(draft, "tensor_accesses"):
+            found = self._rename(rename, path, draft, {**sets, **renames})
+            renames[rename.name] = found
+        sets |= renames
+        self._rename_variables(draft, sets)
+        persistent = self._persistent_tensors(draft, sets)
+        sets["Persistent"] = persistent
+        widths = self._bits(draft, sets)
+        self._agree(draft, persistent, widths)
+        return Resolved(renames, persistent, widths, self._scope(draft, sets, widths))
+
+    def _basic(self, draft: Draft) -> dict[str, frozenset[str]]:
+        own = frozenset(draft.tensors)
+        sets = {name: own & {name} for name in self._everything}
+        sets |= {
+            "All": own,
+            "Tensors": own,
+            "Nothing": _NOTHING,
+            "Inputs": own - draft.outputs,
+            "Outputs": draft.outputs,
+            "Intermediates": own & self._intermediates,
+            "Shared": own & self._shared,
+            "Persistent": _NOTHING,
+        }
+        return sets
+
+    def _rename_variables(self, draft: Draft, sets: dict[str, frozenset[str]]) -> None:
+        """Add the renames of rank variables to the Einsum's names, one after the other."""
+        found = self._rank_sets.setdefault(draft.name, {})
+        for rename, path in self._rename_specs(draft, "rank_variables"):
+            if rename.name in sets or rename.name in self._variables:
+                raise WorkloadError(
+                    f"Einsum {draft.name}: {rename.name} is already the name of a tensor, a set or "
+                    "a rank variable",
+                    where=self._document.where(path),
+                    value=rename.name,
+                    instead="another name for this rename of rank variables",
+                )
+            found[rename.name] = self._rename(rename, path, draft, sets, rank_variable_set)
+
+    def _rename_specs(self, draft: Draft, kind: _Kind) -> list[tuple[RenameSpec, DocPath]]:
+        """The Einsum's own renames replace those of the section, those its default."""
+        built_in = _BUILT_IN if kind == "tensor_accesses" else ()
+        chosen: dict[str, tuple[RenameSpec, DocPath]] = {}
+        default, path = self._renames.get("default", (None, ()))
+        for rename in getattr(default, kind) if default else built_in:
+            chosen[rename.name] = (rename, (*path, kind))
+        entry, path = self._renames.get(draft.name, (None, ()))
+        for rename in getattr(entry, kind) if entry else ():
+            chosen[rename.name] = (rename, (*path, kind))
+        if kind == "rank_variables":
+            return list(chosen.values())
+        own: dict[str, tuple[RenameSpec, DocPath]] = {}
+        for rename in draft.spec.renames:
+            own[rename.name] = (rename, (*draft.path, "renames", rename.name))
+        # An Einsum's own come first: the defaults are written in terms of them.
+        return [*own.values(), *(pair for name, pair in chosen.items() if name not in own)]
+
+    def _rename(
+        self,
+        rename: RenameSpec,
+        path: DocPath,
+        draft: Draft,
+        sets: dict[str, frozenset[str]],
+        evaluate_set: Callable[..., frozenset[str]] = tensor_set,
+    ) -> frozenset[str]:
+        where = self._document.where(path) if len(path) > 1 else draft.where
+        names = self._names(draft, sets)
+        try:
+            found = evaluate_set(rename.source, names, where)
+        except ExpressionError as error:
+            raise WorkloadError(
+                f"Einsum {draft.name}: rename {rename.name}: {error.what}",
+                where=error.where or where,
+                value=rename.source,
+                instead=error.instead,
+            ) from None
+        if rename.expected_count is not None:
+            wanted = evaluate(rename.expected_count, names, where)
+            if wanted != len(found):
+                raise WorkloadError(
+                    f"Einsum {draft.name}: rename {rename.name} stands for {len(found)} names "
+                    f"({', '.join(sorted(found)) or 'none'}), but expected_count is {wanted}",
+                    where=draft.where,
+                    value=rename.source,
+                    instead=f"add renames: {{{rename.name}: …}} to this Einsum",
+                )
+        return found
+
+    def _persistent_tensors(self, draft: Draft, sets: dict[str, frozenset[str]]) -> frozenset[str]:
+        found = {long.name for _, _, long in draft.accesses if long is not None and long.persistent}
+        if self._spec.persistent_tensors is not None:
+            where = self._document.where(("workload", "persistent_tensors"))
+            found |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
+        return frozenset(found)
+
+    def _bits(self, draft: Draft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
+        """Width of each tensor: its own, or that of the one set of the workload that holds it."""
+        names = self._names(draft, sets)
+        widths: dict[str, Fraction] = {}
+        chosen: dict[str, str] = {}
+        for key, value in self._spec.bits_per_value.items():
+            where = self._document.where(("workload", "bits_per_value", key))
+            rest = frozenset(draft.tensors) - chosen.keys()
+            for tensor in sorted(rest if key == "Other" else tensor_set(key, names, where)):
+                if tensor in chosen:
+                    raise WorkloadError(
+                        f"bits_per_value: both {chosen[tensor]} and {key} hold tensor {tensor} of "
+                        f"Einsum {draft.name}",
+                        where=where,
+                        instead="write sets that do not overlap",
+                    )
+                chosen[tensor] = key
+                widths[tensor] = _width(value, names, where)
+        for access, _, long in draft.accesses:
+            if long is not None and long.bits_per_value is not None:
+                widths[access.tensor] = _width(long.bits_per_value, names, draft.where)
+        for tensor in draft.tensors:
+            if tensor not in widths:
+                raise WorkloadError(
+                    f"Einsum {draft.name}: tensor {tensor} has no bits_per_value",
+                    where=draft.where,
+                    instead="workload: {bits_per_value: {All: 8}}",
+                )
+        return widths
+
+    def _agree(
+        self, draft: Draft, persistent: frozenset[str], widths: Mapping[str, Fraction]
+    ) -> None:
+        for tensor in draft.tensors:
+            width, first = self._widths.setdefault(tensor, (widths[tensor], draft))
+            if width != widths[tensor]:
+                raise WorkloadError(
+                    f"tensor {tensor} has {width} bits per value in Einsum {first.name}, but "
+                    f"{widths[tensor]} in Einsum {draft.name}",
+                    where=draft.where,
+                    instead=f"make it agree with {first.where}",
+                )
+            lasting, first = self._persistent.setdefault(tensor, (tensor in persistent, draft))
+            if lasting != (tensor in persistent):
+                one, other = (first, draft) if lasting else (draft, first)
+                raise WorkloadError(
+                    f"tensor {tensor} is persistent in Einsum {one.name}, but not in Einsum "
+                    f"{other.name}",
+                    where=draft.where,
+                    instead=f"make it agree with {first.where}",
+                )
+
+    def _names(self, draft: Draft, sets: dict[str, frozenset[str]]) -> Mapping[str, object]:
+        return Layer(EinsumNames(self._scope(draft, sets, {})).all, self._given)
+
+    def _scope(
+        self, draft: Draft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
+    ) -> Scope:
+        own = draft.variables
+        return Scope(
+            einsum=draft.name,
+            tensors=draft.tensors,
+            rank_variables=own,
+            sets=sets,
+            rank_variables_of={
+                access.tensor: frozenset(v for _, form in access.projection for v, _ in form.terms)
+                for access, _, _ in draft.accesses
+            },
+            bits_per_value=widths,
+            is_copy=draft.spec.is_copy_operation,
+            rank_sets={
+                **{name: _NOTHING for name in self._variables if name not in own},
+                **self._rank_sets.get(draft.name, {}),
+            },
+        )
+
+
+def _width(value: object, names: Mapping[str, object], where: Where) -> Fraction:
+    result = evaluate(value, names, where)
+    if isinstance(result, bool) or not isinstance(result, int | float | Fraction):
+        raise SpecError("bits_per_value must be a number", where=where, value=value)
+    if not 0 < result < float("inf"):
+        raise SpecError("bits_per_value must be above 0 and finite", where=where, value=value)
+    return exact(result)

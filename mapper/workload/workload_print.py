@@ -1,0 +1,139 @@
+"""Print a workload back as a file that reads to the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from tilewright.arch.spec.printing import dump_yaml
+from tilewright.mapper.workload.einsum import Affine, Einsum, TensorAccess
+from tilewright.mapper.workload.workload import Workload
+
+
+def dump_workload(workload: Workload) -> str:
+    """Return YAML text that `load_workload` reads back to an equal workload.
+
+    It holds what the file came to: templates, sizes of ranks, set expressions and renames are
+    resolved, and instances of the workload are in its Einsums.
+    """
+    accesses = {access.tensor: access for e in workload.einsums for access in e.accesses}
+    block: dict[str, object] = {
+        "bits_per_value": {name: _width(one.bits_per_value) for name, one in accesses.items()}
+    }
+    persistent = [name for name, access in accesses.items() if access.persistent]
+    if persistent:
+        block["persistent_tensors"] = _union(persistent)
+    block["iteration_space_shape"] = _bounds(workload)
+    block["einsums"] = [_einsum(einsum) for einsum in workload.einsums]
+    return dump_yaml({"renames": _renames(workload), "workload": block})
+
+
+def einsum_text(einsum: Einsum) -> str:
+    """Return the Einsum in the concise notation, outputs on the left."""
+    left = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
+    right = (_access(_in_file(access, einsum)) for access in einsum.inputs)
+    return f"{left} = {f' {einsum.combine} '.join(right)}"
+
+
+def _in_file(access: TensorAccess, einsum: Einsum) -> TensorAccess:
+    """Return the access with variables that begin where they do in the file."""
+    projection = tuple(
+        (rank, replace(form, constant=form.written(einsum.starts)))
+        for rank, form in access.projection
+    )
+    return replace(access, projection=projection)
+
+
+def _access(access: TensorAccess) -> str:
+    ranks = (
+        affine_text(form)
+        if affine_text(form).upper() == rank and form.terms
+        else f"{rank}: {affine_text(form)}"
+        for rank, form in access.projection
+    )
+    return f"{access.tensor}[{', '.join(ranks)}]"
+
+
+def affine_text(form: Affine) -> str:
+    """Write an affine form as the notation has it: `2*p + r - 1`."""
+    text = ""
+    for name, factor in form.terms:
+        size = name if abs(factor) == 1 else f"{abs(factor)}*{name}"
+        text += _signed(size, factor < 0, first=not text)
+    if form.constant or not text:
+        text += _signed(str(abs(form.constant)), form.constant < 0, first=not text)
+    return text
+
+
+def _signed(size: str, negative: bool, *, first: bool) -> str:
+    if first:
+        return f"-{size}" if negative else size
+    return f" {'-' if negative else '+'} {size}"
+
+
+def _einsum(einsum: Einsum) -> dict[str, object]:
+    """Write the concise form where it keeps the order of the tensors, else the long one."""
+    found: dict[str, object]
+    if [access.output for access in einsum.accesses].index(True) == 0 and len(einsum.outputs) == 1:
+        found = {"einsum": einsum_text(einsum)}
+        if einsum.name != einsum.accesses[0].tensor:
+            found["name"] = einsum.name
+    else:
+        found = {
+            "name": einsum.name,
+            "tensor_accesses": [_long(_in_file(a, einsum)) for a in einsum.accesses],
+        }
+    if einsum.is_copy:
+        found["is_copy_operation"] = True
+    if einsum.n_instances != 1:
+        found["n_instances"] = einsum.n_instances
+    if einsum.renames:
+        order = einsum.tensors
+        found["renames"] = {
+            name: _union(t for t in order if t in tensors)
+            for name, tensors in einsum.renames.items()
+        }
+    return found
+
+
+def _long(access: TensorAccess) -> dict[str, object]:
+    projection = {rank: affine_text(form) for rank, form in access.projection}
+    found: dict[str, object] = {"name": access.tensor, "projection": projection}
+    return {**found, "output": True} if access.output else found
+
+
+def _bounds(workload: Workload) -> dict[str, str]:
+    """All Einsums agree on the range of a rank variable."""
+    bounds = {
+        name: (e.starts.get(name, 0), bound)
+        for e in workload.einsums
+        for name, bound in e.bounds.items()
+    }
+    return {name: f"{start} <= {name} < {start + bound}" for name, (start, bound) in bounds.items()}
+
+
+def _renames(workload: Workload) -> dict[str, object]:
+    """An empty default, so that none is added; Einsums carry their own renames of tensors."""
+    entries: list[dict[str, object]] = [{"name": "default", "tensor_accesses": []}]
+    variables = {name for einsum in workload.einsums for name in einsum.bounds}
+    for einsum in workload.einsums:
+        sets: Mapping[str, frozenset[str]] = workload.scope(einsum).rank_sets
+        own = {
+            name: _union(v for v in einsum.bounds if v in members)
+            for name, members in sets.items()
+            if name not in variables
+        }
+        if own:
+            entries.append({"name": einsum.name, "rank_variables": own})
+    return {"einsums": entries}
+
+
+def _union(names: Iterable[str]) -> str:
+    return " | ".join(names) or "Nothing"
+
+
+def _width(bits: Fraction) -> int | float | str:
+    if bits.denominator == 1:
+        return bits.numerator
+    return float(bits) if Fraction(float(bits)) == bits else f"{bits.numerator}/{bits.denominator}"

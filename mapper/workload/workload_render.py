@@ -1,0 +1,63 @@
+"""Pictures of a workload: the cascade as text and as Mermaid."""
+
+from __future__ import annotations
+
+from html import escape
+
+from tilewright.mapper.workload.einsum import Einsum, TensorAccess
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_print import einsum_text
+
+
+def cascade_text(workload: Workload) -> str:
+    """Return one block per Einsum, in order: what it computes, how much, where its data come from.
+
+    Sizes in values and bits; `from` and `to` name the Einsums that share the tensor.
+    """
+    lines: list[str] = []
+    for einsum in workload.einsums:
+        bounds = ", ".join(f"{name} {bound}" for name, bound in einsum.bounds.items())
+        times = f", {einsum.n_instances} instances" if einsum.n_instances != 1 else ""
+        what = "copy" if einsum.is_copy else f"{einsum.operations} operations"
+        lines += [f"{einsum.name}: {einsum_text(einsum)}", f"    {what} ({bounds}){times}"]
+        for access in (*einsum.outputs, *einsum.inputs):
+            lines.append(f"    {_tensor(access, einsum)}{_neighbours(access, workload)}")
+    return "\n".join(lines) + "\n"
+
+
+def cascade_mermaid(workload: Workload) -> str:
+    """Return a Mermaid flowchart: Einsums are boxes, tensors rounded, arrows follow the data."""
+    lines = ["flowchart TD"]
+    tensors = {name: f"t{number}" for number, name in enumerate(workload.tensors)}
+    for name, node in tensors.items():
+        access = _first_access(name, workload)
+        ranks = ", ".join(rank for rank, _ in access.projection)
+        lines.append(f'  {node}(["{escape(name)}[{escape(ranks)}]"])')
+    for number, einsum in enumerate(workload.einsums):
+        what = "copy" if einsum.is_copy else f"{einsum.operations} operations"
+        times = f" × {einsum.n_instances}" if einsum.n_instances != 1 else ""
+        title = f"<b>{escape(einsum.name)}</b><br/><small>{what}{times}</small>"
+        lines.append(f'  e{number}["{title}"]')
+        lines += [f"  {tensors[a.tensor]} --> e{number}" for a in einsum.inputs]
+        lines += [f"  e{number} --> {tensors[a.tensor]}" for a in einsum.outputs]
+    return "\n".join(lines) + "\n"
+
+
+def _tensor(access: TensorAccess, einsum: Einsum) -> str:
+    values = access.tile_size(einsum.bounds)
+    lasting = ", persistent" if access.persistent else ""
+    bits = values * access.bits_per_value
+    return f"{access.tensor}: {values} values, {float(bits):.15g} bits{lasting}"
+
+
+def _neighbours(access: TensorAccess, workload: Workload) -> str:
+    users = [e for e in workload.einsums if access.tensor in e.tensors]
+    if access.output:
+        others = [e.name for e in users if not e.access(access.tensor).output]
+        return f", to {', '.join(others)}" if others else ""
+    others = [e.name for e in users if e.access(access.tensor).output]
+    return f", from {', '.join(others)}" if others else ""
+
+
+def _first_access(tensor: str, workload: Workload) -> TensorAccess:
+    return next(e.access(tensor) for e in workload.einsums if tensor in e.tensors)

@@ -1,0 +1,381 @@
+"""A builder of programs: names in, one frozen validated `Program` out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.isa.dsd import (
+    DTYPES,
+    Buffer,
+    Circbuf,
+    Dsd,
+    Element,
+    Fabin,
+    Fabout,
+    Fifo,
+    Index,
+    Mem1d,
+    Mem4d,
+    Ref,
+    Register,
+    as_index,
+    mem4d_access,
+)
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.compile.code.code_families import canonical
+from tilewright.simulator.program.field_types import check_fields, made
+from tilewright.simulator.program.program import (
+    ElementCode,
+    LoadRegister,
+    Program,
+    Queue,
+    Task,
+)
+from tilewright.simulator.program.routes import (
+    MAX_ELEMENTS,
+    Area,
+    Color,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    RangeFilter,
+    Route,
+    Switch,
+)
+from tilewright.simulator.build.task_builder import Arguments, TaskBuilder, as_load
+from tilewright.simulator.isa.tensor_access import parse_access
+from tilewright.simulator.check.validate import check_program
+
+__all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
+
+
+def _shape(shape: Sequence[int] | int, where: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+    except TypeError:
+        raise ProgramError(
+            f"{where}: a shape is an integer or several", value=shape, instead="as in (4, 3)"
+        ) from None
+
+
+class CodeBuilder:
+    """Buffers, descriptors, queues and tasks of one class of elements."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._buffers: list[Buffer] = []
+        self._dsds: list[Dsd] = []
+        self._input_queues: list[Queue] = []
+        self._output_queues: list[Queue] = []
+        self._tasks: list[tuple[TaskBuilder, dict[str, Any]]] = []
+        self._loads: list[LoadRegister] = []
+        self._next_word = 0
+        self._main_priority = "medium_low"
+
+    def buffer(
+        self, name: str, dtype: str, shape: Sequence[int] | int, address: int | None = None
+    ) -> Buffer:
+        """Declare a buffer; without an address (16-bit words) it follows the highest one."""
+        dims = _shape(shape, f"buffer {self.name}.{name}")
+        if not isinstance(dtype, str) or dtype not in DTYPES:
+            raise ProgramError(
+                f"buffer {self.name}.{name} has an unknown dtype",
+                value=dtype,
+                instead="one of " + ", ".join(DTYPES),
+            )
+        if address is not None and not isinstance(address, int):
+            raise ProgramError(
+                f"buffer {self.name}.{name}: the address is a number of words", value=address
+            )
+        at = self._next_word + self._next_word % 2 if address is None else address
+        made = Buffer(name, dtype, dims, at)
+        self._buffers.append(made)
+        self._next_word = max(self._next_word, at + made.words)
+        return made
+
+    def mem1d(
+        self,
+        name: str,
+        buffer: str | None = None,
+        extent: int | None = None,
+        stride: int | None = None,
+        offset: int | None = None,
+        **properties: Any,
+    ) -> Ref:
+        """Declare a one-dimensional memory vector (elements of the buffer).
+
+        Properties: `wavelet_index_offset`, or `tensor_access="|i|{5} -> A[2*i + 1]"` in the place
+        of buffer, extent, stride and offset.
+        """
+        access = properties.pop("tensor_access", None)
+        if access is not None:
+            self._refuse_both(name, buffer=buffer, extent=extent, stride=stride, offset=offset)
+            buffer, loops, offset = self._access(access)
+            if len(loops) != 1:
+                raise ProgramError(
+                    f"code {self.name}, DSD {name}: mem1d has one induction variable",
+                    value=access,
+                    instead="mem4d",
+                )
+            extent, stride = loops[0]
+        if buffer is None or extent is None:
+            raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and an extent")
+        stride = 1 if stride is None else stride
+        values = (name, buffer, extent, stride, 0 if offset is None else offset)
+        return self._dsd(Mem1d, *values, **properties)
+
+    def mem4d(
+        self,
+        name: str,
+        buffer: str | None = None,
+        loops: Sequence[tuple[int, int]] | None = None,
+        offset: int | None = None,
+        **properties: Any,
+    ) -> Ref:
+        """Declare a vector of up to four (extent, coefficient) loops, outermost first.
+
+        Properties: `wavelet_index_offset`, or `tensor_access="|i, j|{5, 4} -> A[i + 2*j]"` in the
+        place of buffer, loops and offset.
+        """
+        access = properties.pop("tensor_access", None)
+        if access is not None:
+            self._refuse_both(name, buffer=buffer, loops=loops, offset=offset)
+            buffer, loops, offset = self._access(access)
+        if buffer is None or loops is None:
+            raise ProgramError(f"code {self.name}, DSD {name}: needs a buffer and loops")
+        plain = mem4d_access(name, buffer, loops, 0 if offset is None else offset)
+        values = (name, buffer, plain.extents, plain.strides, plain.offset)
+        return self._dsd(Mem4d, *values, **properties)
+
+    def _refuse_both(self, name: str, **given: object) -> None:
+        both = [key for key, value in given.items() if value is not None]
+        if both:
+            raise ProgramError(
+                f"code {self.name}, DSD {name}: given beside tensor_access",
+                value=", ".join(both),
+                instead="one of the two",
+            )
+
+    def _access(self, text: str) -> tuple[str, list[tuple[int, int]], int]:
+        """Return buffer, loops and offset of a tensor access expression."""
+        access = parse_access(text)
+        buffer = next((b for b in self._buffers if b.name == access.buffer), None)
+        if buffer is None:
+            known = ", ".join(b.name for b in self._buffers) or "(none)"
+            raise ProgramError(
+                f"code {self.name}: tensor access of an unknown buffer",
+                value=access.buffer,
+                instead=f"one of {known}",
+            )
+        loops, offset = access.loops(buffer.shape)
+        return buffer.name, loops, offset
+
+    def fabin(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
+        """Declare `extent` wavelets of an input queue; properties as in `Fabin`."""
+        return self._dsd(Fabin, name, queue, extent, **properties)
+
+    def fabout(self, name: str, queue: int, extent: int, **properties: Any) -> Ref:
+        """Declare `extent` wavelets of an output queue; properties as in `Fabout`."""
+        return self._dsd(Fabout, name, queue, extent, **properties)
+
+    def circbuf(self, name: str, buffer: str, extent: int, wraparound: int | None = None) -> Ref:
+        """Declare `extent` elements of a buffer that start again after `wraparound`, or its end."""
+        return self.declare(Circbuf(name, buffer, extent, wraparound))
+
+    def fifo(self, name: str, buffer: str, **settings: Any) -> Ref:
+        """Allocate a FIFO in a buffer; settings as in `Fifo`."""
+        return self._dsd(Fifo, name, buffer, **settings)
+
+    def load(self, register: Register, dsd: str | Ref, **settings: Any) -> None:
+        """Load a register before the program starts; settings as in `LoadRegister`."""
+        self._loads.append(as_load(register, dsd, settings))
+
+    def main_priority(self, priority: str) -> None:
+        """Give the main thread another priority beside microthreads (MAIN_PRIORITIES)."""
+        self._main_priority = priority
+
+    def element(self, buffer: str, index: Index | int = 0) -> Element:
+        """Return one element of a buffer as scalar source or as destination pointer."""
+        return Element(buffer, as_index(index))
+
+    def input_queue(self, queue: int, color: str, priority: str = "") -> None:
+        """Bind an input queue to a color; the priority is its microthread's (WSE-2)."""
+        self._input_queues.append(Queue(queue, color, priority))
+
+    def output_queue(self, queue: int, color: str) -> None:
+        """Bind an output queue to a color."""
+        self._output_queues.append(Queue(queue, color))
+
+    def task(
+        self, name: str, *, entry: bool = False, blocked: bool = False, **starts: Any
+    ) -> TaskBuilder:
+        """Declare a local task; entry tasks are active at cycle 0.
+
+        starts: `teardown`, a color whose teardown by a control wavelet makes it active here;
+        `empty_input` or `empty_output`, a queue whose emptying does after a flush.
+        """
+        return self._task(name, entry=entry, blocked=blocked, **starts)
+
+    def data_task(
+        self, name: str, queue: int, arguments: Arguments = (), *, blocked: bool = False
+    ) -> TaskBuilder:
+        """Declare the task that every data wavelet of an input queue starts.
+
+        arguments: (counter, dtype) that share the 32 bits of the wavelet, from bit 0 on.
+        """
+        return self._task(name, queue=queue, arguments=tuple(arguments), blocked=blocked)
+
+    def control_task(
+        self, name: str, entry: int, arguments: Arguments = (), *, blocked: bool = False
+    ) -> TaskBuilder:
+        """Declare the task that control wavelets of an entry (0-63) start."""
+        return self._task(name, control=entry, arguments=tuple(arguments), blocked=blocked)
+
+    def _dsd(self, kind: type[Dsd], name: str, *values: Any, **properties: Any) -> Ref:
+        where = f"code {self.name}, DSD {name}"
+        return self.declare(made(kind, where, name, *values, **properties))
+
+    def _task(self, name: str, **properties: Any) -> TaskBuilder:
+        made = TaskBuilder(name)
+        self._tasks.append((made, properties))
+        return made
+
+    def build(self) -> ElementCode:
+        """Freeze what was declared."""
+        return ElementCode(
+            self.name,
+            tuple(self._buffers),
+            tuple(self._dsds),
+            tuple(self._input_queues),
+            tuple(self._output_queues),
+            tuple(
+                made(Task, f"code {self.name}, task {t.name}", t.name, t.body, **properties)
+                for t, properties in self._tasks
+            ),
+            tuple(self._loads),
+            self._main_priority,
+        )
+
+    def declare(self, dsd: Dsd) -> Ref:
+        """Declare a descriptor that was made or changed elsewhere (dsd_changes.py)."""
+        self._dsds.append(dsd)
+        return Ref(dsd.name)
+
+
+class ProgramBuilder:
+    """Collect codes, placement, colors, routes and edge ports; `build` validates."""
+
+    def __init__(self, name: str, height: int, width: int) -> None:
+        given = (height, width)
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in given) or (
+            height * width > MAX_ELEMENTS
+        ):
+            raise ProgramError(
+                f"program {name}: the grid has a number of rows and of columns",
+                value=given,
+                instead=f"integers from 1 on, at most {MAX_ELEMENTS} elements",
+            )
+        self.name = name
+        self._codes: list[CodeBuilder] = []
+        self._placement = np.full((height, width), -1, dtype=np.int32)
+        self._colors: list[Color] = []
+        self._routes: list[Route] = []
+        self._edge_inputs: list[EdgeInput] = []
+        self._edge_outputs: list[EdgeOutput] = []
+
+    def code(self, name: str) -> CodeBuilder:
+        """Declare a class of elements."""
+        if not isinstance(name, str):
+            raise ProgramError("the name of a code is a text", value=name)
+        made = CodeBuilder(name)
+        self._codes.append(made)
+        return made
+
+    def color(self, name: str, id: int | None = None) -> str:  # noqa: A002
+        """Declare a color; without an id it takes the lowest unused one. Returns the name."""
+        if id is not None and not isinstance(id, int):
+            raise ProgramError(f"color {name}: the id is a number", value=id)
+        used = {color.id for color in self._colors}
+        free = next(i for i in range(len(used) + 1) if i not in used)
+        self._colors.append(Color(name, free if id is None else id))
+        return name
+
+    def place(self, code: str, area: Area) -> None:
+        """Give every element of the area this code (later calls win)."""
+        names = [c.name for c in self._codes]
+        if not isinstance(code, str) or code not in names:
+            raise ProgramError("placement of an unknown code", value=code, instead=str(names))
+        if not isinstance(area, Area):
+            raise ProgramError(f"placement of code {code}: this is no area", value=area)
+        check_fields(area, f"placement of code {code}")
+        height, width = self._placement.shape
+        least = min(area.row, area.column, area.height - 1, area.width - 1)
+        if least < 0 or area.row + area.height > height or area.column + area.width > width:
+            raise ProgramError(
+                f"placement of code {code}: the area leaves the grid",
+                value=str(area),
+                instead=f"within {Area(0, 0, height, width)}",
+            )
+        rows = slice(area.row, area.row + area.height)
+        self._placement[rows, area.column : area.column + area.width] = names.index(code)
+
+    def placement(self, codes: npt.NDArray[np.integer]) -> None:
+        """Set the whole placement: code numbers in order of declaration, shape (H, W)."""
+        self._placement[:, :] = codes
+
+    def route(  # noqa: PLR0913 (the keywords of a color's configuration)
+        self,
+        color: str,
+        area: Area,
+        *,
+        rx: str,
+        tx: str,
+        switch: Switch | None = None,
+        filter: CounterFilter | RangeFilter | None = None,  # noqa: A002
+        **properties: Any,
+    ) -> None:
+        """Route a color in an area; ports as letters, as in rx="W", tx="ER".
+
+        Properties: `teardown`, the color starts torn down; `swap`, as in `Route`.
+        """
+        try:
+            directions = tuple(rx), tuple(tx)
+        except TypeError:
+            raise ProgramError(
+                f"route of color {color}: rx and tx are letters of ports",
+                value=(rx, tx),
+                instead='letters of N E S W R, as in rx="W", tx="ER"',
+            ) from None
+        values = (color, area, *directions, switch, filter)
+        self._routes.append(made(Route, f"route of color {color}", *values, **properties))
+
+    def edge_input(self, port: EdgeInput) -> None:
+        """Add streams that enter at the border."""
+        self._edge_inputs.append(port)
+
+    def edge_output(self, port: EdgeOutput) -> None:
+        """Add streams that leave at the border."""
+        self._edge_outputs.append(port)
+
+    def build(self) -> Program:
+        """Return the program, checked for everything that needs no profile.
+
+        Raises ProgramError.
+        """
+        codes = [code.build() for code in self._codes]
+        program = Program(
+            self.name,
+            tuple(canonical(code) for code in codes),
+            self._placement.copy(),
+            tuple(self._colors),
+            tuple(self._routes),
+            tuple(self._edge_inputs),
+            tuple(self._edge_outputs),
+        )
+        check_program(program)
+        return program

@@ -1,0 +1,1 @@
+"""Checks of programs, with and without a machine profile."""

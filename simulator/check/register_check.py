@@ -1,0 +1,172 @@
+"""Checks of data-structure registers against a profile: ids, files, FIFOs, what is left."""
+
+from __future__ import annotations
+
+from tilewright.simulator.isa.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
+from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.operands import ResolvedOperation, describe, resolve
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.instructions import instructions, operations
+from tilewright.simulator.program.loads import all_loads, loaded
+from tilewright.simulator.program.program import (
+    DsdOperation,
+    ElementCode,
+    Instruction,
+    LoadRegister,
+    Map,
+)
+
+
+def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
+    """Return every register that a code names, FIFOs' own included, and the part that names it.
+
+    In the order of the text.
+    """
+    found: list[tuple[Register, object]] = [(load.register, load) for load in code.loads]
+    for dsd in code.dsds:
+        if isinstance(dsd, Fifo) and dsd.dest is not None and dsd.src is not None:
+            found += [(Register("dest", dsd.dest), dsd), (Register("src1", dsd.src), dsd)]
+    for _, instruction in instructions(code):
+        found += [(register, instruction) for register in _registers(instruction)]
+    return found
+
+
+def _registers(instruction: Instruction) -> list[Register]:
+    """Return the registers that an instruction names."""
+    if isinstance(instruction, LoadRegister):
+        return [instruction.register]
+    operands: tuple[object, ...] = ()
+    if isinstance(instruction, DsdOperation):
+        operands = (instruction.dest, *instruction.sources)
+    elif isinstance(instruction, Map):
+        pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
+        operands = tuple(operand for _, operand in pairs)
+    return [operand for operand in operands if isinstance(operand, Register)]
+
+
+def check_registers(code: ElementCode, profile: Profile) -> None:
+    """Refuse registers that a profile's element does not have. Raises ProgramError."""
+    where = f"code {code.name}"
+    for register, part in used_registers(code):
+        with About(part):
+            _check_register(register, profile, where)
+    for load in all_loads(code):
+        with About(load):
+            _check_numbers(load, profile, f"{where}, load of {load.register}")
+    _check_fifos(code, profile, where)
+    for task, op in operations(code):
+        if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):
+            with About(op):
+                _check_types(code, resolve(code, task.name, op), describe(code, task.name, op))
+
+
+def _check_register(register: Register, profile: Profile, where: str) -> None:
+    if register.file not in FILES:
+        raise ProgramError(
+            f"{where}: no such file of registers",
+            value=register.file,
+            instead="one of " + ", ".join(FILES),
+        )
+    if not 0 <= register.id < profile.dsr_registers:
+        raise ProgramError(
+            f"{where}: {profile.name} has no register {register}",
+            value=register.id,
+            instead=f"0 to {profile.dsr_registers - 1}",
+        )
+
+
+def _check_types(code: ElementCode, resolved: ResolvedOperation, where: str) -> None:
+    """Refuse a register that never holds values of a dtype that an operation takes."""
+    for number, operand in enumerate(resolved.operands):
+        if operand.register is None:
+            continue
+        held = loaded(code, operand.register)
+        memory = [dsd for dsd in held if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
+        buffers = [b for b in (code.buffer(dsd.buffer) for dsd in memory) if b is not None]
+        legal = resolved.operation.legal(number)
+        if held and len(buffers) == len(held) and not {b.dtype for b in buffers} & set(legal):
+            raise ProgramError(
+                f"{where}: register {operand.register} holds {memory[0].name}, "
+                f"whose buffer {buffers[0].name} has the wrong dtype",
+                value=buffers[0].dtype,
+                instead=" or ".join(legal),
+            )
+
+
+def _check_numbers(load: LoadRegister, profile: Profile, where: str) -> None:
+    for what, numbers, count in (
+        ("extended", () if load.xdsr is None else (load.xdsr,), profile.xdsr_registers),
+        ("stride", load.strides, profile.stride_registers),
+    ):
+        for number in numbers:
+            if not 0 <= number < count:
+                raise ProgramError(
+                    f"{where}: {profile.name} has no {what} register {number}",
+                    value=number,
+                    instead=f"0 to {count - 1}",
+                )
+    if len(set(load.strides)) != len(load.strides):
+        raise ProgramError(f"{where}: a stride register is named twice", value=load.strides)
+
+
+def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
+    fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
+    loaded = {register.id for register, _ in used_registers(code) if register.file != "src0"}
+    for fifo in fifos:
+        with About(fifo):
+            _check_fifo(code, fifo, profile)
+    free = min(profile.dsr_registers - len(loaded), profile.xdsr_registers)
+    implicit = sum(fifo.dest is None for fifo in fifos)
+    if implicit > free:
+        raise ProgramError(
+            f"{where}: {implicit} FIFOs need as many dest, src1 and extended registers, "
+            f"{profile.name} has {free} left",
+            value=implicit,
+            instead="fewer FIFOs",
+        )
+
+
+def _check_owned(code: ElementCode, fifo: Fifo, where: str) -> None:
+    """Refuse loads into the registers that a FIFO has for the whole program."""
+    for load in all_loads(code):
+        same = load.register.file != "src0" and load.register.id == fifo.dest
+        if same or (load.xdsr is not None and load.xdsr == fifo.xdsr):
+            raise ProgramError(
+                f"{where}: load of {load.register} takes a register of this FIFO",
+                value=load.register.id if same else load.xdsr,
+                instead="registers that no FIFO has",
+            )
+
+
+def _check_fifo(code: ElementCode, fifo: Fifo, profile: Profile) -> None:
+    where = f"code {code.name}, DSD {fifo.name}"
+    _check_owned(code, fifo, where)
+    given = (fifo.dest, fifo.src, fifo.xdsr)
+    if any(number is None for number in given) and any(number is not None for number in given):
+        raise ProgramError(f"{where}: dest, src and xdsr are given together or not at all")
+    if fifo.dest != fifo.src:
+        raise ProgramError(f"{where}: dest and src need the same id", value=(fifo.dest, fifo.src))
+    if fifo.xdsr is not None and not 0 <= fifo.xdsr < profile.xdsr_registers:
+        raise ProgramError(
+            f"{where}: {profile.name} has no extended register {fifo.xdsr}", value=fifo.xdsr
+        )
+    buffer = code.buffer(fifo.buffer)
+    if buffer is not None and 2 * buffer.address % profile.fifo_alignment_bytes:
+        raise ProgramError(
+            f"{where}: the buffer of a FIFO starts at a multiple of "
+            f"{profile.fifo_alignment_bytes} bytes on {profile.name}",
+            value=2 * buffer.address,
+        )
+    others = [d for d in code.dsds if isinstance(d, Fifo) and d.name != fifo.name]
+    if fifo.dest is not None and any(
+        other.dest == fifo.dest or other.xdsr == fifo.xdsr for other in others
+    ):
+        raise ProgramError(f"{where}: another FIFO has its registers", value=fifo.dest)
+    actions = {fifo.empty_action, fifo.full_action}
+    if not profile.fifo_full_action and (
+        fifo.full_action != "test_or_suspend" or actions & {"suspend", "fault"}
+    ):
+        raise ProgramError(
+            f"{where}: {profile.name} has no full action, and no suspend or fault",
+            value=(fifo.empty_action, fifo.full_action),
+        )

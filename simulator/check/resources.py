@@ -1,0 +1,163 @@
+"""Checks of a program against a profile: SRAM, queues, colors, tasks, registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from tilewright.simulator.check.queue_check import check_queue_resources
+from tilewright.simulator.check.register_check import check_registers
+from tilewright.simulator.check.register_count import check_register_count
+from tilewright.simulator.compile.code.code_families import passes
+from tilewright.simulator.compile.code.priorities import check_priorities
+from tilewright.simulator.compile.code.simd_modes import check_simd
+from tilewright.simulator.isa.dsd import Fabin, Mem4d
+from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.memo import Memo, ValueMemo
+from tilewright.simulator.isa.operands import ResolvedOperation, describe, resolve
+from tilewright.simulator.profiles.profile import Profile, profile_number
+from tilewright.simulator.program.instructions import instructions, operations
+from tilewright.simulator.program.program import ElementCode, Program, Reconfigure
+from tilewright.simulator.program.routes import Area, Route
+
+_CODES: Final = Memo(256)
+"""Codes that have passed, by profile."""
+_OPERATIONS: Final = ValueMemo(1024)
+"""The same of operations, which codes have in common."""
+
+
+def check_resources(program: Program, profile: Profile) -> None:
+    """Refuse a program that needs more than the profile's machine has. Raises ProgramError."""
+    for color in program.colors:
+        if not 0 <= color.id < profile.colors:
+            with About(color):
+                raise ProgramError(
+                    f"color {color.name} is not a routable color of {profile.name}",
+                    value=color.id,
+                    instead=f"0 to {profile.colors - 1}",
+                )
+    _check_routes(program, profile)
+    number = profile_number(profile)
+    for code in program.codes:
+        check = partial(_check_code, profile=profile)
+        _CODES.of(code, number, partial(passes, code, ("resources", number), check))
+
+
+def _check_code(code: ElementCode, profile: Profile) -> None:
+    check_registers(code, profile)
+    check_priorities(code, profile)
+    check_simd(code, profile)
+    check_queue_resources(code, profile)
+    _check_memory(code, profile)
+    _check_queues(code, profile)
+    if len(code.tasks) > profile.local_tasks:
+        raise ProgramError(
+            f"code {code.name} has more local tasks than {profile.name}",
+            value=len(code.tasks),
+            instead=f"at most {profile.local_tasks}",
+        )
+    number = profile_number(profile)
+    for task, op in operations(code):
+        resolved = resolve(code, task.name, op)
+        where = partial(describe, code, task.name, op)
+        with About(op):
+            _OPERATIONS.of((resolved, number), partial(_check_operation, resolved, profile, where))
+    check_register_count(code, profile)
+
+
+def _check_operation(
+    resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
+) -> None:
+    inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
+    if inputs > profile.fabric_inputs_per_operation:
+        raise ProgramError(
+            f"{where()}: too many fabric inputs for {profile.name}",
+            value=inputs,
+            instead=f"at most {profile.fabric_inputs_per_operation}",
+        )
+    _check_registers(resolved, profile, where)
+
+
+def _check_routes(program: Program, profile: Profile) -> None:
+    """Refuse routes, and what they can be changed to, that no router of a profile has."""
+    for route in program.routes:
+        _check_switch(program, route, profile)
+        if route.swap and not profile.color_swap:
+            raise ProgramError(
+                f"route of color {route.color} in {route.area}: {profile.name} has no color swap",
+                value=route.swap,
+            )
+    for change in (instruction for code in program.codes for _, instruction in instructions(code)):
+        if isinstance(change, Reconfigure):
+            route = Route(change.color, Area(0, 0), change.rx, change.tx)
+            with About(change):
+                _check_switch(program, change.route(route), profile)
+
+
+def _check_switch(program: Program, route: Route, profile: Profile) -> None:
+    """Refuse a switch that the routers of a profile do not have."""
+    if route.switch is None:
+        return
+    where = f"route of color {route.color} in {route.area}:"
+    number = next(color.id for color in program.colors if color.name == route.color)
+    if number not in profile.switchable_colors:
+        shown = ", ".join(str(color) for color in profile.switchable_colors)
+        raise ProgramError(
+            f"{where} {profile.name} has no switches for this color", value=number, instead=shown
+        )
+    for index, position in enumerate(route.switch.positions, 1):
+        if position.rx and position.tx and not profile.switch_both_directions:
+            raise ProgramError(
+                f"{where} a switch position of {profile.name} changes rx or tx, not both",
+                value=f"position {index}",
+            )
+
+
+def _check_memory(code: ElementCode, profile: Profile) -> None:
+    needed = code.words * 2
+    if needed <= max(0, profile.sram_free_bytes):
+        return
+    biggest = max(code.buffers, key=lambda b: (b.words, b.name))
+    raise ProgramError(
+        f"code {code.name} needs {needed} bytes of SRAM, an element has "
+        f"{profile.sram_free_bytes} free ({profile.sram_bytes} less "
+        f"{profile.sram_reserved_bytes} reserved); the largest buffer is {biggest.name} "
+        f"with {biggest.words * 2} bytes",
+        value=needed,
+        instead="a smaller tile, or more elements",
+    )
+
+
+def _check_queues(code: ElementCode, profile: Profile) -> None:
+    for kind, queues, depths in (
+        ("input", code.input_queues, profile.input_queue_words),
+        ("output", code.output_queues, profile.output_queue_words),
+    ):
+        for queue in queues:
+            if not 0 <= queue.id < len(depths) or depths[queue.id] == 0:
+                with About(queue):
+                    raise ProgramError(
+                        f"code {code.name}: {profile.name} has no {kind} queue {queue.id}",
+                        value=queue.id,
+                        instead=f"0 to {len(depths) - 1}",
+                    )
+
+
+def _check_registers(
+    resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
+) -> None:
+    """Count stride registers of multi-dimensional operands (wse.md §2.2: the count rule)."""
+    needed = 0
+    extended = 0
+    for operand in resolved.operands:
+        dsd = operand.dsd
+        if isinstance(dsd, Mem4d):
+            extended += 1
+            needed += max(0, len(dsd.extents) - (1 if dsd.strides[0] != 1 else 2))
+    if needed > profile.stride_registers or extended > profile.xdsr_registers:
+        raise ProgramError(
+            f"{where()}: needs {needed} stride registers and {extended} extended registers",
+            value=(needed, extended),
+            instead=f"at most {profile.stride_registers} and {profile.xdsr_registers}",
+        )

@@ -1,0 +1,1 @@
+"""Programs compiled to the engine's tables: one store of rows."""

@@ -1,0 +1,211 @@
+"""Load named buffers before a run and read them back after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.isa.dsd import DTYPES, Buffer
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.program.program import Program
+
+Values = npt.NDArray[np.generic]
+MemoryInput = npt.ArrayLike | Mapping[tuple[int, int], npt.ArrayLike]
+NUMPY: dict[str, type[np.generic]] = {
+    "f32": np.float32,
+    "i32": np.int32,
+    "u32": np.uint32,
+    "f16": np.float16,
+    "i16": np.int16,
+    "u16": np.uint16,
+}
+LONG = 256
+"""Words from which a buffer is copied element by element instead of by one index array."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferMap:
+    """Every buffer of a program by name, with the elements that have it."""
+
+    program: Program
+    base: at.Table
+    """First word of each element."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return all buffer names, sorted."""
+        return tuple(sorted({b.name for code in self.program.codes for b in code.buffers}))
+
+    def holders(self, name: str) -> list[tuple[Buffer, npt.NDArray[np.int64]]]:
+        """Return (buffer, elements) for each code that has a buffer of this name."""
+        codes = self.program.placement.ravel()
+        found = []
+        for number, code in enumerate(self.program.codes):
+            buffer = code.buffer(name)
+            if buffer is not None:
+                found.append((buffer, np.flatnonzero(codes == number).astype(np.int64)))
+        return found
+
+    def load(self, word: npt.NDArray[np.uint16], name: str, values: MemoryInput) -> None:
+        """Write a buffer of every element: (H, W, *shape), or (row, column) -> array."""
+        holders = self.holders(name)
+        if not holders:
+            raise MachineError(
+                "memory is given for an unknown buffer",
+                value=name,
+                instead="one of " + ", ".join(self.names()),
+            )
+        if isinstance(values, Mapping):
+            self._load_single(word, name, values)
+            return
+        array = as_array(values, f"memory for buffer {name}")
+        grid = self.program.placement.shape
+        for buffer, elements in holders:
+            if array.shape != (*grid, *buffer.shape):
+                raise MachineError(
+                    f"memory for buffer {name} has the wrong shape",
+                    value=array.shape,
+                    instead=str((*grid, *buffer.shape)),
+                )
+            flat = array.reshape(-1, buffer.elements)[elements]
+            self._write(word, buffer, elements, flat)
+
+    def read(self, word: npt.NDArray[np.uint16], name: str) -> Values:
+        """Return a buffer of all elements (H, W, *shape), zero where there is none.
+
+        Codes whose buffers of this name differ in shape or dtype: the flat, padded values of the
+        first dtype, (H, W, most elements).
+        """
+        holders = self.holders(name)
+        kinds = {(buffer.dtype, buffer.shape) for buffer, _ in holders}
+        most = max(buffer.elements for buffer, _ in holders)
+        dtype = NUMPY[holders[0][0].dtype]
+        out = np.zeros((self.program.placement.size, most), dtype=dtype)
+        for buffer, elements in holders:
+            out[elements, : buffer.elements] = self._read(word, buffer, elements)
+        shape = holders[0][0].shape if len(kinds) == 1 else (most,)
+        return out.reshape(*self.program.placement.shape, *shape)
+
+    def _load_single(
+        self,
+        word: npt.NDArray[np.uint16],
+        name: str,
+        values: Mapping[tuple[int, int], npt.ArrayLike],
+    ) -> None:
+        height, width = self.program.placement.shape
+        for (row, column), given in sorted(values.items()):
+            if not (0 <= row < height and 0 <= column < width):
+                raise MachineError(f"memory for {name}: no such element", value=(row, column))
+            buffer = self.program.codes[int(self.program.placement[row, column])].buffer(name)
+            if buffer is None:
+                raise MachineError(f"element ({row}, {column}) has no buffer {name}")
+            array = as_array(given, f"memory for buffer {name} of element ({row}, {column})")
+            if array.shape != buffer.shape:
+                raise MachineError(
+                    f"memory for buffer {name} of element ({row}, {column}) has the wrong shape",
+                    value=array.shape,
+                    instead=str(buffer.shape),
+                )
+            where = np.array([row * width + column], dtype=np.int64)
+            self._write(word, buffer, where, array.reshape(1, -1))
+
+    def _first(self, buffer: Buffer, elements: npt.NDArray[np.int64]) -> at.Table:
+        return np.asarray(self.base[elements] + buffer.address)
+
+    def _addresses(self, buffer: Buffer, elements: npt.NDArray[np.int64]) -> at.Table:
+        first = self._first(buffer, elements)
+        return np.asarray(first[:, None] + np.arange(buffer.words, dtype=np.int64))
+
+    def _write(
+        self,
+        word: npt.NDArray[np.uint16],
+        buffer: Buffer,
+        elements: npt.NDArray[np.int64],
+        flat: Values,
+    ) -> None:
+        if elements.size == 0:
+            return
+        width = self.program.placement.shape[1]
+
+        def place(row: int, value: int) -> str:
+            where = divmod(int(elements[row]), width)
+            index = [int(n) for n in np.unravel_index(value, buffer.shape)]
+            return f"memory for buffer {buffer.name} of element {where}, value {index}"
+
+        values = as_dtype(flat, buffer.dtype, place).view(np.uint16)
+        if buffer.words < LONG:
+            word[self._addresses(buffer, elements)] = values
+            return
+        for start, row in zip(self._first(buffer, elements).tolist(), values, strict=True):
+            word[start : start + buffer.words] = row
+
+    def _read(
+        self, word: npt.NDArray[np.uint16], buffer: Buffer, elements: npt.NDArray[np.int64]
+    ) -> Values:
+        if buffer.words < LONG:
+            raw = np.ascontiguousarray(word[self._addresses(buffer, elements)])
+        else:
+            raw = np.empty((elements.size, buffer.words), dtype=np.uint16)
+            for row, start in zip(raw, self._first(buffer, elements).tolist(), strict=True):
+                row[:] = word[start : start + buffer.words]
+        return raw.view(NUMPY[buffer.dtype])
+
+
+def as_array(values: npt.ArrayLike, what: str) -> Values:
+    """Return given data as an array of numbers. Raises MachineError."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.zeros(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise MachineError(
+            f"{what}: no array of numbers", value=values, instead="rows of one length"
+        )
+    return array
+
+
+def as_dtype(array: Values, dtype: str, place: Callable[[int, int], str]) -> Values:
+    """Return a table in a dtype: integers as they are, floats rounded. Raises MachineError.
+
+    place: says where a row and column are.
+    """
+    kind = np.dtype(NUMPY[dtype])
+    if array.dtype == kind:
+        return np.ascontiguousarray(array)
+    with np.errstate(all="ignore"):
+        found = np.ascontiguousarray(array.astype(kind))
+        if kind.kind == "f":
+            lost = np.isinf(found) & np.isfinite(array)
+        else:
+            limits = np.iinfo(kind)
+            inside = np.greater_equal(array, limits.min) & np.less_equal(array, limits.max)
+            lost = ~(inside & (array == np.trunc(array)))
+    if lost.any():
+        first = tuple(int(n) for n in np.argwhere(lost)[0])
+        raise MachineError(
+            f"{place(*first)}: is no {dtype}",
+            value=array[first].item(),
+            instead=f"{limits.min} to {limits.max}" if kind.kind != "f" else "a wider dtype",
+        )
+    return found
+
+
+def stream_bits(values: npt.ArrayLike, dtype: str, shape: tuple[int, int], name: str) -> at.Table:
+    """Return the payloads of an edge input's streams."""
+    what = f"the data of edge input {name}"
+    array = as_array(values, what)
+    if array.shape != shape:
+        raise MachineError(f"{what} has the wrong shape", value=array.shape, instead=str(shape))
+    array = as_dtype(array, dtype, lambda row, column: f"{what}, position {row}, wavelet {column}")
+    raw = array.view(np.uint32 if DTYPES[dtype] == 2 else np.uint16)
+    return np.asarray(raw.astype(np.int64))
+
+
+def stream_values(payloads: at.Table, dtype: str) -> Values:
+    """Return an edge output's payloads as values."""
+    kind = np.uint32 if DTYPES[dtype] == 2 else np.uint16
+    low = payloads & (0xFFFFFFFF if DTYPES[dtype] == 2 else 0xFFFF)
+    return np.asarray(low.astype(kind).view(NUMPY[dtype]))

@@ -1,0 +1,1 @@
+"""The tables of codes: tasks, instructions, operations, operands."""

@@ -1,0 +1,336 @@
+"""Families of codes that differ only in numbers: lengths, places, strides, counts.
+
+What is found out about one of them by traced numbers (`traced_numbers.py`) holds for all that take
+the same way through the checks and the compiler, which conditions on their numbers tell. A code
+with a part that is not named here has no family; it is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import Any, Final, TypeVar
+
+from tilewright.simulator.compile.code.traced_numbers import Guide, Ints, Number, Trace
+from tilewright.simulator.isa.dsd import (
+    NO_OFFSET,
+    Buffer,
+    Element,
+    Fabin,
+    Fabout,
+    Immediate,
+    Index,
+    Mem1d,
+    Mem4d,
+    Ref,
+)
+from tilewright.simulator.isa.memo import Memo, ValueMemo
+from tilewright.simulator.program.field_types import check_fields
+from tilewright.simulator.program.program import (
+    Activate,
+    Add,
+    Block,
+    DsdOperation,
+    ElementCode,
+    If,
+    Instruction,
+    Loop,
+    Set,
+    Task,
+    Unblock,
+)
+
+R = TypeVar("R")
+T = TypeVar("T")
+NUMBERS: Final[dict[type[Any], tuple[str, ...]]] = {
+    Buffer: ("shape", "address"),
+    Mem1d: ("extent", "stride", "offset"),
+    Mem4d: ("extents", "strides", "offset"),
+    Fabin: ("extent",),
+    Fabout: ("extent",),
+    Loop: ("count",),
+    Set: ("value",),
+    Add: ("value",),
+    If: ("below",),
+}
+"""Fields that hold the numbers, or tuples of them."""
+BODIES: Final[dict[type[Any], tuple[str, ...]]] = {Loop: ("body",), If: ("then", "otherwise")}
+WHOLE: Final = frozenset({Activate, Block, Unblock})
+
+
+def _others(kind: type[Any], *names: str) -> Callable[[Any], Any]:
+    """Return what reads all fields but some."""
+    return attrgetter(*(f.name for f in fields(kind) if f.name not in names))
+
+
+FIXED: Final = _others(DsdOperation, "dest", "sources")
+TASK: Final = _others(Task, "body")
+MOST_WAYS: Final = 4
+"""Ways through a stage that are kept for a family."""
+WRONG: Final = (AttributeError, TypeError, ValueError, RecursionError)
+"""What fields of wrong types raise, and bodies that are too deep; the checks will tell."""
+UNTRACED: Final = (TypeError, AttributeError, ValueError, ZeroDivisionError)
+"""What traced numbers raise where they cannot go."""
+
+
+def _readers(kind: type[Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return what reads the fields that tell families apart, and what reads the numbers."""
+    others = _others(kind, *NUMBERS[kind], *BODIES.get(kind, ()))
+    read = attrgetter(*NUMBERS[kind])
+    return others, read if len(NUMBERS[kind]) > 1 else lambda part: (read(part),)
+
+
+READERS: Final = {kind: _readers(kind) for kind in NUMBERS}
+
+
+class _NoFamily(Exception):  # noqa: N818 - not an error
+    """A part has no family."""
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Collects what tells the families of codes apart, and the numbers."""
+
+    shape: list[Any] = field(default_factory=list)
+    """Values with a hash."""
+    numbers: list[int] = field(default_factory=list)
+    exact: list[object] = field(default_factory=list)
+    """Queues, which have to be integers, too."""
+
+    def code(self, code: ElementCode) -> None:
+        queues = code.input_queues, code.output_queues
+        self.shape += (code.name, *queues, code.main_priority, len(code.buffers), len(code.dsds))
+        self.exact += [queue.id for several in queues for queue in several]
+        for part in (*code.buffers, *code.dsds):
+            self.declared(part)
+        for task in code.tasks:
+            if not task.is_local or code.loads:
+                raise _NoFamily
+            self.shape.append(TASK(task))
+            self.body(task.body)
+
+    def declared(self, part: Any) -> None:
+        kind = type(part)
+        if kind not in READERS:
+            raise _NoFamily
+        others, counts = READERS[kind]
+        self.shape.append(kind)
+        self.shape.append(others(part))
+        for number in counts(part):
+            if type(number) is tuple:
+                self.shape.append(len(number))
+                self.numbers += number
+            else:
+                self.numbers.append(number)
+        if kind is Fabin or kind is Fabout:
+            self.exact.append(part.queue)
+
+    def body(self, body: tuple[Instruction, ...]) -> None:
+        self.shape.append(len(body))
+        for instruction in body:
+            kind = type(instruction)
+            if kind is DsdOperation:
+                self.operation(instruction)  # type: ignore[arg-type]
+            elif kind in WHOLE:
+                self.shape.append(instruction)
+            else:
+                self.declared(instruction)
+                for name in BODIES.get(kind, ()):
+                    self.body(getattr(instruction, name))
+
+    def operation(self, op: DsdOperation) -> None:
+        self.shape += (FIXED(op), len(op.sources))
+        if op.microthread is not None:
+            self.exact.append(op.microthread)
+        self.operand(op.dest)
+        for source in op.sources:
+            self.operand(source)
+
+    def operand(self, operand: object) -> None:
+        kind = type(operand)
+        if kind is Ref:
+            if operand.length is not None or operand.stride is not None:  # type: ignore[attr-defined]
+                raise _NoFamily
+            self.shape += (kind, operand.dsd, operand.base)  # type: ignore[attr-defined]
+            self.index(operand.offset)  # type: ignore[attr-defined]
+        elif kind is Element:
+            self.shape += (kind, operand.buffer)  # type: ignore[attr-defined]
+            self.index(operand.index)  # type: ignore[attr-defined]
+        elif kind is Immediate:
+            self.shape.append(operand)
+        else:
+            raise _NoFamily
+
+    def index(self, index: Index) -> None:
+        if index is NO_OFFSET:
+            self.shape.append(None)
+            return
+        self.shape.append(tuple(name for name, _ in index.terms))
+        self.numbers.append(index.constant)
+        self.numbers += (factor for _, factor in index.terms)
+
+
+def _split(code: ElementCode) -> tuple[Hashable, tuple[int, ...]] | None:
+    """Return what tells a code's family apart, and its numbers; None if it has no family."""
+    found = _Parts()
+    try:
+        found.code(code)
+    except (_NoFamily, *WRONG):
+        return None
+    if any(type(number) is not int for number in (*found.numbers, *found.exact)):
+        return None
+    return tuple(found.shape), tuple(found.numbers)
+
+
+class _Renumbering:
+    """Puts traced numbers into a code, in the order of `_split`."""
+
+    def __init__(self, numbers: Sequence[Number]) -> None:
+        self._given: Iterator[Any] = iter(numbers)
+
+    def code(self, old: ElementCode) -> ElementCode:
+        """Return the code with traced numbers."""
+        buffers = tuple(map(self._declared, old.buffers))
+        dsds = tuple(map(self._declared, old.dsds))
+        tasks = tuple(replace(task, body=self._body(task.body)) for task in old.tasks)
+        return replace(old, buffers=buffers, dsds=dsds, tasks=tasks)
+
+    def _declared(self, part: Any) -> Any:
+        values: dict[str, Any] = {}
+        for name in NUMBERS[type(part)]:
+            old, given = getattr(part, name), self._given
+            is_tuple = type(old) is tuple
+            values[name] = tuple(next(given) for _ in old) if is_tuple else next(given)
+        for name in BODIES.get(type(part), ()):
+            values[name] = self._body(getattr(part, name))
+        return replace(part, **values)
+
+    def _body(self, old: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+        return tuple(map(self._instruction, old))
+
+    def _instruction(self, one: Any) -> Any:
+        if isinstance(one, DsdOperation):
+            dest = self._operand(one.dest)
+            return replace(one, dest=dest, sources=tuple(map(self._operand, one.sources)))
+        return one if type(one) in WHOLE else self._declared(one)
+
+    def _operand(self, old: Any) -> Any:
+        if isinstance(old, Ref):
+            return replace(old, offset=self._index(old.offset))
+        return Element(old.buffer, self._index(old.index)) if isinstance(old, Element) else old
+
+    def _index(self, old: Index) -> Index:
+        if old is NO_OFFSET:
+            return old
+        constant = next(self._given)
+        return Index(constant, tuple((name, next(self._given)) for name, _ in old.terms))
+
+
+Fill = Callable[[ElementCode, Ints], R]
+"""Gives an answer about a code from what `Guide.follow` gave."""
+
+
+def same(answer: R) -> Callable[[Guide], Fill[R]]:
+    """Return what fills an answer that has no numbers in it."""
+    return lambda _: lambda *_: answer
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What is known about one question about a family."""
+
+    ways: list[tuple[Guide, Fill[Any]]] = field(default_factory=list)
+    asked: int = 0
+    """Members that went another way than all known ones."""
+
+    def learn(
+        self,
+        code: ElementCode,
+        numbers: tuple[int, ...],
+        traced: Callable[[ElementCode], Callable[[Guide], Fill[Any]]],
+    ) -> None:
+        """Find the way of the 2nd, 4th, 8th ... of these, if traced numbers can go it."""
+        self.asked += 1
+        if self.asked < 2 or self.asked & (self.asked - 1):
+            return
+        trace = Trace(numbers)
+        try:
+            found = traced(_Renumbering(trace.numbers).code(code))
+            guide = trace.guide()
+            self.ways.insert(0, (guide, found(guide)))
+        except UNTRACED:
+            return
+        del self.ways[MOST_WAYS:]
+
+
+@dataclass(slots=True)
+class _Family:
+    members: ValueMemo = field(default_factory=lambda: ValueMemo(64))
+    stages: dict[Hashable, _Stage] = field(default_factory=dict)
+
+
+_CODES: Final = ValueMemo(256)
+"""Equal codes are one object: it is checked and compiled once, whatever the programs around it."""
+_FAMILIES: Final = ValueMemo(256)
+_MEMBERS: Final = Memo(256)
+
+
+def canonical(code: ElementCode) -> ElementCode:
+    """Return the first of all codes that are equal to this one."""
+    parts = _split(code)
+    if parts is None:
+        return _CODES.first(code)
+    family = _FAMILIES.of(parts[0], _Family)
+    found = family.members.of(parts[1], lambda: code)
+    _MEMBERS.of(found, "family", lambda: (family, parts[1]))
+    return found
+
+
+def _family_of(code: ElementCode) -> tuple[_Family, tuple[int, ...]] | None:
+    def found() -> tuple[_Family, tuple[int, ...]] | None:
+        parts = _split(code)
+        return None if parts is None else (_FAMILIES.of(parts[0], _Family), parts[1])
+
+    return _MEMBERS.of(code, "family", found)  # type: ignore[no-any-return]
+
+
+def shared(
+    code: ElementCode,
+    question: Hashable,
+    plain: Callable[[], R],
+    traced: Callable[[ElementCode], Callable[[Guide], Fill[R]]],
+) -> R:
+    """Return the answer to a question about a code, from its family if that knows the way.
+
+    `plain` finds it for this code alone. `traced` does the same for a code of traced numbers and
+    returns what makes a filler of its answer. What `plain` raises is never kept.
+    """
+    member = _family_of(code)
+    if member is None:
+        return plain()
+    family, numbers = member
+    stage = family.stages.get(question)
+    if stage is None:
+        stage = family.stages[question] = _Stage()
+    for guide, fill in stage.ways:
+        slots = guide.follow(numbers)
+        if slots is not None:
+            return fill(code, slots)  # type: ignore[no-any-return]
+    answer = plain()
+    stage.learn(code, numbers, traced)
+    return answer
+
+
+def passes(code: ElementCode, question: Hashable, check: Callable[[ElementCode], None]) -> None:
+    """Run a check of a code, unless its family knows that it passes; fields are checked before."""
+
+    def plain() -> None:
+        check_fields(code, f"code {code.name}")
+        check(code)
+
+    def traced(code: ElementCode) -> Callable[[Guide], Fill[None]]:
+        check(code)
+        return same(None)
+
+    shared(code, question, plain, traced)

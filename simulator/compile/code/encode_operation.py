@@ -1,0 +1,193 @@
+"""Rows of operations and operands, as far as the code around them does not matter.
+
+Equal operations on equal descriptors are one object (`operands.resolve`), so each is asked about
+once; the compiler of a code copies the row and adds the numbers of what the code has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from fractions import Fraction
+from functools import partial
+from math import lcm
+from typing import Final
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.bank_costs import bank_cycles
+from tilewright.simulator.compile.code.encode_values import bits_of, load_cycles, pace, queue_slots
+from tilewright.simulator.compile.code.simd_modes import MODES, mode_of
+from tilewright.simulator.isa.dsd import DTYPES, Circbuf, Fabin, Fabout, Fifo, Mem1d, Mem4d
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.memo import ValueMemo
+from tilewright.simulator.isa.operands import Resolved, ResolvedOperation
+from tilewright.simulator.profiles.profile import Profile
+
+TYPES: Final = {
+    "f32": at.TYPE_F32,
+    "f16": at.TYPE_F16,
+    "i16": at.TYPE_INT16,
+    "u16": at.TYPE_INT16,
+    "i32": at.TYPE_INT32,
+    "u32": at.TYPE_INT32,
+}
+Row = list[int]
+MOST: Final = 1 << 30
+"""Greatest numerator and denominator of a rate: times the elements it fits the engine's words."""
+_OPERATIONS: Final = ValueMemo(1024)
+_OPERANDS: Final = ValueMemo(4096)
+
+
+def operation_row(
+    resolved: ResolvedOperation,
+    timed: ResolvedOperation,
+    machine: tuple[Profile, int],
+    where: Callable[[], str],
+) -> Row:
+    """Return an operation's row, to be completed; `timed` has what its registers hold.
+
+    machine: a profile and its number. Raises ProgramError.
+    """
+    profile, number = machine
+    make = partial(_operation_row, resolved, timed, profile, where)
+    if timed is not resolved:
+        return make()
+    row: Row = _OPERATIONS.of((resolved, number), make)
+    return row.copy()
+
+
+def _operation_row(
+    resolved: ResolvedOperation,
+    timed: ResolvedOperation,
+    profile: Profile,
+    where: Callable[[], str],
+) -> Row:
+    row = [0] * at.O_WIDTH
+    row[at.O_ARITHMETIC] = resolved.operation.arithmetic
+    row[at.O_TYPE] = TYPES[_dtype(resolved)]
+    row[at.O_EXTENT] = resolved.extent
+    row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = [-1] * (at.O_SCALAR_ROW + 1 - at.O_OPERANDS)
+    row[at.O_SCALAR] = _immediate(resolved, where)
+    row[at.O_FABRIC] = int(resolved.is_fabric)
+    row[at.O_LOAD] = load_cycles(resolved, profile)
+    row[at.O_GROUP], rate = pace(timed, profile)
+    rate, more = bank_cycles(timed, profile, (row[at.O_GROUP], rate))
+    together = lcm(rate.denominator, more.denominator)
+    if max(Fraction(together), rate * together, more * together) > MOST:
+        raise ProgramError(
+            f"{where()}: {profile.name} gives it cycles per element that are too large, or too "
+            "fine a fraction",
+            value=str(rate),
+            instead=f"numerators and denominators up to {MOST}",
+        )
+    row[at.O_DENOMINATOR] = together
+    row[at.O_CYCLES], row[at.O_BANKS] = int(rate * together), int(more * together)
+    row[at.O_REDUCTION] = int(resolved.is_reduction)
+    row[at.O_SIMD] = mode_of(timed)
+    row[at.O_SPECIAL] = int(resolved.is_special)
+    row[at.O_INDEX] = row[at.O_RESULT] = row[at.O_CONTROL_TASK] = -1
+    row[at.O_VARIANT :] = [-1] * (at.O_WIDTH - at.O_VARIANT)
+    row[at.O_ON_CONTROL] = at.CONTROL_IS_DATA
+    row[at.O_POINTER] = int(resolved.dest.letter == "p")
+    zero = resolved.dest.dsd.zero if isinstance(resolved.dest.dsd, Fabout) else ""
+    if zero:
+        row[at.O_ZERO] = 2 if zero == "second" and len(resolved.sources) > 1 else 1
+    row[at.O_QUEUES] = sum({1 << slot for slot in queue_slots(resolved)})
+    return row
+
+
+def _dtype(resolved: ResolvedOperation) -> str:
+    found = (o.buffer.dtype for o in resolved.operands if o.buffer is not None)
+    return next(found, resolved.operation.dtype)
+
+
+def _immediate(resolved: ResolvedOperation, where: Callable[[], str]) -> int:
+    """Return the bits of a scalar that is a number, else 0."""
+    scalar = next((s for s in resolved.sources if s.letter == "v"), None)
+    if scalar is None or scalar.is_memory or scalar.is_counter:
+        return 0
+    if sends_control(resolved):
+        return int(scalar.value)
+    dtype = _dtype(resolved)
+    if resolved.operation.mixed:
+        dtype = resolved.operation.mixed[1 + resolved.sources.index(scalar)][0]
+    return bits_of(scalar.value, dtype, where())
+
+
+def sends_control(resolved: ResolvedOperation) -> bool:
+    """Return whether an operation sends control wavelets."""
+    dsd = resolved.dest.dsd
+    return isinstance(dsd, Fabout) and dsd.control
+
+
+def operand_row(operand: Resolved) -> Row:
+    """Return an operand's row, to be completed."""
+    row: Row = _OPERANDS.of(operand, partial(_operand_row, operand))
+    return row.copy()
+
+
+def _operand_row(operand: Resolved) -> Row:
+    row = [0] * at.D_WIDTH
+    dsd = operand.dsd
+    row[at.D_DIMENSIONS] = len(operand.extents())
+    row[at.D_LENGTH_ROW] = row[at.D_STRIDE_ROW] = -1
+    if isinstance(dsd, Fabin):
+        row[at.D_KIND], row[at.D_BASE] = at.FABRIC_IN, dsd.queue
+    elif isinstance(dsd, Fabout):
+        row[at.D_KIND], row[at.D_BASE] = at.FABRIC_OUT, at.OUTPUT_SLOT + dsd.queue
+    elif operand.buffer is not None:
+        _memory_operand(row, operand)
+    if isinstance(dsd, Circbuf):
+        row[at.D_WRAP] = operand.wraparound * row[at.D_WIDE]
+    if dsd is not None:
+        row[at.D_LENGTH], row[at.D_FLAGS] = dsd.extent, _flags(operand)
+    if isinstance(dsd, Fabin | Fabout | Fifo):
+        row[at.D_SIMD] = MODES.get(dsd.simd, at.SIMD_NONE)
+    row[at.D_TYPES] = _value_types(operand)
+    if isinstance(dsd, Mem4d):
+        row[at.D_SAVE] = dsd.coefficients()[0] * row[at.D_WIDE]
+    if operand.is_changed and row[at.D_WRAP] == 0:
+        row[at.D_LOW] = row[at.D_HIGH] = 0
+    return row
+
+
+def type_bits(dtypes: Collection[str]) -> int:
+    """Return dtypes as bits."""
+    return sum(1 << number for number, dtype in enumerate(DTYPES) if dtype in dtypes)
+
+
+def _value_types(operand: Resolved) -> int:
+    """Return the dtypes that an operand's values may have, as bits."""
+    if operand.buffer is not None:
+        return type_bits([operand.buffer.dtype])
+    paired = isinstance(operand.dsd, Fabin | Fabout) and operand.dsd.simd
+    return type_bits([dtype for dtype, words in DTYPES.items() if words == 1 or not paired])
+
+
+def _memory_operand(row: Row, operand: Resolved) -> None:
+    buffer = operand.buffer
+    assert buffer is not None
+    wide, first = DTYPES[buffer.dtype], buffer.address
+    row[at.D_KIND], row[at.D_WIDE] = at.MEMORY, wide
+    row[at.D_BASE] = first + (operand.base + operand.offset.constant) * wide
+    for d, extent in enumerate(reversed(operand.extents())):
+        row[at.D_EXTENT + d] = extent
+        row[at.D_STRIDE + d] = operand.strides()[d] * wide
+    low, high = operand.span()
+    row[at.D_LOW], row[at.D_HIGH] = (low - operand.base) * wide, (high - operand.base) * wide
+    row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
+
+
+def _flags(operand: Resolved) -> int:
+    """Return the flags of a descriptor."""
+    dsd = operand.dsd
+    found = 0
+    if isinstance(dsd, Mem1d | Mem4d | Fabout) and dsd.wavelet_index_offset:
+        found |= at.INDEXED
+    if isinstance(dsd, Fabin | Fabout) and dsd.control_transform:
+        found |= at.TRANSFORMS
+    if isinstance(dsd, Fabin | Fabout) and dsd.simd:
+        found |= at.PAIRS
+    if isinstance(dsd, Fabout):
+        found |= at.SENDS_CONTROL if dsd.control else 0
+        found |= at.ADVANCES if dsd.advance_switch else 0
+    return found

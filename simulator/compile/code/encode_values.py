@@ -1,0 +1,82 @@
+"""Values of the engine's rows: bits of numbers, queues, load cycles and rates of operations."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.bank_costs import strided
+from tilewright.simulator.compile.code.simd_modes import group_cycles, mode_of
+from tilewright.simulator.isa.dsd import DTYPES, Fabin, Fabout, Fifo, Index
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.operands import ResolvedOperation
+from tilewright.simulator.profiles.profile import Profile
+
+
+def bits_of(value: float | int, dtype: str, where: str) -> int:
+    """Return the raw bits of a number as a dtype. Raises ProgramError if it does not fit."""
+    try:
+        if dtype in {"f32", "f16"}:
+            with np.errstate(over="raise"):
+                scalar = np.float32(value) if dtype == "f32" else np.float16(value)
+            return int(scalar.view(np.uint32 if dtype == "f32" else np.uint16))
+        bits = 16 * DTYPES[dtype]
+        if value != int(value) or not -(1 << (bits - 1)) <= value < (1 << bits):
+            raise ValueError
+        return int(value) & ((1 << bits) - 1)
+    except (ValueError, OverflowError, FloatingPointError):
+        raise ProgramError(f"{where}: the number is not a {dtype}", value=value) from None
+
+
+def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
+    """Return the queue slots that an operation uses."""
+    found = []
+    for operand in resolved.operands:
+        if isinstance(operand.dsd, Fabin):
+            found.append(operand.dsd.queue)
+        elif isinstance(operand.dsd, Fabout):
+            found.append(at.OUTPUT_SLOT + operand.dsd.queue)
+    return tuple(found)
+
+
+def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
+    """Return the cycles from an operation's fetch to its dispatch (wse.md §1.5).
+
+    One descriptor load per cycle, none for a descriptor that the destination shares, and the
+    load-use distance after the last; moved descriptors and a scalar in memory are extra.
+    """
+    descriptors: list[tuple[str, Index]] = []
+    for o in resolved.operands:
+        one = o.dsd.name if o.dsd is not None else "", o.offset
+        if o.letter != "v" and o.register is None and one not in descriptors:
+            descriptors.append(one)
+    moved = sum(1 for _, offset in descriptors if offset.terms)
+    scalar = sum(1 for o in resolved.sources if o.letter == "v" and o.is_memory)
+    if not descriptors:  # registers are loaded by instructions of their own
+        return max(1, scalar * profile.scalar_load_cycles)
+    return (
+        (len(descriptors) - 1) * profile.descriptor_load_cycles
+        + profile.descriptor_use_cycles
+        + moved * profile.increment_offset_cycles
+        + scalar * profile.scalar_load_cycles
+    )
+
+
+def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
+    """Return (group, cycles per group); with fabric operands (1, cycles per element)."""
+    timing = profile.operations[resolved.operation.name]
+    if resolved.is_reduction:
+        group, cycles = 1, timing.reduction
+    else:
+        group = timing.group
+        cycles = strided(resolved, profile, timing.cycles[resolved.memory_sources], group)
+    mode = mode_of(resolved)
+    if mode != at.SIMD_NONE:
+        return 1, group_cycles(mode, cycles / group, profile)
+    if resolved.is_fabric:
+        return 1, max(cycles / group, profile.cycles_per_wavelet)
+    if any(isinstance(operand.dsd, Fifo) for operand in resolved.operands):
+        return 1, cycles / group
+    return group, cycles

@@ -1,0 +1,131 @@
+"""SIMD modes of queues and FIFOs: how many elements of an operation go at once, and what excludes.
+
+simd_32: a wavelet carries two 16-bit values; simd_64: two wavelets must be ready for four values;
+simd_32_or_64: four if they are ready, else two. FIFOs have modes on WSE-2 only.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.isa.dsd import DTYPES, ENDLESS, Fabin, Fabout, Fifo
+from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.operands import ResolvedOperation, describe, resolve
+from tilewright.simulator.isa.operations import ADD_CARRY, DROP
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.instructions import operations
+from tilewright.simulator.program.program import ElementCode
+
+MODES: Final = {"simd_32": at.SIMD_32, "simd_64": at.SIMD_64, "simd_32_or_64": at.SIMD_EITHER}
+WIDEST: Final = {at.SIMD_NONE: 1, at.SIMD_MIXED: 1, at.SIMD_32: 2, at.SIMD_64: 4, at.SIMD_EITHER: 4}
+
+
+def mode_of(resolved: ResolvedOperation) -> int:
+    """Return the mode of an operation: the narrowest of its operands' modes.
+
+    With a queue that has no mode beside one that has, elements go one by one.
+    """
+    dsds = [o.dsd for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout | Fifo)]
+    given = [dsd.simd for dsd in dsds if dsd.simd]
+    if not given:
+        return at.SIMD_NONE
+    if any(not dsd.simd for dsd in dsds if isinstance(dsd, Fabin | Fabout)):
+        return at.SIMD_MIXED
+    return min(MODES[mode] for mode in given)
+
+
+def group_of(resolved: ResolvedOperation) -> int:
+    """Return of how many values the length of an operation is a multiple.
+
+    Its group, and what each of its queues' own mode takes at once: no wavelet stays half full.
+    """
+    mode = mode_of(resolved)
+    group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
+    queues = [o.dsd for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout)]
+    return max(group, *(_needed(dsd.simd) for dsd in queues), 1)
+
+
+def _needed(mode: str) -> int:
+    """Return the values that a queue of a mode takes at least at once."""
+    return {"": 1, "simd_64": 4}.get(mode, 2)
+
+
+def group_cycles(mode: int, cycles: Fraction, profile: Profile) -> Fraction:
+    """Return the cycles per element of an operation with a mode."""
+    return max(cycles, profile.cycles_per_wavelet / WIDEST[mode])
+
+
+def check_simd(code: ElementCode, profile: Profile) -> None:
+    """Refuse modes that a descriptor, an operation or a profile cannot have.
+
+    Raises ProgramError.
+    """
+    for dsd in code.dsds:
+        if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.simd:
+            _check_dsd(code, dsd, profile)
+    for task, op in operations(code):
+        with About(op):
+            _check_operation(resolve(code, task.name, op), describe(code, task.name, op))
+
+
+def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) -> None:
+    where = f"code {code.name}, DSD {dsd.name}"
+    if dsd.simd not in MODES:
+        raise ProgramError(f"{where}: unknown SIMD mode", value=dsd.simd, instead=", ".join(MODES))
+    if isinstance(dsd, Fifo):
+        _check_fifo(code, dsd, profile, where)
+        return
+    needed = _needed(dsd.simd)
+    if dsd.extent % needed and dsd.extent != ENDLESS:
+        raise ProgramError(
+            f"{where}: the extent counts values, {needed} of which go at once", value=dsd.extent
+        )
+    names = ("control", "control_transform", "wavelet_index_offset")
+    used = [name for name in names if getattr(dsd, name, False)]
+    if used:
+        raise ProgramError(f"{where}: a SIMD mode leaves no room for an index", value=used[0])
+
+
+def _check_fifo(code: ElementCode, dsd: Fifo, profile: Profile, where: str) -> None:
+    if not profile.fifo_simd:
+        raise ProgramError(f"{where}: FIFOs of {profile.name} have no SIMD mode", value=dsd.simd)
+    buffer = code.buffer(dsd.buffer)
+    if buffer is None:
+        return
+    if DTYPES[buffer.dtype] != 1:
+        raise ProgramError(f"{where}: SIMD modes are for 16-bit values", value=buffer.dtype)
+    if buffer.elements < _needed(dsd.simd):
+        raise ProgramError(
+            f"{where}: a FIFO has room for the {_needed(dsd.simd)} values that go at once",
+            value=buffer.elements,
+        )
+
+
+def _check_operation(resolved: ResolvedOperation, where: str) -> None:
+    if mode_of(resolved) == at.SIMD_NONE:
+        return
+    operation = resolved.operation
+    types = [group[0] for group in operation.mixed] or [operation.dtype]
+    types += [o.buffer.dtype for o in resolved.operands if o.buffer is not None]
+    wide = [name for name in types if DTYPES[name] != 1]
+    if wide or operation.arithmetic in (ADD_CARRY, DROP):
+        raise ProgramError(f"{where}: SIMD modes are for operations on 16-bit values", value=wide)
+    group = group_of(resolved)
+    for operand in resolved.operands:
+        dsd = operand.dsd
+        if dsd is None or isinstance(dsd, Fifo) or operand.length is not None:
+            continue  # known at run time only, where the engine looks
+        if dsd.extent % group and dsd.extent != ENDLESS:
+            raise ProgramError(
+                f"{where}: {group} values go at once, the length of {dsd.name} is no multiple",
+                value=dsd.extent,
+                instead=f"a multiple of {group}",
+            )
+
+
+def paired_queues(code: ElementCode) -> frozenset[int]:
+    """Return the slots of the queues into or out of which two wavelets may go in one cycle."""
+    dsds = [dsd for dsd in code.dsds if isinstance(dsd, Fabin | Fabout) and dsd.simd]
+    return frozenset(d.queue + (at.OUTPUT_SLOT if isinstance(d, Fabout) else 0) for d in dsds)

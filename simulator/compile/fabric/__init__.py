@@ -1,0 +1,1 @@
+"""The tables of the fabric: queues, routers, links, edge ports."""

@@ -1,0 +1,71 @@
+"""The network's rows in the store of a program: row numbers turned into addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.network import Network
+
+if TYPE_CHECKING:
+    from tilewright.simulator.compile.store import Parts
+
+
+def place_network(store: at.Table, parts: Parts, network: Network) -> None:
+    """Write FIFOs, links, and the routers that choose."""
+    fifo = parts.fifo.view(store)
+    fifo[:] = network.fifo
+    unset = [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS, at.F_POPPED, at.F_PUSHED, at.F_WAITER]
+    fifo[:, unset] = -1
+    first = np.cumsum(fifo[:, at.F_CAP]) - fifo[:, at.F_CAP]
+    fifo[:, at.F_RING] = parts.ring.address(first)
+    succeeding = slice(at.F_NEXT, at.F_NEXT + 5)
+    fifo[:, succeeding] = parts.fifo.address(fifo[:, succeeding])
+    linked = slice(at.F_LINK, at.F_LINK + 5)
+    fifo[:, linked] = parts.bid.address(fifo[:, linked])
+    user = fifo[:, at.F_USER]
+    elements = user <= at.USER_IS_ELEMENT
+    user[~elements] = parts.fifo.address(user[~elements])
+    user[elements] = parts.element.address(at.USER_IS_ELEMENT - user[elements])
+    parts.bid.view(store)[:] = -1
+    parts.ring.view(store)[:, 0] = at.NEVER_USED
+    fifo[:, at.F_WAY] = parts.way.address(fifo[:, at.F_WAY])
+    way = parts.way.view(store)
+    way[:] = network.steered.way
+    way[:, at.W_STATE] = parts.state.address(way[:, at.W_STATE])
+    state = parts.state.view(store)
+    state[:] = network.steered.state
+    waiting = slice(at.X_FIFOS, at.X_FIFOS + 5)
+    state[:, waiting] = parts.fifo.address(state[:, waiting])
+    state[:, at.X_ELEMENT] = parts.element.address(state[:, at.X_ELEMENT])
+    state[:, at.X_CHANGES] = parts.change.address(state[:, at.X_CHANGES])
+    parts.change.view(store)[:] = network.steered.change
+    _chain_states(store, parts)
+
+
+def _chain_states(store: at.Table, parts: Parts) -> None:
+    """Let every element lead to the states of its router."""
+    state = parts.state.view(store)
+    order = np.argsort(state[:, at.X_ELEMENT], kind="stable")
+    element = state[order, at.X_ELEMENT]
+    begins = np.ones(order.size, dtype=bool)
+    begins[1:] = element[1:] != element[:-1]
+    address = parts.state.address(order)
+    store[element[begins] + at.E_ROUTER] = address[begins]
+    state[order[:-1][~begins[1:]], at.X_NEXT] = address[1:][~begins[1:]]
+
+
+def place_bindings(
+    store: at.Table, parts: Parts, network: Network, codes: npt.NDArray[np.int32]
+) -> None:
+    """Write the FIFOs that queues may be bound to; those that none is bound to take nothing."""
+    fifo = parts.fifo.view(store)
+    for number, bound in enumerate(network.bound):
+        first = parts.element.view(store)[codes == number, at.E_BOUND]
+        for column, fifos in enumerate(bound.T):
+            store[first + column * at.B_WIDTH + at.B_FIFO] = parts.fifo.address(fifos)
+            store[first + column * at.B_WIDTH + at.B_CAP] = network.fifo[fifos, at.F_CAP]
+    fifo[network.closed, at.F_CAP] = 0

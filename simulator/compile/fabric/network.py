@@ -1,0 +1,400 @@
+"""Routes to a network of FIFOs: output queues, router buffers, input queues, edge ports.
+
+One router buffer per element and color in use: all its rx ports feed it (two arrivals in one
+cycle are an error), its head leaves by all tx ports at once. A queue of depth d behind a latency
+of L cycles holds d + L - 1 entries: the registers on the way are full too when it is stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.encode_fabric_change import first_color, slots_of
+from tilewright.simulator.compile.code.simd_modes import paired_queues
+from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.compile.fabric.connections import (
+    Feed,
+    Steered,
+    connect,
+    copy_ways,
+    mark_shared,
+)
+from tilewright.simulator.compile.fabric.routers import RouterMap, Routers
+from tilewright.simulator.compile.fabric.steering import most_buffers
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import (
+    OPPOSITE,
+    PORTS,
+    RAMP,
+    STEP,
+    Color,
+    EdgeInput,
+    EdgeOutput,
+)
+
+Ids = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+"""The engine's columns, of half the width: a wafer's table is the largest of all."""
+LINKS = 6
+"""Links per element: N, E, S, W, ramp to the element, ramp from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The FIFO network of a program: the engine's table with row numbers, and what a row is."""
+
+    fifo: Rows
+    queue: npt.NDArray[np.int32]
+    """(elements, 16): FIFO of each queue slot, -1 if not bound and used."""
+    links: int
+    ring_entries: int
+    element: Rows
+    """Element (row * width + column) of each FIFO; of an edge port, the element at its border."""
+    kind: npt.NDArray[np.int8]
+    """OUTPUT, ROUTER, INPUT, EDGE_IN or EDGE_OUT of each FIFO."""
+    edge_inputs: tuple[Ids, ...]
+    """FIFOs of each edge input, per position."""
+    edge_outputs: tuple[Ids, ...]
+    leaving: tuple[Rows, ...]
+    """The router buffers whose words leave by each port."""
+    steered: Steered
+    bound: tuple[Ids, ...]
+    """Per code (its elements, its layout's bindings): FIFOs that queues may be bound to later."""
+    closed: Ids
+    """Input queues' FIFOs that no queue is bound to at the start: they take nothing."""
+
+
+OUTPUT, ROUTER, INPUT, EDGE_IN, EDGE_OUT = range(5)
+MOST_WORDS: Final = 1 << 27
+"""Places for words in all queues, router buffers and edge ports; each takes 16 bytes."""
+
+
+def compile_network(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
+    """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
+    compiler = _NetworkCompiler(program, layouts, profile)
+    network = compiler.compile()
+    del compiler.routers  # the two hold each other, and arrays as large as the grid
+    return network
+
+
+class _NetworkCompiler:
+    def __init__(self, program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> None:
+        self.program = program
+        self.layouts = layouts
+        self.profile = profile
+        self.shape = (program.height, program.width)
+        self.elements = program.height * program.width
+        self.rows: list[Rows] = []
+        self.kinds: list[npt.NDArray[np.int8]] = []
+        self.places: list[Ids] = []
+        self.count = 0
+        self.queue = np.full((self.elements, 16), -1, dtype=np.int32)
+        self.closed: list[Ids] = []
+        self.links = self.elements * LINKS
+        self.copies: list[Feed] = []
+        self.leaving: tuple[list[Ids], ...] = tuple([] for _ in range(5))
+        self.border_links: dict[tuple[int, str], int] = {}
+        self.entered: set[tuple[int, str, str]] = set()
+        self.routers = RouterMap(program, layouts, profile, self._router)
+        self.places_of = self.routers.places_of
+        self.bound = tuple(
+            np.full((self.places_of[layout.code.name].size, len(layout.bindings)), -1, np.int64)
+            for layout in layouts
+        )
+        # by columns: those that nobody writes here take no memory
+        self.table = np.zeros((self._most_fifos(), at.F_WIDTH), dtype=np.int32, order="F")
+
+    def _most_fifos(self) -> int:
+        """Return an upper bound of the FIFOs; rows that stay unused cost no memory."""
+        used = [(self.places_of[code.name].size, code) for code in self.program.codes]
+        queues = sum(n * (len(c.input_queues) + len(c.output_queues)) for n, c in used)
+        queues += sum(bound.size for bound in self.bound)
+        changed = {color for layout in self.layouts for color in layout.changes}
+        return queues + most_buffers(self.program, changed)
+
+    def compile(self) -> Network:
+        outputs = [self._edge_output(port) for port in self.program.edge_outputs]
+        inputs = [self._edge_input(port) for port in self.program.edge_inputs]
+        for color in self.program.colors:
+            self._color(color, outputs, inputs)
+        self._check_queues_routed()
+        fifo = self.table[: self.count]
+        held = int(fifo[:, at.F_CAP].sum())
+        if held > MOST_WORDS:
+            raise ProgramError(
+                f"program {self.program.name}: its queues, router buffers and edge ports hold more "
+                f"than {MOST_WORDS} words on {self.profile.name}",
+                value=held,
+                instead="shorter queues, latencies or streams, or fewer elements",
+            )
+        steering = self.routers.steering
+        for fifos, ways in steering.steered:
+            fifo[fifos, at.F_WAY] = ways
+            fifo[fifos, at.F_SHARED] |= at.STEERED
+        steered = Steered(*steering.tables())
+        mark_shared(fifo, self.links)
+        copy_ways(fifo, self.copies, steered)
+        return Network(
+            fifo,
+            self.queue,
+            self.links,
+            held,
+            _joined(self.places).astype(np.int32),
+            np.concatenate([np.zeros(0, dtype=np.int8), *self.kinds]),
+            tuple(inputs),
+            tuple(outputs),
+            tuple(_joined(mine).astype(np.int32) for mine in self.leaving),
+            steered,
+            self.bound,
+            _joined(self.closed),
+        )
+
+    def _add(self, kind: int, places: Ids, capacity: Ids | int, latency: int) -> Ids:
+        """Append one FIFO per place; return their numbers."""
+        block = self.table[self.count : self.count + places.size]
+        numbers = np.arange(self.count, self.count + places.size, dtype=np.int64)
+        block[:, at.F_CAP] = capacity
+        block[:, at.F_LATENCY] = latency
+        block[:, at.F_CREDIT] = 1
+        block[:, at.F_WAY] = -1
+        block[:, at.F_USER] = -1 if kind == EDGE_OUT else numbers
+        block[:, at.F_WAKE] = 0 if kind == EDGE_OUT else 1
+        self.rows.append(block)
+        self.kinds.append(np.full(places.size, kind, dtype=np.int8))
+        self.places.append(places)
+        self.count += places.size
+        return numbers
+
+    def _border(self, port: EdgeInput | EdgeOutput) -> Ids:
+        """Return the elements at an edge port's positions."""
+        along = np.arange(port.first, port.first + port.positions, dtype=np.int64)
+        height, width = self.shape
+        if port.side == "N":
+            return along
+        if port.side == "S":
+            return (height - 1) * width + along
+        return along * width + (width - 1 if port.side == "E" else 0)
+
+    def _edge_output(self, port: EdgeOutput) -> Ids:
+        return self._add(EDGE_OUT, self._border(port), port.count, self.profile.hop_cycles)
+
+    def _edge_input(self, port: EdgeInput) -> Ids:
+        numbers = self._add(EDGE_IN, self._border(port), port.count, 1)
+        color = next(color.id for color in self.program.colors if color.name == port.color)
+        self.rows[-1][:, at.F_COLOR] = color
+        return numbers
+
+    def _color(self, color: Color, outputs: list[Ids], inputs: list[Ids]) -> None:
+        """Add the router buffers and queues of one color and note how they feed each other."""
+        routers = self.routers.of(color)
+        self._output_queues(color)
+        self._ramps_in(color.name, routers)
+        for port in range(4):
+            self._links(color, port, outputs)
+        for source, fifos in zip(self.program.edge_inputs, inputs, strict=True):
+            if source.color == color.name:
+                self._enter(source, fifos, self.routers.takers(color, PORTS.index(source.side)))
+
+    def _router(self, places: Ids, color: int) -> Ids:
+        hop = self.profile.hop_cycles
+        numbers = self._add(ROUTER, places, self.profile.router_buffer_words + hop - 1, hop)
+        self.rows[-1][:, at.F_COLOR] = color
+        return numbers
+
+    def _output_queues(self, color: Color) -> None:
+        latency = self.profile.dispatch_to_link_cycles - self.profile.hop_cycles
+        if latency < 1:
+            raise ProgramError(
+                f"{self.profile.name}: dispatch_to_link_cycles must exceed hop_cycles",
+                value=(self.profile.dispatch_to_link_cycles, self.profile.hop_cycles),
+                instead="more cycles from dispatch to link: the hop is one part of them",
+            )
+        takers = self.routers.takers(color, RAMP)
+        for number, layout in enumerate(self.layouts):
+            for slot in slots_of(layout, color.name, output=True):
+                if slot not in layout.queues:
+                    continue
+                queue = slot - at.OUTPUT_SLOT
+                places = self.places_of[layout.code.name]
+                bad = places[takers[0][places] < 0]
+                if bad.size:
+                    raise ProgramError(
+                        f"code {layout.code.name}, output queue {queue}: sends color {color.name}, "
+                        f"but the router of {self._at(bad[0])} has no route for it from R"
+                        f"{self._swapped(color, bad[0], RAMP)}"
+                    )
+                depth = self.profile.output_queue_words[queue] + latency - 1
+                numbers = self._add(OUTPUT, places, depth, latency)
+                self.rows[-1][:, at.F_WAKE] += slot in paired_queues(layout.code)
+                self.rows[-1][:, at.F_COLOR] = queue
+                self._bind(number, slot, color.name, (places, numbers))
+                self._feed(numbers, takers, places, places * LINKS + 5)
+
+    def _ramps_in(self, name: str, routers: Routers) -> None:
+        latency = self.profile.arrival_to_execute_cycles
+        delivered = (routers.tx >> RAMP & 1).astype(bool)
+        for number, layout in enumerate(self.layouts):
+            places = self.places_of[layout.code.name]
+            queue = next(iter(slots_of(layout, name, output=False)), None)
+            reached = places[delivered[places]]
+            if queue is None:
+                if reached.size:
+                    raise ProgramError(
+                        f"{self._route(name, reached[0])} it goes to R at {self._at(reached[0])}, "
+                        f"but code {layout.code.name} has no input queue for it"
+                    )
+                continue
+            if queue in layout.queues and reached.size != places.size:
+                missing = places[~delivered[places]]
+                raise ProgramError(
+                    f"code {layout.code.name}, input queue {queue}: receives color {name}, but the "
+                    f"router of {self._at(missing[0])} has no route for it to R"
+                )
+            depth = self.profile.input_queue_words[queue] + latency - 1
+            numbers = self._add(INPUT, reached, depth, latency)
+            self.rows[-1][:, at.F_USER] = at.USER_IS_ELEMENT - reached
+            self.rows[-1][:, at.F_WAKE] += queue in paired_queues(layout.code)
+            self._bind(number, queue, name, (reached, numbers))
+            ramps = np.full(self.elements, -1, dtype=np.int64)
+            ramps[reached] = numbers
+            for fifos, homes in routers.holders:
+                mine = ramps[homes] >= 0
+                ramp_links = homes[mine] * LINKS + RAMP
+                connect(self.table, (fifos[mine], ramps[homes][mine], ramp_links))
+                self.leaving[RAMP].append(fifos[mine])
+
+    def _bind(self, number: int, slot: int, color: str, made: tuple[Ids, Ids]) -> None:
+        """Note the FIFOs of a queue's color: those of the first one are there at the start."""
+        places, fifos = made
+        layout = self.layouts[number]
+        if (slot, color) in layout.bindings:
+            column = layout.bindings.index((slot, color))
+            mine = np.searchsorted(self.places_of[layout.code.name], places)
+            self.bound[number][mine, column] = fifos
+        if color == first_color(layout.code, slot):
+            self.queue[places, slot] = fifos
+        elif slot < at.OUTPUT_SLOT:
+            self.closed.append(fifos)
+
+    def _links(self, color: Color, port: int, outputs: list[Ids]) -> None:
+        """Connect every router that sends by a port to its neighbour or to an edge output."""
+        routers, name = self.routers.of(color), color.name
+        leaving = [
+            (fifos[routers.tx[homes] >> port & 1 == 1], homes[routers.tx[homes] >> port & 1 == 1])
+            for fifos, homes in routers.holders
+        ]
+        sources = np.concatenate([fifos for fifos, _ in leaving])
+        places = np.concatenate([homes for _, homes in leaving])
+        row = places // self.shape[1] + STEP[port][0]
+        column = places % self.shape[1] + STEP[port][1]
+        inside = (row >= 0) & (row < self.shape[0]) & (column >= 0) & (column < self.shape[1])
+        here, there = places[inside], (row * self.shape[1] + column)[inside]
+        takers = self.routers.takers(color, OPPOSITE[port])
+        deaf = takers[0][there] < 0
+        if deaf.any():
+            raise ProgramError(
+                f"{self._route(name, here[deaf][0])} it leaves {self._at(here[deaf][0])} by "
+                f"{PORTS[port]}, but {self._at(there[deaf][0])} does not take it from "
+                f"{PORTS[OPPOSITE[port]]}{self._swapped(color, there[deaf][0], OPPOSITE[port])}"
+            )
+        self._feed(sources[inside], takers, there, here * LINKS + port)
+        outside = places[~inside]
+        sinks = np.full(self.elements, -1, dtype=np.int64)
+        for sink, fifos in zip(self.program.edge_outputs, outputs, strict=True):
+            if sink.color == name and sink.side == PORTS[port]:
+                sinks[self._border(sink)] = fifos
+        lost = outside[sinks[outside] < 0]
+        if lost.size:
+            raise ProgramError(
+                f"{self._route(name, lost[0])} it leaves the grid by {PORTS[port]} at "
+                f"{self._at(lost[0])}, but there is no edge output"
+            )
+        connect(self.table, (sources[~inside], sinks[outside], outside * LINKS + port))
+        self.leaving[port].append(sources)
+
+    def _swapped(self, color: Color, element: int, port: int) -> str:
+        """Say, behind a refusal, that a swap at an element takes a port for the partner alone."""
+        routers = self.routers.of(color)
+        if not routers.rx[element] >> port & routers.swap[element] >> port & 1:
+            return ""
+        partner = next(c.name for c in self.program.colors if c.id == color.id ^ 1)
+        return (
+            f": the color swap of {color.name} there takes color {partner} from {PORTS[port]}, "
+            f"and {partner} has no swap that takes {color.name}"
+        )
+
+    def _enter(self, port: EdgeInput, fifos: Ids, takers: tuple[Ids, Ids]) -> None:
+        places, side = self._border(port), PORTS.index(port.side)
+        color = next(color for color in self.program.colors if color.name == port.color)
+        deaf = places[takers[0][places] < 0]
+        if deaf.size:
+            raise ProgramError(
+                f"edge port {port.name}: brings color {port.color} from {port.side}, but the "
+                f"router of {self._at(deaf[0])} does not take it from there"
+                f"{self._swapped(color, deaf[0], side)}"
+            )
+        links = [self._border_link(place, port) for place in places.tolist()]
+        self._feed(fifos, takers, places, np.array(links, dtype=np.int64))
+
+    def _border_link(self, place: int, port: EdgeInput) -> int:
+        """Return the link by which edge inputs enter at a place; all colors share it."""
+        if (place, port.side, port.color) in self.entered:
+            raise ProgramError(
+                f"edge port {port.name}: two edge inputs bring color {port.color} from "
+                f"{port.side} to {self._at(place)}"
+            )
+        self.entered.add((place, port.side, port.color))
+        key = (place, port.side)
+        if key not in self.border_links:
+            self.border_links[key] = self.links
+            self.links += 1
+        return self.border_links[key]
+
+    def _feed(self, sources: Ids, takers: tuple[Ids, Ids], places: Ids, links: Ids) -> None:
+        """Let queues feed the buffers that take their wavelets at some elements."""
+        first, second = takers[0][places], takers[1][places]
+        connect(self.table, (sources, first, links))
+        both = second >= 0
+        if both.any():
+            self.copies.append((sources[both], second[both], links[both]))
+
+    def _check_queues_routed(self) -> None:
+        for layout in self.layouts:
+            places = self.places_of[layout.code.name]
+            for slot in layout.queues:
+                if places.size and (self.queue[places, slot] < 0).any():
+                    raise ProgramError(
+                        f"code {layout.code.name}: queue {slot % 8} has no route at "
+                        f"{self._at(places[0])}"
+                    )
+
+        for bound, layout in zip(self.bound, self.layouts, strict=True):
+            for slot, color in (layout.bindings[i] for i in np.argwhere(bound < 0)[:1, 1]):
+                raise ProgramError(
+                    f"code {layout.code.name}: queue {slot % 8} is bound to color {color}, but no "
+                    "operation uses it, or a router has no route for it"
+                )
+
+    def _route(self, color: str, element: int) -> str:
+        """Name the route of a color at an element."""
+        row, column = divmod(int(element), self.shape[1])
+        held = (
+            route.area
+            for route in self.program.routes
+            if route.color == color and route.area.holds(row, column)
+        )
+        return f"route of color {color} in {next(held)}:"
+
+    def _at(self, element: int) -> str:
+        return f"element ({int(element) // self.shape[1]}, {int(element) % self.shape[1]})"
+
+
+def _joined(parts: list[Ids]) -> Ids:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,88 @@
+"""Straight lines of queues and routers as single queues: fewer events, the same cycles.
+
+On a line whose queues all hold at least latency + 1 words, and whose links nobody else uses, what
+happens between the ends cannot be seen from outside (fabric-engine.md §3.2): with summed
+latencies, capacities and credit delays one queue gives every word the same cycle at both ends.
+Tests compare with the plain network.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, Network
+from tilewright.simulator.compile.store import Parts
+
+Ids = npt.NDArray[np.int64]
+
+
+def climb(pointer: Ids, sums: Ids) -> Ids | None:
+    """Follow pointers to their ends, adding up `sums` (rows) on the way; return the ends.
+
+    Returns None for a loop.
+    """
+    from tilewright.simulator.engine.engine_entries import follow
+
+    ends = np.full(pointer.size, -1, dtype=np.int64)
+    stack = np.empty(pointer.size, dtype=np.int64)
+    return ends if follow(pointer, sums, ends, stack) else None
+
+
+def merges(network: Network) -> Ids:
+    """Return the FIFO that each FIFO can be merged into, or -1."""
+    fifo, kind = network.fifo, network.kind
+    none = np.full(kind.size, -1, dtype=np.int64)
+    if kind.size == 0:
+        return none
+    used = np.arange(5) < fifo[:, at.F_SUCCESSORS, None]
+    targets = fifo[:, at.F_NEXT : at.F_NEXT + 5]
+    feeders = np.bincount(targets[used], minlength=kind.size)
+    only = np.where(fifo[:, at.F_SUCCESSORS] == 1, targets[:, 0], 0)
+    deep = fifo[:, at.F_CAP] >= fifo[:, at.F_LATENCY] + 1
+    able = (fifo[:, at.F_SUCCESSORS] == 1) & (fifo[:, at.F_SHARED] == 0) & deep
+    able &= np.isin(kind, (OUTPUT, ROUTER)) & np.isin(kind[only], (ROUTER, INPUT))
+    able &= deep[only] & (feeders[only] == 1)
+    paired = fifo[:, at.F_WAKE] == 2  # its ends move two words in a cycle
+    able &= ~paired & ~paired[only]
+    return np.where(able, only, none)
+
+
+def fused(store: at.Table, parts: Parts, network: Network) -> tuple[at.Table, Ids]:
+    """Return a copy of a store with merged queues, and the queue that each one became part of."""
+    pointer = merges(network)
+    fifo = network.fifo
+    # every merged FIFO adds its own numbers to those of the last one of its line
+    sums = np.stack([fifo[:, at.F_LATENCY], fifo[:, at.F_CAP], fifo[:, at.F_CREDIT]])
+    ends = climb(pointer, np.zeros((1, pointer.size), dtype=np.int64))
+    if ends is None:
+        return store, np.arange(pointer.size, dtype=np.int64)
+    total = np.zeros_like(sums)
+    for row in range(sums.shape[0]):
+        total[row] = np.bincount(ends, weights=sums[row], minlength=pointer.size).astype(np.int64)
+    merged = store.copy()
+    table = parts.fifo.view(merged)
+    last = pointer < 0
+    table[:, at.F_CAP] = np.where(last, total[1], 0)
+    table[last, at.F_LATENCY], table[last, at.F_CREDIT] = total[0, last], total[2, last]
+    first = np.cumsum(table[:, at.F_CAP]) - table[:, at.F_CAP]
+    table[:, at.F_RING] = parts.ring.address(first)
+    into = table[:, at.F_NEXT : at.F_NEXT + 5]
+    known = into >= parts.fifo.start
+    into[known] = _moved(into[known], parts, ends)
+    queues = parts.element.view(merged)[:, at.E_QUEUES : at.E_QUEUES + 16]
+    bound = queues >= 0
+    queues[bound] = _moved(queues[bound], parts, ends)
+    return merged, ends
+
+
+def _moved(addresses: Ids, parts: Parts, ends: Ids) -> Ids:
+    numbers = (addresses - parts.fifo.start) // parts.fifo.width
+    return parts.fifo.address(ends[numbers])
+
+
+def unfuse(store: at.Table, parts: Parts, ends: Ids) -> None:
+    """Let every merged queue show the words that passed its line."""
+    table = parts.fifo.view(store)
+    table[:, at.F_POPS] = table[ends, at.F_POPS]

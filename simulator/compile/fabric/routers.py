@@ -1,0 +1,157 @@
+"""The router buffers of each color: which ports feed them, where they send, what they swap.
+
+One buffer per element and color in use, several where a switch or a reconfiguration selects rx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.compile.fabric.steering import (
+    Steering,
+    all_directions,
+    control_colors,
+    port_groups,
+    teardown_tasks,
+)
+from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Color, Route
+
+Ids = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint8]
+Add = Callable[[Ids, int], Ids]
+"""Adds a router buffer of a color at each of some elements; returns their numbers."""
+SWAPPED: Final = {"": 0, "x": 0b01010, "y": 0b00101, "xy": 0b11111}
+"""Ports (bits) whose arrivals a route takes from the partner of its color."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routers:
+    """The routers of one color; arrays over the elements unless said otherwise."""
+
+    rx: Bits
+    tx: Bits
+    """Port bits, of all that the router can be switched or changed to."""
+    swap: Bits
+    arrive: Ids
+    """(5, elements): buffer that takes what comes in by a port."""
+    holders: list[tuple[Ids, Ids]]
+    """(buffers, their elements)."""
+
+    def takes(self, port: int, *, swapped: bool) -> Ids:
+        """Return the buffers that take the wavelets of this color (or its partner), else -1."""
+        taken = (self.rx >> port & 1 == 1) & (self.swap >> port & 1 == int(swapped))
+        return np.where(taken, self.arrive[port], -1)
+
+
+class RouterMap:
+    """The routers of a program's colors, made when they are first asked for."""
+
+    def __init__(
+        self,
+        program: Program,
+        layouts: tuple[CodeLayout, ...],
+        profile: Profile,
+        add: Add,
+    ) -> None:
+        self.program = program
+        self.steering = Steering(profile)
+        codes = program.placement.ravel()
+        self.places_of: Mapping[str, Ids] = {
+            layout.code.name: np.flatnonzero(codes == number).astype(np.int64)
+            for number, layout in enumerate(layouts)
+        }
+        self._layouts = layouts
+        self._add = add
+        self._commanded = control_colors(program)
+        self._made: dict[int, Routers] = {}
+        swapping = {route.color for route in program.routes if route.swap}
+        self._swapping = {color.id for color in program.colors if color.name in swapping}
+
+    def of(self, color: Color) -> Routers:
+        """Return the routers of a color."""
+        if color.id not in self._made:
+            self._made[color.id] = self._make(color)
+        return self._made[color.id]
+
+    def takers(self, color: Color, port: int) -> tuple[Ids, Ids]:
+        """Return the buffers (elements,) that take what arrives of a color by a port.
+
+        The second one is that of a swap on one side only: there the wavelet comes on both colors.
+        """
+        mine = self.of(color).takes(port, swapped=False)
+        partner = next((c for c in self.program.colors if c.id == color.id ^ 1), None)
+        if partner is None or partner.id not in self._swapping:
+            return mine, np.full_like(mine, -1)
+        theirs = self.of(partner).takes(port, swapped=True)
+        return np.where(mine >= 0, mine, theirs), np.where(mine >= 0, theirs, -1)
+
+    def _make(self, color: Color) -> Routers:
+        routes = [route for route in self.program.routes if route.color == color.name]
+        rx, tx, swap = (np.zeros(self.program.placement.size, dtype=np.uint8) for _ in range(3))
+        pieces = [piece for route in routes for piece in self._pieces(route)]
+        for configurations, inside in pieces:
+            if tx[inside].any():
+                place = divmod(int(inside[tx[inside] > 0][0]), self.program.width)
+                with About(configurations[0]):
+                    raise ProgramError(
+                        f"route of color {color.name} in {configurations[0].area}: element {place} "
+                        "has two routes for it"
+                    )
+            rx[inside], tx[inside] = all_directions(*configurations)
+            swap[inside] = SWAPPED[configurations[0].swap]
+        places = np.flatnonzero(tx).astype(np.int64)
+        base = np.full(tx.size, -1, dtype=np.int64)
+        base[places] = self._add(places, color.id)
+        made = Routers(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
+        handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
+        for configurations, inside in pieces:
+            if self._is_steered(configurations):
+                self._steer(color.id, made, (configurations, inside, handlers[inside]))
+        return made
+
+    def _is_steered(self, configurations: Sequence[Route]) -> bool:
+        route = configurations[0]
+        chooses = route.switch or route.filter or route.teardown or len(configurations) > 1
+        return bool(chooses) or route.color in self._commanded
+
+    def _steer(self, color: int, made: Routers, piece: tuple[Sequence[Route], Ids, Ids]) -> None:
+        """Add the further buffers of routers that choose, and their rows."""
+        configurations, inside, handlers = piece
+        groups = port_groups(*configurations)
+        fifos = [made.arrive[0, inside], *(self._add(inside, color) for _ in groups[1:])]
+        for group, numbers in zip(groups, fifos, strict=True):
+            ports = np.flatnonzero([group >> port & 1 for port in range(5)])
+            made.arrive[ports[:, None], inside] = numbers
+        made.holders.extend((numbers, inside) for numbers in fifos[1:])
+        self.steering.add(configurations, color, inside, fifos, handlers)
+
+    def _pieces(self, route: Route) -> list[tuple[Sequence[Route], Ids]]:
+        """Return (the route and what it can be changed to, its elements), by code where needed."""
+        inside = self._area(route)
+        changes = [layout.changes.get(route.color, ()) for layout in self._layouts]
+        if not any(changes):
+            return [((route,), inside)]
+        codes = self.program.placement.ravel()[inside]
+        pieces: list[tuple[Sequence[Route], Ids]] = []
+        for number, later in enumerate(changes):
+            configurations = (route, *(change.route(route) for change in later))
+            mine = inside[codes == number]
+            if mine.size:
+                pieces.append((configurations, mine))
+        return pieces
+
+    def _area(self, route: Route) -> Ids:
+        """Return the elements of a route, row by row."""
+        area = route.area
+        rows = np.arange(area.row, area.row + area.height, dtype=np.int64)
+        columns = np.arange(area.column, area.column + area.width, dtype=np.int64)
+        return np.asarray((rows[:, None] * self.program.width + columns).ravel())

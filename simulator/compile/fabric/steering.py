@@ -1,0 +1,231 @@
+"""Routers that choose: the engine's rows of switches, filters and the buffers that obey them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.isa.dsd import Fabout
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.instructions import instructions
+from tilewright.simulator.program.program import BindQueue, Program
+from tilewright.simulator.program.routes import (
+    POP_MODES,
+    PORTS,
+    RAMP,
+    CounterFilter,
+    Position,
+    RangeFilter,
+    Route,
+)
+
+Ids = npt.NDArray[np.int64]
+SUCCESSOR_ORDER = (RAMP, 0, 1, 2, 3)
+"""Ports in the order in which the network compiler connects a router's successors."""
+
+
+def control_colors(program: Program) -> set[str]:
+    """Return the colors on which control wavelets may come, or a code may advance its switch."""
+    found = {port.color for port in program.edge_inputs if port.control}
+    for code in program.codes:
+        commands = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
+        found |= {queue.color for queue in code.output_queues if queue.id in commands}
+        for _, change in instructions(code) if commands else ():
+            if isinstance(change, BindQueue) and change.output and change.queue in commands:
+                found.add(change.color)
+    return found | _partners(program, found)
+
+
+def _partners(program: Program, commanded: set[str]) -> set[str]:
+    """Return the colors that a swap lets take the wavelets of some colors."""
+    ids = {color.id for color in program.colors if color.name in commanded}
+    swapped = {route.color for route in program.routes if route.swap}
+    return {color.name for color in program.colors if color.name in swapped and color.id ^ 1 in ids}
+
+
+def port_bits(ports: tuple[str, ...]) -> int:
+    """Return ports as bits."""
+    return sum(1 << PORTS.index(port) for port in set(ports))
+
+
+def all_directions(*routes: Route) -> tuple[int, int]:
+    """Return the rx and tx bits of all positions of a route, and of what it can become."""
+    rx = tx = 0
+    for route in routes:
+        for position in route.directions():
+            rx |= port_bits(position.rx or ())
+            tx |= port_bits(position.tx or ())
+    return rx, tx
+
+
+def port_groups(*routes: Route) -> list[int]:
+    """Return the rx ports (bits) that all positions take together, one buffer each."""
+    masks = [port_bits(p.rx or ()) for route in routes for p in route.directions()]
+    groups: dict[tuple[int, ...], int] = {}
+    for port in range(5):
+        signature = tuple(mask >> port & 1 for mask in masks)
+        if any(signature):
+            groups[signature] = groups.get(signature, 0) | 1 << port
+    return list(groups.values())
+
+
+def way_masks(route: Route, group: int, used: Sequence[int]) -> list[int]:
+    """Return per position the successors as bits, and whether it takes from a group of ports.
+
+    used: the port of each successor.
+    """
+    masks = []
+    for position in route.directions():
+        tx = port_bits(position.tx or ())
+        mask = sum(1 << rank for rank, port in enumerate(used) if tx >> port & 1)
+        masks.append(mask | (at.ACCEPTS if port_bits(position.rx or ()) & group else 0))
+    return masks + [0] * (4 - len(masks))
+
+
+def valid_positions(route: Route) -> int:
+    """Return a bit per position to which the switch can advance, the route itself included."""
+    later = route.switch.positions if route.switch is not None else ()
+    return 1 | sum(1 << n for n, position in enumerate(later, 1) if position != Position())
+
+
+def most_buffers(program: Program, changed: Collection[str]) -> int:
+    """Return an upper bound of the router buffers and edge ports; `changed`: colors of changes."""
+    ports = sum(p.positions for p in program.edge_inputs)
+    ports += sum(p.positions for p in program.edge_outputs)
+    return ports + sum(
+        route.area.height * route.area.width * (5 if route.color in changed else _buffers(route))
+        for route in program.routes
+    )
+
+
+def _buffers(route: Route) -> int:
+    return len(port_groups(route)) or 1
+
+
+def teardown_tasks(
+    layouts: Sequence[CodeLayout],
+    places: Mapping[str, Ids],
+    elements: int,
+    routes: Sequence[Route],
+) -> Ids:
+    """Return the task of each element that a teardown of the routes' color activates, or -1."""
+    found = np.full(elements, -1, dtype=np.int64)
+    for layout in layouts:
+        for number, task in enumerate(layout.code.tasks):
+            if routes and task.teardown == routes[0].color:
+                found[places[layout.code.name]] = number
+    return found
+
+
+@dataclass(slots=True)
+class Steering:
+    """Collect the rows of ways and router states while a network is compiled."""
+
+    profile: Profile
+    ways: list[at.Table] = field(default_factory=list)
+    states: list[at.Table] = field(default_factory=list)
+    ports: list[Ids] = field(default_factory=list)
+    steered: list[tuple[Ids, Ids]] = field(default_factory=list)
+    """(buffers, their ways)."""
+    changes: list[at.Table] = field(default_factory=list)
+    """A row per configuration that a router can be changed to."""
+    way_count: int = 0
+    state_count: int = 0
+
+    def add(
+        self,
+        configurations: Sequence[Route],
+        color: int,
+        places: Ids,
+        buffers: list[Ids],
+        handlers: Ids,
+    ) -> None:
+        """Steer the buffers (one array per port group) of a route's elements.
+
+        configurations: the route, then what it can be changed to; handlers: the task of each
+        element that a teardown activates, or -1.
+        """
+        route = configurations[0]
+        state = self._state(route, color, places, buffers)
+        self.states[-1][:, at.X_HANDLER] = handlers
+        tx = all_directions(*configurations)[1]
+        used = [port for port in SUCCESSOR_ORDER if tx >> port & 1]
+        groups = port_groups(*configurations)
+        for group, fifos in zip(groups, buffers, strict=True):
+            rows = np.zeros((places.size, at.W_WIDTH), dtype=np.int64)
+            rows[:, at.W_STATE] = state
+            rows[:, at.W_MASKS : at.W_MASKS + 4] = way_masks(route, group, used)
+            rows[:, at.W_RAMP] = int(tx >> RAMP & 1)
+            self.ways.append(rows)
+            self.ports.append(np.tile(used + [-1] * (5 - len(used)), (places.size, 1)))
+            numbers = np.arange(self.way_count, self.way_count + places.size, dtype=np.int64)
+            self.way_count += places.size
+            self.steered.append((fifos, numbers))
+        self.states[-1][:, at.X_CHANGES] = len(self.changes)
+        for changed in configurations[1:]:
+            self._change(changed, groups, used)
+
+    def _change(self, route: Route, groups: Sequence[int], used: Sequence[int]) -> None:
+        """Append a row of what a reconfiguration writes into a router's state and ways."""
+        row = np.zeros(at.C_WIDTH, dtype=np.int64)
+        for column, value in self._settings(route).items():
+            row[column] = value
+        for i, group in enumerate(groups):
+            first = at.C_MASKS + 4 * i
+            row[first : first + 4] = way_masks(route, group, used)
+        self.changes.append(row)
+
+    def _state(self, route: Route, color: int, places: Ids, buffers: list[Ids]) -> Ids:
+        rows = np.zeros((places.size, at.X_WIDTH), dtype=np.int64)
+        rows[:, at.X_FIFOS : at.X_FIFOS + 5] = -1
+        for i, fifos in enumerate(buffers):
+            rows[:, at.X_FIFOS + i] = fifos
+        rows[:, at.X_ELEMENT], rows[:, at.X_COLOR] = places, color
+        rows[:, at.X_TORN] = int(route.teardown)
+        for column, value in self._settings(route).items():
+            rows[:, column] = value
+        self.states.append(rows)
+        numbers = np.arange(self.state_count, self.state_count + places.size, dtype=np.int64)
+        self.state_count += places.size
+        return numbers
+
+    def _settings(self, route: Route) -> dict[int, int]:
+        """Return the columns of a router's state that a configuration sets."""
+        settings = {at.X_VALID: valid_positions(route)}
+        if route.switch is not None:
+            settings[at.X_POSITION] = settings[at.X_BEFORE] = route.switch.current
+            settings[at.X_RING] = int(route.switch.ring)
+            settings[at.X_POP] = POP_MODES.index(route.switch.pop)
+        return settings | self._filter(route)
+
+    def _filter(self, route: Route) -> dict[int, int]:
+        chosen = route.filter
+        if isinstance(chosen, RangeFilter):
+            return {at.X_FILTER: at.RANGE, at.X_LOW: chosen.low, at.X_HIGH: chosen.high}
+        if not isinstance(chosen, CounterFilter):
+            return {}
+        data = at.COUNTS_DATA if chosen.count_data else 0
+        control = at.COUNTS_CONTROL if chosen.count_control else 0
+        return {
+            at.X_FILTER: at.SPARSE_COUNTER if chosen.is_sparse else at.COUNTER,
+            at.X_COUNT: chosen.start,
+            at.X_LIMIT: chosen.limit,
+            at.X_LIMIT + 1: chosen.other_limit or 0,
+            at.X_MOST: chosen.most,
+            at.X_COUNTS: data | control,
+            at.X_CONTROL_ONLY: int(chosen.filter_control),
+            at.X_INCLUSIVE: int(self.profile.filter_counter_inclusive),
+        }
+
+    def tables(self) -> tuple[at.Table, at.Table, Ids, at.Table]:
+        """Return the rows of ways and states, the port of each way's successors, the changes."""
+        way = [np.zeros((0, at.W_WIDTH), np.int64), *self.ways]
+        state = [np.zeros((0, at.X_WIDTH), np.int64), *self.states]
+        ports = [np.zeros((0, 5), np.int64), *self.ports]
+        changes = np.array(self.changes, dtype=np.int64).reshape(len(self.changes), at.C_WIDTH)
+        return np.concatenate(way), np.concatenate(state), np.concatenate(ports), changes

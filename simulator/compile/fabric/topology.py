@@ -1,0 +1,68 @@
+"""Networks of programs with one topology: compiled once, with other counts at the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Final
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.simd_modes import paired_queues
+from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.compile.fabric.network import Network, compile_network
+from tilewright.simulator.compile.fabric.steering import control_colors
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
+
+MOST_FIFOS: Final = 1 << 18
+"""FIFOs of the largest network that is kept for the next program."""
+MOST_KEPT: Final = 4
+_KEPT: Final[list[tuple[Hashable, Profile, Network]]] = []
+"""The networks used last, the last one first."""
+
+
+def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
+    """Return the FIFO network. Raises ProgramError for a route that leads nowhere.
+
+    Candidates that differ only in what their elements do, or in how many words enter and leave,
+    have one topology. What `compile_network` begins to look at belongs into `structure`.
+    """
+    key = structure(program, layouts)
+    for place, (known, asked, network) in enumerate(_KEPT):
+        if known == key and asked == profile:
+            _KEPT.insert(0, _KEPT.pop(place))
+            return _with_counts(network, program)
+    network = compile_network(program, layouts, profile)
+    if network.kind.size <= MOST_FIFOS:
+        _KEPT.insert(0, (key, profile, network))
+        del _KEPT[MOST_KEPT:]
+    return network
+
+
+def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
+    """Return what the network of a program depends on, beside the words at its edges."""
+    codes = tuple(
+        (
+            *(layout.code.name, layout.code.input_queues, layout.code.output_queues),
+            *(layout.queues, paired_queues(layout.code)),
+            tuple((color, tuple(changes)) for color, changes in layout.changes.items()),
+            tuple(layout.bindings),
+            tuple(task.teardown for task in layout.code.tasks),
+        )
+        for layout in layouts
+    )
+    ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
+    places = tuple((type(p), p.name, p.side, p.first, p.positions, p.color) for p in ports)
+    placement = program.placement.shape, program.placement.tobytes()
+    commanded = frozenset(control_colors(program))
+    return placement, program.colors, program.routes, codes, places, commanded
+
+
+def _with_counts(network: Network, program: Program) -> Network:
+    """Return a network with as many words at its edges as a program has."""
+    fifo = network.fifo.copy(order="K")
+    ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
+    for port, fifos in zip(ports, (*network.edge_inputs, *network.edge_outputs), strict=True):
+        fifo[fifos, at.F_CAP] = port.count
+    return replace(network, fifo=fifo, ring_entries=int(fifo[:, at.F_CAP].sum()))

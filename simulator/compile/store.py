@@ -1,0 +1,355 @@
+"""One store for a compiled program: every table's rows, with row numbers turned into addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.table_blocks import CodeLayout, ProgramTables
+from tilewright.simulator.compile.fabric.encode_network import place_bindings, place_network
+from tilewright.simulator.compile.fabric.network import Network
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.program.program import Program
+
+MOST_STATE: Final = 1 << 30
+"""Words of 8 bytes for what elements, queues and memories hold at most: 8 GiB."""
+LINE: Final = 8
+"""Words of a line of the processor's cache: tables begin with one, busy rows are whole ones."""
+Addresses = npt.NDArray[np.int64]
+Amounts = dict[int, Addresses]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table inside the store."""
+
+    start: int
+    rows: int
+    width: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.rows * self.width
+
+    def view(self, store: at.Table) -> at.Table:
+        """Return the table, writing through to the store."""
+        return store[self.start : self.end].reshape(self.rows, self.width)
+
+    def address(self, number: Addresses) -> Addresses:
+        """Return the address of rows by number; negative numbers stay."""
+        return np.where(number < 0, number, self.start + number * self.width)
+
+    def address_from(self, origin: Addresses, number: Addresses) -> Addresses:
+        """Return the address of rows that count from a row each; negative numbers stay."""
+        return self.address(np.where(number < 0, number, origin + number))
+
+    def number(self, address: int) -> int:
+        """Return the number of the row at an address."""
+        return (int(address) - self.start) // self.width
+
+
+PARTS: Final = (
+    "fifo",
+    "element",
+    "thread",
+    "variable",
+    "runs",
+    "operation",
+    "operand",
+    "instruction",
+    "task",
+    "ring",
+    "bid",
+    "even",
+    "odd",
+    "way",
+    "state",
+    "change",
+    "binding",
+    "scalar",
+    "load",
+    "pool",
+    "register",
+    "bound",
+)
+"""The parts of a store in order."""
+MAPS: Final = (at.I_MAP_START, at.I_MAP_READ, at.I_MAP_WRITE, at.I_MAP_END)
+REFERENCES: Final = (
+    ("operation", 1, (at.I_OPERATION, *MAPS)),
+    ("scalar", 1, (at.I_COMPUTE,)),
+    ("load", 1, (at.I_LOAD_REGISTER,)),
+    ("instruction", 3, (*(at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP), *MAPS[1:3])),
+)
+"""(table, column, codes) of the instructions that name a row."""
+
+
+class CodeParts(Protocol):
+    """Where code is in a store."""
+
+    @property
+    def operation(self) -> Part: ...
+    @property
+    def operand(self) -> Part: ...
+    @property
+    def instruction(self) -> Part: ...
+    @property
+    def task(self) -> Part: ...
+    @property
+    def scalar(self) -> Part: ...
+    @property
+    def load(self) -> Part: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Where everything is; the timeline's events follow `end`."""
+
+    fifo: Part
+    element: Part
+    thread: Part
+    variable: Part
+    runs: Part
+    operation: Part
+    operand: Part
+    instruction: Part
+    task: Part
+    ring: Part
+    bid: Part
+    even: Part
+    odd: Part
+    way: Part
+    state: Part
+    change: Part
+    binding: Part
+    scalar: Part
+    load: Part
+    pool: Part
+    register: Part
+    bound: Part
+    memory_words: int
+    most_events: int
+    """Upper bound of the events of one cycle."""
+
+    @property
+    def end(self) -> int:
+        return self.bound.end
+
+
+def aligned(words: int) -> at.Table:
+    """Return zeros whose first word begins a line of the cache."""
+    found = np.zeros(words + LINE, dtype=np.int64)
+    first = -(found.ctypes.data // 8) % LINE
+    return found[first : first + words]
+
+
+class ProgramStore:
+    """The store of a program at cycle 0: its code at once, all the rest when it is asked for."""
+
+    def __init__(
+        self,
+        program: Program,
+        layouts: tuple[CodeLayout, ...],
+        tables: ProgramTables,
+        network: Network,
+    ) -> None:
+        self._given = layouts, tables, network
+        self._elements = program.placement.ravel()
+        self._amounts = _amounts(layouts)
+        self._complete = False
+        self.parts = _parts(self._amounts, tables, network, self._elements)
+        self.code = aligned(self.parts.end)
+        """The store with the header and the code only."""
+        self.code[: at.S_WIDTH] = tables.header
+        place_codes(self.code, self.parts, tables)
+
+    @property
+    def store(self) -> at.Table:
+        """The store with elements and network."""
+        if not self._complete:
+            self._place()
+            self._complete = True
+        return self.code
+
+    def _place(self) -> None:
+        store, parts = self.code, self.parts
+        layouts, tables, network = self._given
+        store[at.WHEEL_AT : at.WHEEL_AT + at.WHEEL] = -1
+        store[at.S_ELEMENTS] = parts.element.start
+        store[[at.S_LISTS, at.S_LISTS + 1]] = parts.even.start, parts.odd.start
+        store[at.S_EVENT] = parts.end
+        store[at.S_MARGIN] = parts.most_events
+        place_network(store, parts, network)
+        _place_elements(store, parts, layouts, self._elements, self._amounts)
+        place_bindings(store, parts, network, self._elements)
+        place_special(store, parts, layouts, tables)
+        queues = parts.fifo.address(network.queue.astype(np.int64))
+        parts.element.view(store)[:, at.E_QUEUES : at.E_QUEUES + 16] = queues
+
+
+def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
+    """Return how much an element of each code needs of what its columns point at."""
+    per_element = {
+        at.E_MEMORY: [layout.code.words + layout.code.words % 2 for layout in layouts],
+        at.E_VARIABLES: [len(layout.variables) for layout in layouts],
+        at.E_THREADS: [len(layout.threads) + 1 for layout in layouts],
+        at.E_RUNS: [2 * len(layout.operations) for layout in layouts],
+        at.E_POOLS: [len(layout.pools) for layout in layouts],
+        at.E_REGISTERS: [len(layout.registers) for layout in layouts],
+        at.E_BOUND: [len(layout.bindings) for layout in layouts],
+    }
+    return {column: np.array(values, dtype=np.int64) for column, values in per_element.items()}
+
+
+def _parts(
+    amounts: Amounts, tables: ProgramTables, network: Network, codes: npt.NDArray[np.int32]
+) -> Parts:
+    counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
+    total = {column: int(each @ counts) for column, each in amounts.items()}
+    elements, threads = codes.size, total[at.E_THREADS]
+    shapes = tables.shapes()
+    sizes = (
+        (network.fifo.shape[0], at.F_WIDTH),
+        (elements, at.E_WIDTH),
+        (threads, at.T_WIDTH),
+        (total[at.E_VARIABLES], 1),
+        (total[at.E_RUNS], 1),
+        *shapes[:4],
+        (network.ring_entries, 2),
+        (network.links, 2),
+        *2 * ((network.fifo.shape[0] + elements, 1),),
+        network.steered.way.shape,
+        network.steered.state.shape,
+        network.steered.change.shape,
+        *shapes[4:],
+        (total[at.E_POOLS], at.Q_WIDTH),
+        (total[at.E_REGISTERS], at.R_WIDTH),
+        (total[at.E_BOUND], at.B_WIDTH),
+    )
+    start = at.WHEEL_AT + at.WHEEL
+    parts = []
+    for rows, width in sizes:
+        parts.append(Part(start, rows, width))
+        start = -(-parts[-1].end // LINE) * LINE
+    events = 2 * threads + elements * (1 + at.MAX_TASKS)
+    named = dict(zip(PARTS, parts, strict=True))
+    words = total[at.E_MEMORY]
+    if start + events * at.V_WIDTH + words > MOST_STATE:
+        raise ProgramError(
+            f"the state of {elements} elements takes more than {MOST_STATE} words",
+            value=start + events * at.V_WIDTH + words,
+            instead="fewer elements, or less memory, fewer tasks and operations in each",
+        )
+    return Parts(**named, memory_words=words, most_events=events)
+
+
+def place_codes(store: at.Table, parts: CodeParts, tables: ProgramTables) -> None:
+    """Write the tables of codes, with addresses in the place of row numbers."""
+    operation = parts.operation.view(store)
+    operation[:] = tables.tables.operation
+    operands = tables.origin("operation", "operand")[:, None]
+    for rows in (
+        slice(at.O_OPERANDS, at.O_SCALAR_ROW + 1),
+        slice(at.O_INDEX, at.O_INDEX + 1),
+        slice(at.O_HELD, at.O_HELD + 3),
+    ):
+        operation[:, rows] = parts.operand.address_from(operands, operation[:, rows])
+    origin = tables.origin("operation", "operation")
+    operation[:, at.O_VARIANT] = parts.operation.address_from(origin, operation[:, at.O_VARIANT])
+    operand = parts.operand.view(store)
+    operand[:] = tables.tables.operand
+    changes = slice(at.D_LENGTH_ROW, at.D_STRIDE_ROW + 1)
+    operands = tables.origin("operand", "operand")[:, None]
+    operand[:, changes] = parts.operand.address_from(operands, operand[:, changes])
+    instruction = parts.instruction.view(store)
+    instruction[:] = tables.tables.instruction
+    for table, column, codes in REFERENCES:
+        mine = np.flatnonzero(np.isin(instruction[:, 0], codes))
+        origin = tables.origin("instruction", table)[mine]
+        part: Part = getattr(parts, table)
+        instruction[mine, column] = part.address_from(origin, instruction[mine, column])
+    first = parts.instruction.address_from(
+        tables.origin("task", "instruction")[:, None], tables.tables.task
+    )
+    parts.task.view(store)[:] = first
+
+
+def place_special(
+    store: at.Table, parts: Parts, layouts: tuple[CodeLayout, ...], tables: ProgramTables
+) -> None:
+    """Write bindings, scalar instructions, register loads, and every element's FIFOs."""
+    parts.binding.view(store)[:] = tables.tables.binding
+    scalar = parts.scalar.view(store)
+    scalar[:] = tables.tables.scalar
+    operands = tables.origin("scalar", "operand")
+    for column in (at.U_DEST, at.U_LEFT, at.U_RIGHT):
+        inside = scalar[:, column] == at.ELEMENT
+        rows = scalar[inside, column + 1]
+        scalar[inside, column + 1] = parts.operand.address_from(operands[inside], rows)
+    load = parts.load.view(store)
+    load[:] = tables.tables.load
+    operands = tables.origin("load", "operand")
+    load[:, at.L_ROW] = parts.operand.address_from(operands, load[:, at.L_ROW])
+    element = parts.element.view(store)
+    for number, layout in enumerate(layouts):
+        mine = element[element[:, at.E_BINDINGS] == parts.binding.start + number * at.BIND_WIDTH]
+        for i, row in enumerate(layout.pools):
+            at_row = mine[:, at.E_POOLS] + i * at.Q_WIDTH
+            store[at_row[:, None] + np.arange(at.Q_WIDTH)] = row
+            store[at_row + at.Q_BASE] += mine[:, at.E_MEMORY]
+        for i, loaded in enumerate(layout.registers):
+            at_row = mine[:, at.E_REGISTERS] + i * at.R_WIDTH
+            if loaded[0] < 0:
+                store[at_row + at.R_ROW] = loaded[1]
+                continue
+            given = load[layout.first["load"] + loaded[0]]
+            operand = int(given[at.L_ROW])
+            store[at_row + at.R_ROW] = operand
+            in_memory = store[operand + at.D_KIND] == at.MEMORY
+            base = store[operand + at.D_BASE] + mine[:, at.E_MEMORY]
+            store[at_row + at.R_POSITION] = base if in_memory else 0
+            for j in range(at.R_WIDTH - at.R_ASYNC):
+                store[at_row + at.R_ASYNC + j] = given[at.L_SETTINGS + j]
+
+
+def _place_elements(
+    store: at.Table,
+    parts: Parts,
+    layouts: tuple[CodeLayout, ...],
+    codes: npt.NDArray[np.int32],
+    amounts: Amounts,
+) -> None:
+    element = parts.element.view(store)
+    element[:, [at.A_WHEN, at.A_NEXT, at.A_PREVIOUS]] = -1
+    homes = {
+        at.E_VARIABLES: parts.variable,
+        at.E_THREADS: parts.thread,
+        at.E_RUNS: parts.runs,
+        at.E_POOLS: parts.pool,
+        at.E_REGISTERS: parts.register,
+        at.E_BOUND: parts.bound,
+    }
+    for column, each in amounts.items():
+        amount = each[codes]
+        first = np.cumsum(amount) - amount
+        home = homes.get(column)
+        element[:, column] = first if home is None else home.address(first)
+    fixed = {
+        at.E_ACTIVE: [_bits(layout, "entry") for layout in layouts],
+        at.E_BLOCKED: [_bits(layout, "blocked") for layout in layouts],
+        at.E_TASKS: [parts.task.start + layout.first["task"] for layout in layouts],
+        at.E_THREAD_COUNT: [len(layout.threads) + 1 for layout in layouts],
+        at.E_LISTEN: [layout.listens for layout in layouts],
+        at.E_LEVELS: [layout.levels for layout in layouts],
+        at.E_BINDINGS: [parts.binding.start + i * at.BIND_WIDTH for i in range(len(layouts))],
+    }
+    for column, values in fixed.items():
+        element[:, column] = np.array(values, dtype=np.int64)[codes]
+
+
+def _bits(layout: CodeLayout, attribute: str) -> int:
+    tasks = enumerate(layout.code.tasks)
+    return sum(1 << number for number, task in tasks if getattr(task, attribute))

@@ -1,0 +1,27 @@
+"""The header of the engine's store: the cycles of a profile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.profiles.profile import Profile
+
+
+def header(profile: Profile) -> at.Table:
+    """Return the header with the profile's cycles; the rest is 0."""
+    table = np.zeros(at.S_WIDTH, dtype=np.int64)
+    table[at.K_ISSUE] = profile.issue_cycles
+    table[at.K_LOOP] = profile.loop_back_edge_cycles
+    table[at.K_COUNTER] = profile.counter_cycles
+    table[at.K_TAKEN] = profile.branch_taken_cycles
+    table[at.K_NOT_TAKEN] = profile.branch_not_taken_cycles
+    table[at.K_CONTROL] = profile.task_control_cycles
+    table[at.K_SWITCH] = profile.task_switch_cycles
+    table[at.K_COMPLETION] = profile.completion_cycles
+    table[at.K_MEMORY_COMPLETION] = profile.memory_completion_cycles
+    table[at.K_EXECUTE] = profile.decode_to_execute_cycles
+    table[at.K_SCALAR] = profile.scalar_operation_cycles
+    table[at.K_MAP] = profile.map_step_cycles
+    table[at.K_DESCRIPTOR] = max(1, profile.descriptor_load_cycles)
+    return table

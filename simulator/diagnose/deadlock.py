@@ -1,0 +1,355 @@
+"""Who waits for whom when nothing moves any more, from the engine's final state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.encode_fabric_change import first_color
+from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.compile.fabric.network import (
+    EDGE_IN,
+    EDGE_OUT,
+    INPUT,
+    OUTPUT,
+    ROUTER,
+    Network,
+)
+from tilewright.simulator.compile.store import Parts
+from tilewright.simulator.diagnose.wait_graph import End, Reason, Wait
+from tilewright.simulator.isa.dsd import Fifo
+from tilewright.simulator.isa.operands import describe
+from tilewright.simulator.program.program import Program
+
+MAX_LINES = 40
+KINDS = {
+    OUTPUT: "an output queue",
+    INPUT: "an input queue",
+    EDGE_IN: "an edge input",
+    EDGE_OUT: "an edge output",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FinalState:
+    """The engine's state at the end of a run, with what its rows mean."""
+
+    program: Program
+    layouts: tuple[CodeLayout, ...]
+    network: Network
+    store: at.Table
+    parts: Parts
+
+    @property
+    def fifo(self) -> at.Table:
+        return self.parts.fifo.view(self.store)
+
+    @property
+    def element(self) -> at.Table:
+        return self.parts.element.view(self.store)
+
+    def name(self, element: int) -> str:
+        width = self.program.width
+        return f"element ({element // width}, {element % width})"
+
+    def layout(self, element: int) -> CodeLayout:
+        return self.layouts[int(self.program.placement.ravel()[element])]
+
+    def operation(self, element: int, address: int) -> str:
+        """Name an operation of an element by its row's address."""
+        layout = self.layout(element)
+        number = int(self.store[address + at.O_NUMBER])
+        task, resolved = layout.operations[number]
+        return describe(layout.code, task, resolved.source)
+
+    def queue(self, element: int, slot: int) -> int:
+        """Return the FIFO that a queue slot is bound to now."""
+        return self.parts.fifo.number(self.element[element, at.E_QUEUES + slot])
+
+    def slot(self, element: int, fifo: int) -> int:
+        """Return the queue slot of an element that is bound to a FIFO now, or -1."""
+        bound = self.element[element, at.E_QUEUES : at.E_QUEUES + 2 * at.OUTPUT_SLOT]
+        found = np.flatnonzero(bound == self.parts.fifo.address(np.array([fifo])))
+        return int(found[0]) if found.size else -1
+
+    def color(self, element: int, slot: int) -> str:
+        """Return the color that a queue slot is bound to now."""
+        layout, now = self.layout(element), self.element[element, at.E_QUEUES + slot]
+        first = int(self.element[element, at.E_BOUND]) + at.B_FIFO
+        for column, (bound, color) in enumerate(layout.bindings):
+            if bound == slot and self.store[first + column * at.B_WIDTH] == now:
+                return color
+        return first_color(layout.code, slot)
+
+
+def find_waits(final: FinalState) -> tuple[Wait, ...]:
+    """Return what waits, at most `MAX_LINES` and a last one that says so; empty if complete."""
+    ways = Ways(final)
+    found = chain(_operations(ways), _blocked_tasks(final), _words(ways), _outputs(ways))
+    waits = list(islice(found, MAX_LINES + 1))
+    return tuple(waits if len(waits) <= MAX_LINES else [*waits[:MAX_LINES], Wait("and more")])
+
+
+class Ways:
+    """The network's connections in both directions."""
+
+    def __init__(self, final: FinalState) -> None:
+        self.final = final
+        count = final.fifo[:, at.F_SUCCESSORS]
+        used = np.arange(5) < count[:, None]
+        targets = final.fifo[:, at.F_NEXT : at.F_NEXT + 5]
+        self._targets = (targets - final.parts.fifo.start) // at.F_WIDTH
+        sources = np.broadcast_to(np.arange(count.size)[:, None], used.shape)[used]
+        order = np.argsort(self._targets[used], kind="stable")
+        self._sources = sources[order]
+        self._sorted = self._targets[used][order]
+
+    def count(self, fifo: int) -> int:
+        """Return the words in a queue."""
+        return int(self.final.fifo[fifo, at.F_COUNT])
+
+    def is_full(self, fifo: int) -> bool:
+        """Return whether a queue has no space."""
+        return self.count(fifo) >= int(self.final.fifo[fifo, at.F_CAP])
+
+    def kind(self, fifo: int) -> int:
+        """Return what a queue is (network.OUTPUT and so on)."""
+        return int(self.final.network.kind[fifo])
+
+    def feeders(self, fifo: int) -> list[int]:
+        """Return the queues that push into a queue."""
+        low, high = np.searchsorted(self._sorted, [fifo, fifo + 1])
+        return [int(source) for source in self._sources[low:high]]
+
+    def fed(self, fifo: int) -> list[int]:
+        """Return the queues that a queue pushes into."""
+        count = int(self.final.fifo[fifo, at.F_SUCCESSORS])
+        return [int(target) for target in self._targets[fifo, :count]]
+
+    def owner(self, fifo: int) -> str:
+        """Name the element of a queue."""
+        return self.final.name(int(self.final.network.element[fifo]))
+
+    def place(self, fifo: int) -> str:
+        """Name a queue with its color."""
+        final, owner = self.final, self.owner(fifo)
+        if self.kind(fifo) == ROUTER:
+            return f"the router of {owner}, color {self.color_at(fifo)}{self._ports(fifo)}"
+        if self.kind(fifo) == EDGE_IN:
+            return f"edge input {self._port(fifo)} at {owner}"
+        element = int(final.network.element[fifo])
+        slot = final.slot(element, fifo)
+        if slot < 0:
+            return f"{KINDS[self.kind(fifo)]} of {owner}"
+        kind = "input" if slot < at.OUTPUT_SLOT else "output"
+        return (
+            f"{kind} queue {slot % at.OUTPUT_SLOT} of {owner}, color {final.color(element, slot)}"
+        )
+
+    def color_at(self, fifo: int) -> str:
+        """Name the color of a router's buffer."""
+        number = int(self.final.fifo[fifo, at.F_COLOR])
+        return next(c.name for c in self.final.program.colors if c.id == number)
+
+    def _ports(self, fifo: int) -> str:
+        """Say from where a router's buffer takes, if the router has several for its color."""
+        network, table = self.final.network, self.final.fifo
+        twins = (network.element == network.element[fifo]) & (network.kind == ROUTER)
+        twins &= table[:, at.F_COLOR] == table[fifo, at.F_COLOR]
+        owner = self.owner(fifo)
+        sources = sorted({self.owner(source) for source in self.feeders(fifo)})
+        if twins.sum() == 1 or not sources:
+            return ""
+        return ", from " + (" and ".join(s if s != owner else "the element" for s in sources))
+
+    def _port(self, fifo: int) -> str:
+        """Name the edge input of a queue."""
+        ports = zip(self.final.program.edge_inputs, self.final.network.edge_inputs, strict=True)
+        return next(port.name for port, fifos in ports if fifo in fifos)
+
+    def filters(self, fifo: int) -> bool:
+        """Return whether a router's buffer has a filter at the ramp."""
+        way = int(self.final.fifo[fifo, at.F_WAY])
+        if self.kind(fifo) != ROUTER or way < 0:
+            return False
+        state = int(self.final.store[way + at.W_STATE])
+        return bool(self.final.store[state + at.X_FILTER] != at.NO_FILTER)
+
+    def who_feeds(self, fifo: int, color: str) -> list[End]:
+        """Follow an empty queue's ways back to where its words should come from."""
+        seen, todo, ends = {fifo}, [fifo], []
+        while todo:
+            for source in self.feeders(todo.pop()):
+                if source in seen:
+                    continue
+                seen.add(source)
+                owner = self.owner(source)
+                if self.count(source):
+                    place = self.place(source)
+                    held = "; ".join(end.text for end in self.who_holds(source))
+                    ends.append(End(f"words stand in {place}, {held}", place))
+                elif self.kind(source) == EDGE_IN:
+                    ends.append(End(f"{self.place(source)} has no more words", self.place(source)))
+                elif self.kind(source) == OUTPUT:
+                    ends.append(End(f"{owner} does not send", owner))
+                else:
+                    todo.append(source)
+        if not ends:
+            return [End(f"nobody sends color {color}", "nobody")]
+        if self.kind(fifo) == INPUT and any(map(self.filters, self.feeders(fifo))):
+            place = f"the filter of color {color} at {self.owner(fifo)}"
+            ends.append(End(f"{place} may have kept words from it", place))
+        return sorted(set(ends))
+
+    def who_holds(self, fifo: int) -> list[End]:
+        """Follow a queue that cannot move to the full queue from which nobody takes."""
+        seen = {fifo}
+        here: int | None = fifo
+        last = fifo
+        while here is not None:
+            last = here
+            here = next((t for t in self.fed(here) if self.is_full(t) and t not in seen), None)
+            seen.add(last if here is None else here)
+        if int(self.final.fifo[last, at.F_CAP]) == 0:
+            owner = self.owner(last)
+            return [End(f"no queue of {owner} is bound to its color", owner)]
+        return [End(f"nobody takes from {self.place(last)}", self.place(last))]
+
+
+def _operations(ways: Ways) -> Iterator[Wait]:
+    final = ways.final
+    for element in np.flatnonzero(final.element[:, at.E_RUNNING]):
+        row = final.element[element]
+        for i in range(int(row[at.E_THREAD_COUNT])):
+            thread = int(row[at.E_THREADS]) + i * at.T_WIDTH
+            if final.store[thread + at.T_STATE] in (at.RUNNING, at.MAPPING, at.PAUSED):
+                yield _operation(ways, int(element), thread)
+
+
+def _operation(ways: Ways, element: int, thread: int) -> Wait:
+    final = ways.final
+    op = int(final.store[thread + at.T_OP])
+    left, extent = int(final.store[thread + at.T_LEFT]), int(final.store[op + at.O_EXTENT])
+    if final.store[op + at.O_SPECIAL]:
+        extent = int(final.store[thread + at.T_EXTENT])
+    queues = int(final.store[thread + at.T_QUEUES])
+    who = f"{final.name(element)}, {final.operation(element, op)}"
+    if final.store[thread + at.T_STATE] != at.MAPPING:
+        done = f"{extent - left} of {extent} done"
+        endless = final.store[op + at.O_SPECIAL] and final.store[thread + at.T_STEP] == 0
+        who += ", endless" if endless else f", {done}"
+    reasons = [*_pools(ways, element, thread)]
+    if final.store[thread + at.T_STATE] == at.PAUSED:
+        reasons.append(Reason("its microthread is blocked", [End("", final.name(element))]))
+    for slot in range(16):
+        if not queues >> slot & 1:
+            continue
+        fifo = final.queue(element, slot)
+        color = final.color(element, slot)
+        if slot < at.OUTPUT_SLOT and ways.count(fifo) == 0:
+            ends = ways.who_feeds(fifo, color)
+            reasons.append(Reason(f"waits for color {color} in input queue {slot}", ends))
+        if slot >= at.OUTPUT_SLOT and ways.is_full(fifo):
+            what = f"output queue {slot - at.OUTPUT_SLOT} of color {color} is full"
+            reasons.append(Reason(what, ways.who_holds(fifo)))
+    return Wait(who, tuple(reasons), final.name(element))
+
+
+def _pools(ways: Ways, element: int, thread: int) -> Iterator[Reason]:
+    """Say for which FIFO of its element an operation waits."""
+    store = ways.final.store
+    if store[store[thread + at.T_OP] + at.O_SPECIAL] == 0:
+        return
+    for which in range(3):
+        row = int(store[thread + at.T_ROWS + which])
+        if row < 0 or store[row + at.D_KIND] != at.POOL:
+            continue
+        pool = int(store[thread + at.T_POSITIONS + which])
+        fifo = _fifo(ways.final, element, pool)
+        count, most = int(store[pool + at.Q_COUNT]), int(store[pool + at.Q_CAP])
+        end = End("", f"FIFO {fifo} of {ways.final.name(element)}")
+        needed = int(store[thread + at.T_GROUP])
+        at_once = f" of the {needed} that go at once" if needed > 1 else ""
+        if which and count < needed:
+            held = f"has {count}{at_once}" if count else "is empty"
+            yield Reason(f"waits for FIFO {fifo}, which {held}", [end])
+        elif which == 0 and count == most:
+            yield Reason(f"waits for FIFO {fifo}, which is full with {most} elements", [end])
+        elif which == 0 and count + needed > most:
+            room = f"has room for {most - count}{at_once}"
+            yield Reason(f"waits for FIFO {fifo}, which {room}", [end])
+
+
+def _fifo(final: FinalState, element: int, pool: int) -> str:
+    """Name a FIFO of an element by its row's address."""
+    number = (pool - int(final.element[element, at.E_POOLS])) // at.Q_WIDTH
+    named = [d.name for d in final.layout(element).code.dsds if isinstance(d, Fifo)]
+    return named[number]
+
+
+def _blocked_tasks(final: FinalState) -> Iterator[Wait]:
+    for element in np.flatnonzero(final.element[:, at.E_ACTIVE]):
+        row = final.element[element]
+        for number, task in enumerate(final.layout(int(element)).code.tasks):
+            if int(row[at.E_ACTIVE]) >> number & 1:
+                state = "is blocked" if int(row[at.E_BLOCKED]) >> number & 1 else "waits its turn"
+                name = final.name(int(element))
+                yield Wait(f"{name}, task {task.name} is active but {state}", (), name)
+
+
+def _words(ways: Ways) -> Iterator[Wait]:
+    for fifo in np.flatnonzero(ways.final.fifo[:, at.F_COUNT]).tolist():
+        if ways.kind(fifo) != EDGE_OUT:
+            switched = _switched(ways, fifo)
+            place = ways.place(fifo)
+            ends = ways.who_holds(fifo)
+            if switched:
+                ends = [End(switched, f"the switch of {ways.owner(fifo)}")]
+            count = ways.count(fifo)
+            who = f"{count} words stand in {place}" if count > 1 else f"1 word stands in {place}"
+            if ends[0].node == place:  # itself
+                ends = [End(ends[0].text, ways.owner(fifo))]
+            yield Wait(who, (Reason("", [*_control(ways, fifo), *ends]),), place)
+
+
+def _control(ways: Ways, fifo: int) -> list[End]:
+    """Say which control wavelet stands first in an input queue and starts no task."""
+    store, table = ways.final.store, ways.final.fifo
+    if ways.kind(fifo) != INPUT:
+        return []
+    payload = int(store[table[fifo, at.F_RING] + 2 * table[fifo, at.F_HEAD] + 1])
+    if not payload & at.IS_CONTROL:
+        return []
+    entry, element = payload >> 16 & 63, int(ways.final.network.element[fifo])
+    tasks = [task.name for task in ways.final.layout(element).code.tasks if task.control == entry]
+    bound = f"control task {tasks[0]}" if tasks else "no control task"
+    text = f"the first is a control wavelet of entry {entry}, which has {bound} here"
+    return [End(text, ways.final.name(element))]
+
+
+def _switched(ways: Ways, fifo: int) -> str:
+    """Say at which position the switch of a router does not take from a buffer."""
+    store, way = ways.final.store, int(ways.final.fifo[fifo, at.F_WAY])
+    if way < 0:
+        return ""
+    state = int(store[way + at.W_STATE])
+    position = int(store[state + at.X_POSITION])
+    if store[state + at.X_TORN]:
+        return "the color is torn down"
+    if store[way + at.W_MASKS + position] & at.ACCEPTS:
+        return ""
+    return f"switch position {position} does not take from there"
+
+
+def _outputs(ways: Ways) -> Iterator[Wait]:
+    final = ways.final
+    for port, fifos in zip(final.program.edge_outputs, final.network.edge_outputs, strict=True):
+        for position, fifo in enumerate(fifos.tolist()):
+            if not ways.is_full(fifo):
+                name = f"edge output {port.name}, position {port.first + position}"
+                who = f"{name}, has {ways.count(fifo)} of {port.count} words"
+                yield Wait(who, (Reason("", ways.who_feeds(fifo, port.color)),), name)

@@ -1,0 +1,92 @@
+"""The instruction, or the route, that a run ended at with an error."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.diagnose.deadlock import FinalState
+from tilewright.simulator.program.program import (
+    BindQueue,
+    Compute,
+    DsdOperation,
+    EndTeardown,
+    Instruction,
+    LoadRegister,
+    Reconfigure,
+)
+from tilewright.simulator.program.routes import Route
+
+OF_MAIN_THREAD: Final = (
+    at.ERROR_NO_TEARDOWN,
+    at.ERROR_POSITION,
+    at.ERROR_BIND,
+    at.ERROR_BOUNDS,
+    at.ERROR_DIVISION,
+    at.ERROR_SHIFT,
+)
+"""Errors of the instruction that the main thread has just begun; others name an operation's row."""
+OF_NO_ELEMENT: Final = (at.ERROR_LIMIT, at.ERROR_FEATURE)
+
+
+def failed_part(final: FinalState) -> Instruction | Route | None:
+    """Return what the run's error is about, None if that is no part of the program's text."""
+    error = int(final.store[at.S_ERROR])
+    if error in OF_NO_ELEMENT:
+        return None
+    if error == at.ERROR_TWO_ARRIVALS:
+        return _route(final)
+    element = final.parts.element.number(final.store[at.S_ERROR_ELEMENT])
+    if error in OF_MAIN_THREAD:
+        return begun(final, element)[1]
+    return _operation(final, element)
+
+
+def begun(final: FinalState, element: int) -> tuple[str, Instruction | None]:
+    """Return (task, instruction) that the main thread of an element has just begun."""
+    layout = final.layout(element)
+    pc = int(final.element[element, at.E_PC]) - at.I_WIDTH
+    return layout.sources[final.parts.instruction.number(pc) - layout.first["instruction"]]
+
+
+def name_of(instruction: Instruction | None) -> str:
+    """Name an instruction that is no operation on descriptors, as it stands in a program's text."""
+    match instruction:
+        case LoadRegister():
+            return f"load of {instruction.register}"
+        case EndTeardown(color):
+            return f"end_teardown {color}"
+        case Reconfigure(color):
+            return f"reconfigure {color}"
+        case BindQueue(queue, output, color):
+            return f"bind_{'output' if output else 'input'} {queue} {color}"
+        case Compute(_, operation, _, dtype):
+            return f"{operation}.{dtype}"
+        case DsdOperation(operation):
+            return f"@{operation}"
+        case _:
+            return "an instruction"
+
+
+def _operation(final: FinalState, element: int) -> Instruction | None:
+    """Return the instruction of an operation's row: a microthread may run it later."""
+    layout, parts = final.layout(element), final.parts
+    first = layout.first["instruction"]
+    mine = parts.instruction.view(final.store)[first : first + len(layout.sources)]
+    starts = np.flatnonzero(np.isin(mine[:, 0], (at.I_OPERATION, at.I_MAP_START)))
+    numbers = final.store[mine[starts, 1] + at.O_NUMBER]
+    failed = final.store[final.store[at.S_ERROR_ROW] + at.O_NUMBER]
+    found = starts[numbers == failed]
+    return layout.sources[int(found[0])][1] if found.size else None
+
+
+def _route(final: FinalState) -> Route | None:
+    """Return the route by which two wavelets arrive in one cycle."""
+    fifo = final.parts.fifo.number(final.store[at.S_ERROR_ROW])
+    row, column = divmod(int(final.network.element[fifo]), final.program.width)
+    number = int(final.fifo[fifo, at.F_COLOR])
+    names = {color.name for color in final.program.colors if color.id == number}
+    routes = (route for route in final.program.routes if route.color in names)
+    return next((route for route in routes if route.area.holds(row, column)), None)

@@ -1,0 +1,116 @@
+"""The run-time error of an operand that leaves its buffer: which operand, which elements, why."""
+
+from __future__ import annotations
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.diagnose.deadlock import FinalState
+from tilewright.simulator.diagnose.failed_part import begun, name_of
+from tilewright.simulator.isa.dsd import Element
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.isa.operands import Resolved
+from tilewright.simulator.program.program import Compute, DsdOperation, LoadRegister
+
+
+def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:
+    """Return the error of an operand, given by the address of its row."""
+    store, layout = final.store, final.layout(element)
+    row = final.element[element]
+    pc = int(row[at.E_PC]) - at.I_WIDTH
+    thread = -1
+    if store[pc] in (at.I_OPERATION, at.I_MAP_START):
+        op = int(store[pc + 1])
+        what = final.operation(element, op)
+        thread = int(row[at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH)
+        name = _operand(final, element, (op, thread), operand)
+        where = f"cycle {cycle}, {final.name(element)}, {what}"
+    else:
+        where = main_thread(final, element, cycle)
+        name = _scalar_operand(final, element, operand)
+    word = int(store[operand + at.D_FIRST])
+    buffer = next(b for b in layout.code.buffers if b.address == word)
+    return MachineError(
+        f"{where}: {name} leaves buffer {buffer.name} of {buffer.elements} elements",
+        value=_elements(final, operand, thread) + _why(final, element, operand, thread),
+        instead=f"elements 0 to {buffer.elements - 1}",
+    )
+
+
+def main_thread(final: FinalState, element: int, cycle: int) -> str:
+    """Name the instruction that the main thread of an element has just begun."""
+    task, instruction = begun(final, element)
+    code = final.layout(element).code.name
+    where = f"cycle {cycle}, {final.name(element)}, code {code}, task {task}"
+    return f"{where}, {name_of(instruction)}"
+
+
+def _scalar_operand(final: FinalState, element: int, operand: int) -> str:
+    """Name an operand of a load or a scalar instruction by the address of its row."""
+    instruction = begun(final, element)[1]
+    if isinstance(instruction, LoadRegister):
+        return f"descriptor {instruction.dsd}"
+    assert isinstance(instruction, Compute | DsdOperation)
+    row = int(final.store[final.element[element, at.E_PC] - at.I_WIDTH + 1])
+    for number, value in enumerate((instruction.dest, *instruction.sources)):
+        if (
+            isinstance(value, Element)
+            and final.store[row + at.U_DEST_VALUE + 2 * number] == operand
+        ):
+            return f"{value.buffer}({value.index})"
+    return "an operand"
+
+
+def _operand(final: FinalState, element: int, rows: tuple[int, int], operand: int) -> str:
+    """Name an operand of an operation: rows = (operation, thread)."""
+    op, thread = rows
+    layout = final.layout(element)
+    resolved = layout.operations[int(final.store[op + at.O_NUMBER])][1]
+    for which in range(3):
+        held = final.store[thread + at.T_ROWS + which] == operand
+        if final.store[op + at.O_OPERANDS + which] == operand or held:
+            number = 0 if which == 1 and resolved.is_reduction else which
+            return _name(resolved.operands[number] if number < len(resolved.operands) else None)
+    return "its scalar"
+
+
+def _name(operand: Resolved | None) -> str:
+    if operand is None:
+        return "an operand"
+    if operand.register is not None:
+        return f"what register {operand.register} holds"
+    return "its element" if operand.dsd is None else f"operand {operand.dsd.name}"
+
+
+def _elements(final: FinalState, operand: int, thread: int) -> str:
+    """Return the first and last element that an operand would touch."""
+    row = final.store[operand : operand + at.D_WIDTH]
+    base, wide = int(final.store[at.S_ERROR_VALUE]) - int(row[at.D_FIRST]), int(row[at.D_WIDE])
+    low, high = base + int(row[at.D_LOW]), base + int(row[at.D_HIGH])
+    if row[at.D_LENGTH_ROW] >= 0 or row[at.D_STRIDE_ROW] >= 0:
+        which = [int(n) for n in final.store[thread + at.T_ROWS : thread + at.T_ROWS + 3]].index(
+            operand
+        )
+        own = (
+            final.store[thread + at.T_OWN + which]
+            if row[at.D_LENGTH_ROW] >= 0
+            else row[at.D_LENGTH]
+        )
+        step = (
+            final.store[thread + at.T_STRIDE + which]
+            if row[at.D_STRIDE_ROW] >= 0
+            else row[at.D_STRIDE]
+        )
+        end = base + int(step) * (int(own) - 1)
+        low, high = min(base, end), max(base, end)
+    low, high = low // wide, high // wide
+    return f"element {low}" if low == high else f"elements {low} to {high}"
+
+
+def _why(final: FinalState, element: int, operand: int, thread: int) -> str:
+    """Return the counters and the index that the operand's place follows from."""
+    layout, row = final.layout(element), final.store[operand : operand + at.D_WIDTH]
+    counters = int(final.element[element, at.E_VARIABLES])
+    numbers = [int(row[at.D_VARIABLE + i]) for i in range(int(row[at.D_TERMS]))]
+    found = [f"{layout.variables[n]} = {int(final.store[counters + n])}" for n in numbers]
+    if row[at.D_FLAGS] & at.INDEXED and thread >= 0:
+        found.append(f"index {int(final.store[thread + at.T_INDEX])}")
+    return f" ({', '.join(found)})" if found else ""

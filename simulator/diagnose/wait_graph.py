@@ -1,0 +1,89 @@
+"""Who waits for whom, as text lines and as pictures: Mermaid text and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tilewright.simulator.diagnose.wait_picture import picture
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class End:
+    """Where a wait leads: what is wrong there, and the place as a node of the graph."""
+
+    text: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that is waited for."""
+
+    what: str
+    ends: Sequence[End]
+
+    def __str__(self) -> str:
+        ends = "; ".join(end.text for end in self.ends if end.text)
+        return ": ".join(filter(None, (self.what, ends)))
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One operation, task, queue or port that waits; `place` is what others wait for."""
+
+    who: str
+    reasons: tuple[Reason, ...] = ()
+    place: str = ""
+
+    def __str__(self) -> str:
+        last = "".join(f"{', ' if r.what else ': '}{r}" for r in self.reasons)
+        return self.who + last
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    nodes: tuple[str, ...]
+    edges: tuple[tuple[int, int, str], ...]
+    """(from, to, label)."""
+
+
+def _graph(waits: Iterable[Wait]) -> _Graph:
+    """Return nodes and edges; a wait for a place leads to all that waits at the place."""
+    waits = tuple(waits)
+    numbers: dict[str, int] = {}
+    edges: dict[tuple[int, int, str], None] = {}
+    for wait in waits:
+        numbers.setdefault(wait.who, len(numbers))
+    at_place: dict[str, list[int]] = {}
+    for wait in waits:
+        at_place.setdefault(wait.place, []).append(numbers[wait.who])
+    for wait in waits:
+        for reason in wait.reasons:
+            for end in reason.ends:
+                targets = at_place.get(end.node)
+                if targets is None:
+                    targets = [numbers.setdefault(end.node, len(numbers))]
+                label = reason.what or end.text
+                for target in targets:
+                    edges.setdefault((numbers[wait.who], target, label))
+    return _Graph(tuple(numbers), tuple(edges))
+
+
+def mermaid(waits: Iterable[Wait]) -> str:
+    """Return the graph as a Mermaid flowchart."""
+    graph = _graph(waits)
+    lines = ["flowchart LR"]
+    lines += [f'  n{i}["{_plain(node)}"]' for i, node in enumerate(graph.nodes)]
+    lines += [f'  n{a} -->|"{_plain(label)}"| n{b}' for a, b, label in graph.edges]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    return text.replace("&", "#amp;").replace('"', "#quot;").replace("\n", " ")
+
+
+def svg(waits: Iterable[Wait]) -> str:
+    """Return the graph as a picture."""
+    graph = _graph(waits)
+    return picture(graph.nodes, graph.edges)

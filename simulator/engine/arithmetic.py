@@ -1,0 +1,274 @@
+"""Arithmetic of DSD operations on raw bits, with the rounding of the machine.
+
+f16 and f32 round to nearest even, once per element; a fused multiply-add rounds once
+(wse.md §1.5). f16 runs through wider types, which is exact where double rounding is harmless;
+where it is not, an intermediate is rounded to odd (Boldo and Melquiond 2008).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.simulator.compile.columns import (
+    O_ARITHMETIC,
+    O_TYPE,
+    TYPE_F16,
+    TYPE_F32,
+    Memory,
+    Table,
+    Word,
+)
+from tilewright.simulator.engine.indirect import What
+from tilewright.simulator.engine.jit import inline_kernel, inner_kernel, kernel, part_kernel
+from tilewright.simulator.isa.operations import (
+    ABS,
+    ADD,
+    ADD_HS,
+    ADD_SH,
+    AND,
+    CLZ,
+    FMA,
+    FMA_HS,
+    H2S,
+    H2X,
+    MAX,
+    MOVE,
+    MUL,
+    NEG,
+    OR,
+    POPCNT,
+    S2H,
+    S2X,
+    SAR,
+    SLL,
+    SLR,
+    SUB,
+    X2H,
+    XOR,
+)
+
+
+@inline_kernel
+def f32_of(bits: int) -> Word:
+    """Return the f32 with these bits."""
+    return np.uint32(bits).view(np.float32)
+
+
+@inline_kernel
+def bits_of(value: Word) -> Word:
+    """Return the bits of an f32."""
+    return np.int64(np.float32(value).view(np.uint32))
+
+
+@kernel
+def f16_to_f32(bits: int) -> Word:
+    """Widen f16 bits, exactly."""
+    sign = (bits & 0x8000) << 16
+    exponent = (bits >> 10) & 0x1F
+    fraction = bits & 0x3FF
+    if exponent == 0x1F:
+        return f32_of(sign | 0x7F800000 | (fraction << 13))
+    if exponent == 0:
+        small = np.float32(fraction) * np.float32(2.0**-24)
+        return np.float32(-small) if sign else small
+    return f32_of(sign | ((exponent + 112) << 23) | (fraction << 13))
+
+
+@kernel
+def f32_to_f16(value: Word) -> Word:
+    """Round an f32 to f16 bits, to nearest even."""
+    bits = bits_of(value)
+    sign = (bits >> 16) & 0x8000
+    rest = bits & 0x7FFFFFFF
+    if rest > 0x7F800000:
+        return sign | 0x7E00 | ((rest >> 13) & 0x1FF)
+    if rest >= 0x477FF000:
+        return sign | 0x7C00
+    if rest >= 0x38800000:
+        rest += 0xFFF + ((rest >> 13) & 1)
+        return sign | ((rest - 0x38000000) >> 13)
+    shift = 126 - (rest >> 23)
+    if shift > 24 + 1:
+        return sign
+    mantissa = (rest & 0x7FFFFF) | 0x800000
+    kept = mantissa >> shift
+    lost = mantissa - (kept << shift)
+    half = 1 << (shift - 1)
+    if lost > half or (lost == half and kept & 1):
+        kept += 1
+    return sign | kept
+
+
+@kernel
+def f64_to_f16(value: float) -> Word:
+    """Round an f64 to f16 bits once: through an f32 rounded to odd."""
+    near = np.float32(value)
+    wide = np.float64(near)
+    if wide != value and value == value:  # noqa: PLR0124 (false for NaN)
+        bits = bits_of(near)
+        if bits & 1 == 0:
+            near = f32_of(bits + 1 if abs(wide) < abs(value) else bits - 1)
+    return f32_to_f16(near)
+
+
+@kernel
+def fma_f32(addend: int, left: int, right: int) -> Word:
+    """Return the bits of addend + left * right, rounded once."""
+    product = np.float64(f32_of(left)) * np.float64(f32_of(right))
+    base = np.float64(f32_of(addend))
+    total = product + base
+    back = total - product
+    error = (product - (total - back)) + (base - back)
+    if error != 0.0 and abs(error) < abs(total):
+        bits = np.float64(total).view(np.int64)
+        if bits & 1 == 0:
+            outward = (error > 0.0) == (total > 0.0)
+            total = np.int64(bits + 1 if outward else bits - 1).view(np.float64)
+    return bits_of(np.float32(total))
+
+
+@kernel
+def combine_f32(arithmetic: int, a: int, b: int, scalar: int) -> Word:
+    """Return the bits of one f32 element."""
+    if arithmetic == FMA:
+        return fma_f32(a, b, scalar)
+    x = f32_of(a)
+    y = f32_of(b)
+    if arithmetic == ADD:
+        return bits_of(x + y)
+    if arithmetic == MUL:
+        return bits_of(x * y)
+    if arithmetic == SUB:
+        return bits_of(x - y)
+    return bits_of(max(x, y))
+
+
+@kernel
+def combine_f16(arithmetic: int, a: int, b: int, scalar: int) -> Word:
+    """Return the bits of one f16 element."""
+    x = f16_to_f32(a)
+    y = f16_to_f32(b)
+    if arithmetic == FMA:
+        product = np.float64(y) * np.float64(f16_to_f32(scalar))
+        return f64_to_f16(product + np.float64(x))
+    if arithmetic == ADD:
+        return f32_to_f16(x + y)
+    if arithmetic == MUL:
+        return f32_to_f16(x * y)
+    if arithmetic == SUB:
+        return f32_to_f16(x - y)
+    return f32_to_f16(max(x, y))
+
+
+@kernel
+def count_bits(arithmetic: int, value: int) -> Word:
+    """Return leading zeros, trailing zeros or ones of 16 bits."""
+    ones = leading = trailing = 0
+    for i in range(16):
+        ones += value >> i & 1
+        if value >> i == 0:
+            leading += 1
+        if value & ((1 << (i + 1)) - 1) == 0:
+            trailing += 1
+    if arithmetic == POPCNT:
+        return ones
+    return leading if arithmetic == CLZ else trailing
+
+
+@kernel
+def combine_bits(arithmetic: int, a: int, b: int) -> Word:
+    """Return a bit operation on 16 bits; shifts by 16 and more give what shifting on gives."""
+    if arithmetic == AND:
+        return a & b
+    if arithmetic == OR:
+        return a | b
+    if arithmetic == XOR:
+        return a ^ b
+    by = min(b, 16)
+    if arithmetic == SLL:
+        return (a << by) & 0xFFFF
+    if arithmetic == SLR:
+        return a >> by
+    return (((a ^ 0x8000) - 0x8000) >> by) & 0xFFFF
+
+
+@kernel
+def to_int16(value: float) -> Word:
+    """Truncate to zero; beyond the range the nearest end, NaN gives 0."""
+    if value != value:  # noqa: PLR0124 (true for NaN)
+        return 0
+    return np.int64(min(max(np.float64(value), -32768.0), 32767.0)) & 0xFFFF
+
+
+@kernel
+def convert(arithmetic: int, a: int) -> Word:
+    """Return a value in another type."""
+    if arithmetic == H2S:
+        return bits_of(f16_to_f32(a & 0xFFFF))
+    if arithmetic == S2H:
+        return f32_to_f16(f32_of(a))
+    if arithmetic == H2X:
+        return to_int16(f16_to_f32(a & 0xFFFF))
+    if arithmetic == S2X:
+        return to_int16(f32_of(a))
+    number = np.float32(((a & 0xFFFF) ^ 0x8000) - 0x8000)
+    return f32_to_f16(number) if arithmetic == X2H else bits_of(number)
+
+
+@kernel
+def combine_other(arithmetic: int, a: int, b: int, scalar: int) -> Word:
+    """Return a bit operation, a conversion, or a sum of f32 and f16."""
+    if arithmetic <= SAR:
+        return combine_bits(arithmetic, a & 0xFFFF, b & 0xFFFF)
+    if arithmetic <= POPCNT:
+        return count_bits(arithmetic, a & 0xFFFF)
+    if arithmetic < FMA_HS:
+        return convert(arithmetic, a)
+    if arithmetic == ADD_HS:
+        return bits_of(f16_to_f32(a & 0xFFFF) + f32_of(b))
+    if arithmetic == ADD_SH:
+        return bits_of(f32_of(a) + f16_to_f32(b & 0xFFFF))
+    product = f16_to_f32(b & 0xFFFF) * f16_to_f32(scalar & 0xFFFF)
+    return bits_of(f32_of(a) + np.float32(product))
+
+
+@part_kernel
+def combine_plain(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
+    """Return what `combine` does, for a plain operation."""
+    a, b, scalar = operands
+    if arithmetic == MOVE:
+        return a
+    if kind == TYPE_F32:
+        return combine_f32(arithmetic, a, b, scalar)
+    return (a + b if arithmetic == ADD else a - b) & 0xFFFF
+
+
+@inline_kernel
+def is_plain(arithmetic: int, kind: int) -> Word:
+    """Return whether an operation belongs to the hot kernels: f32, sums of integers, moves."""
+    if arithmetic <= ADD:
+        return kind != TYPE_F16 or arithmetic == MOVE
+    if arithmetic == SUB:
+        return kind != TYPE_F16
+    return kind == TYPE_F32 and arithmetic <= MAX
+
+
+@kernel
+def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
+    """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
+    if is_plain(arithmetic, kind):
+        return combine_plain(arithmetic, kind, operands)
+    a, b, scalar = operands
+    if arithmetic in (NEG, ABS):
+        sign = 0x80000000 if kind == TYPE_F32 else 0x8000
+        return a ^ sign if arithmetic == NEG else a & (sign - 1)
+    if kind == TYPE_F16 and arithmetic <= MAX:
+        return combine_f16(arithmetic, a, b, scalar)
+    return combine_other(arithmetic, a & 0xFFFFFFFF, b, scalar)
+
+
+@inner_kernel
+def other_value(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Return an element of any operation: what = (operation, first, second source, scalar)."""
+    op, a, b, scalar = what
+    return combine(store[op + O_ARITHMETIC], store[op + O_TYPE], (a, b, scalar))

@@ -1,0 +1,52 @@
+"""The kernels that Python calls, by their machine code: numba loads only to compile them.
+
+Each holds the code of the kernels that it calls, so it depends on every file of this folder and on
+the files of numbers beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tilewright.arch.compiled import Kernel
+
+PACKAGE: Final = "tilewright.simulator.engine"
+CONSTANTS: Final = ("isa/operations.py", "isa/scalars.py", "run/trace.py", "compile/columns.py")
+"""Files of the simulator whose numbers the kernels hold."""
+
+_SOURCES: Final = (
+    *sorted(path.name for path in Path(__file__).parent.glob("*.py")),
+    *(f"../{name}" for name in CONSTANTS),
+)
+_STORE: Final = "int64[::1]"
+_MEMORY: Final = "uint32[::1]"
+
+
+def _entry(module: str, name: str, signature: str) -> Kernel:
+    return Kernel(f"{PACKAGE}.{module}", name, signature, _SOURCES)
+
+
+run: Final = _entry("kernel", "run", f"void({_STORE}, {_MEMORY})")
+schedule_all: Final = _entry("fabric", "schedule_all", f"void({_STORE}, int64[::1], int64[::1])")
+follow: Final = _entry(
+    "pointer_lines", "follow", "bool(int64[::1], int64[:, ::1], int64[::1], int64[::1])"
+)
+
+
+def feature_kernel(module: str, name: str) -> Kernel:
+    """Return the entry kernel of a rare feature (see indirect.py)."""
+    return _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
+
+
+@cache
+def feature_address(module: str, name: str) -> int:
+    """Return the address of the entry kernel of a rare feature."""
+    kernel = feature_kernel(module, name)
+    address = kernel.address()
+    if address is None:  # un-jitted, or it needs numba's own functions
+        from tilewright.simulator.engine.indirect import address_of
+
+        address = address_of(kernel.python())
+    return address

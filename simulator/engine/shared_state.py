@@ -1,0 +1,111 @@
+"""What tasks and operations share: the timeline, errors, operands, operations on memory."""
+
+from __future__ import annotations
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.columns import Memory, Table, Word
+from tilewright.simulator.engine.datapath import do_memory, read_word, start_walk, write_word
+from tilewright.simulator.engine.indirect import use
+from tilewright.simulator.engine.jit import inner_kernel
+
+
+@inner_kernel
+def record(store: Table, e: int, row: int, start: int, end: int) -> None:
+    """Append an operation (its address) or a task (-1 - number) to the timeline, if asked."""
+    if store[e + at.E_RECORD] == 0:
+        return
+    n = store[at.S_EVENTS]
+    event = store[at.S_EVENT] + n * at.V_WIDTH
+    store[event + at.V_ELEMENT] = e
+    store[event + at.V_ROW] = row
+    store[event + at.V_THREAD] = store[row + at.O_THREAD] if row >= 0 else 0
+    store[event + at.V_START] = start
+    store[event + at.V_END] = end
+    store[at.S_EVENTS] = n + 1
+
+
+@inner_kernel
+def fail(store: Table, error: int, e: int, row: int, value: int) -> None:
+    """Note the first error of the run."""
+    if store[at.S_ERROR] == at.OK:
+        store[at.S_ERROR] = error
+        store[at.S_ERROR_ELEMENT] = e
+        store[at.S_ERROR_ROW] = row
+        store[at.S_ERROR_VALUE] = value
+
+
+@inner_kernel
+def start_of(store: Table, e: int, row: int) -> Word:
+    """Return an operand's first word in the memory of all, or its queue; check the bounds."""
+    base = store[row + at.D_BASE]
+    if store[row + at.D_KIND] != at.MEMORY:
+        return store[e + at.E_QUEUES + base]
+    first = store[e + at.E_VARIABLES]
+    for i in range(store[row + at.D_TERMS]):
+        value = store[first + store[row + at.D_VARIABLE + i]]
+        base += value * store[row + at.D_FACTOR + i]
+    low = base + store[row + at.D_LOW]
+    high = base + store[row + at.D_HIGH]
+    last = store[row + at.D_LAST]
+    # low > last: a sum of counters that is beyond 64 bits
+    if low < store[row + at.D_FIRST] or low > last or high > last:
+        fail(store, at.ERROR_BOUNDS, e, row, base)
+        return -1
+    return store[e + at.E_MEMORY] + base
+
+
+@inner_kernel
+def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
+    """Fill a thread's operands for an operation; return False on an error."""
+    e, thread = where
+    for which in range(3):
+        row = store[op + at.O_OPERANDS + which]
+        if row < 0:
+            continue
+        position = start_of(store, e, row)
+        if position < 0:
+            return False
+        start_walk(store, thread + at.T_POSITIONS + which, position)
+    store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
+    row = store[op + at.O_SCALAR_ROW]
+    if row >= 0:
+        position = start_of(store, e, row)
+        if position < 0:
+            return False
+        store[thread + at.T_SCALAR] = read_word(memory, position, store[row + at.D_WIDE])
+    if store[op + at.O_REDUCTION] == 1:
+        wide = store[store[op + at.O_OPERANDS] + at.D_WIDE]
+        write_word(memory, store[thread + at.T_POSITIONS], wide, store[thread + at.T_SCALAR])
+    return True
+
+
+@inner_kernel
+def memory_cycles(store: Table, memory: Memory, where: tuple[int, int], extent: int) -> Word:
+    """Return the cycles of an operation on memory that starts: where = (thread, its rows)."""
+    thread, rows = where
+    op = store[thread + at.T_OP]
+    group = store[op + at.O_GROUP]
+    cycles = (extent + group - 1) // group * store[op + at.O_CYCLES]
+    if store[op + at.O_BANKS]:
+        what = (thread, store[rows + 1], store[rows + 2], extent)
+        cycles += store[op + at.O_BANKS] * use(store, memory, at.FEATURE_BANKS, what)
+    per = store[op + at.O_DENOMINATOR]
+    return max(1, (cycles + per - 1) // per)
+
+
+@inner_kernel
+def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
+    """Do a memory operation and keep the main thread busy for its cycles."""
+    e, thread = where
+    op = store[thread + at.T_OP]
+    extent = store[op + at.O_EXTENT]
+    busy = memory_cycles(store, memory, (thread, op + at.O_OPERANDS), extent)
+    if busy > store[at.S_MOST]:
+        fail(store, at.ERROR_LONG, e, op, busy)
+        return
+    do_memory(store, memory, thread, now)
+    store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
+    store[e + at.E_STATE] = at.M_READY
+    store[e + at.E_UNTIL] = now + busy
+    end = now + busy + store[at.K_MEMORY_COMPLETION]
+    record(store, e, op, now, end)

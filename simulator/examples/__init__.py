@@ -1,0 +1,1 @@
+"""Example programs with known costs: collectives, matrix-vector products."""

@@ -1,0 +1,117 @@
+"""A program like a matrix-vector product, of any size: broadcast, local work, two-stage sum."""
+
+from __future__ import annotations
+
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, EdgeInput, EdgeOutput
+
+X, ROWS, COLUMNS, OUT = "x", ("row0", "row1"), ("column0", "column1"), "out"
+"""Colors: neighbours in a line of sums use two in turns."""
+WSE2 = {"load": 5, "work": 2, "back": 9, "counter": 1, "exit": 3, "stage": 6, "execute": 3}
+"""Cycles on wse2-sdk-sim: descriptors of an operation; an element of fmacs; back edge, counter and
+exit of a loop; a stage of a chain (2 receive, 3 send, 1 hop); a task's last instruction."""
+
+
+def gemv_like(height: int, width: int, words: int, work: int) -> Program:
+    """Multicast `words` down each column, do `work` multiply-adds, sum over rows and columns.
+
+    At least two rows and columns. Without work nothing is multicast: it sums what `sum` holds.
+    """
+    b = ProgramBuilder("gemv_like", height, width)
+    if work:
+        _multicast(b, (height, width), words)
+    _route(b, (height, width), words)
+    for number, name in ((0, "first"), (1, "odd"), (2, "even")):
+        code = b.code(name)
+        task = _work(code, words, work)
+        _pass_on(code, task, ROWS[1 - number % 2] if number else "", ROWS[number % 2], words)
+    for column in range(width - 1):
+        b.place(("even", "odd")[column % 2] if column else "first", Area(0, column, height, 1))
+    for row in range(height):
+        name = _name(row, height)
+        if row < 3 or name == "bottom":
+            code = b.code(name)
+            task = _work(code, words, work)
+            _receive(code, "row_in", (1, ROWS[width % 2]), words)
+            task.op("fadds", "all_sum", "all_sum", "row_in")
+            above = COLUMNS[1 - row % 2] if row else ""
+            _pass_on(code, task, above, OUT if name == "bottom" else COLUMNS[row % 2], words)
+        b.place(name, Area(row, width - 1))
+    return b.build()
+
+
+def wse2_cycles(height: int, width: int, words: int, work: int) -> int:
+    """Return the cycles on wse2-sdk-sim: docs/fast_engine.md derives them.
+
+    Receive, work in a loop, a chain along the rows, the same down the last column.
+    """
+    c = WSE2
+    loop = 0
+    if work:
+        loop = c["load"] + words + c["counter"] + c["exit"]
+        loop += work * (c["load"] + c["work"] * words) + (work - 1) * c["back"]
+    row = c["load"] + c["stage"] * (width - 1) + words
+    column = c["load"] + c["stage"] * (height - 1) + words
+    return loop + row + column + c["execute"]
+
+
+def _name(row: int, height: int) -> str:
+    if row in (0, height - 1):
+        return "bottom" if row else "top"
+    return f"last{row % 2}"
+
+
+def _multicast(b: ProgramBuilder, shape: tuple[int, int], words: int) -> None:
+    height, width = shape
+    b.color(X)
+    b.route(X, Area(0, 0, height - 1, width), rx="N", tx="SR")
+    b.route(X, Area(height - 1, 0, 1, width), rx="N", tx="R")
+    b.edge_input(EdgeInput("x", "N", 0, width, X, "f32", words))
+
+
+def _route(b: ProgramBuilder, shape: tuple[int, int], words: int) -> None:
+    height, width = shape
+    for color in (*ROWS, *COLUMNS, OUT):
+        b.color(color)
+    for column in range(width - 1):
+        b.route(ROWS[column % 2], Area(0, column, height, 1), rx="R", tx="E")
+        b.route(ROWS[column % 2], Area(0, column + 1, height, 1), rx="W", tx="R")
+    for row in range(height - 1):
+        b.route(COLUMNS[row % 2], Area(row, width - 1), rx="R", tx="S")
+        b.route(COLUMNS[row % 2], Area(row + 1, width - 1), rx="N", tx="R")
+    b.route(OUT, Area(height - 1, width - 1), rx="R", tx="S")
+    b.edge_output(EdgeOutput("y", "S", width - 1, 1, OUT, "f32", words))
+
+
+def _work(code: CodeBuilder, words: int, work: int) -> TaskBuilder:
+    """Declare an element's buffers, receive x and work on it; return the task."""
+    code.buffer("sum", "f32", words)
+    code.mem1d("all_sum", "sum", words)
+    task = code.task("main", entry=True)
+    if not work:
+        return task
+    code.buffer("x", "f32", words)
+    code.mem1d("all_x", "x", words)
+    _receive(code, "x_in", (0, X), words)
+    task.op("fmovs", "all_x", "x_in")
+    with task.loop("k", work):
+        task.op("fmacs", "all_sum", "all_sum", "all_x", 0.5)
+    return task
+
+
+def _receive(code: CodeBuilder, name: str, source: tuple[int, str], words: int) -> None:
+    """Declare a stream from an input queue: source = (queue, color)."""
+    code.input_queue(*source)
+    code.fabin(name, source[0], words)
+
+
+def _pass_on(code: CodeBuilder, task: TaskBuilder, came: str, goes: str, words: int) -> None:
+    """Send the own sum on, with what comes on color `came` added to it."""
+    code.output_queue(2, goes)
+    code.fabout("onward", 2, words)
+    if not came:
+        task.op("fmovs", "onward", "all_sum")
+        return
+    _receive(code, "came", (3, came), words)
+    task.op("fadds", "onward", "all_sum", "came")

@@ -1,0 +1,195 @@
+"""Small programs whose cost is known, for the validation page, benchmarks and tests."""
+
+from __future__ import annotations
+
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+
+RECEIVE, SEND = 2, 3
+"""Queues of the examples."""
+
+
+def chain_reduce(elements: int, words: int) -> Program:
+    """Sum the buffers `v` (words f32) of a row of elements into its west end.
+
+    Every element adds its own vector to the stream from the east and passes it on; neighbours
+    use two alternating colors.
+    """
+    b = ProgramBuilder("chain_reduce", 1, elements)
+    colors = (b.color("even"), b.color("odd"))
+    for column in range(elements):
+        parity = column % 2
+        if column:
+            b.route(colors[parity], Area(0, column), rx="R", tx="W")
+        if column < elements - 1:
+            b.route(colors[1 - parity], Area(0, column), rx="E", tx="R")
+    for name, parity in (("west", 0), ("even", 0), ("odd", 1), ("east", (elements - 1) % 2)):
+        code = b.code(name)
+        code.buffer("v", "f32", words)
+        code.mem1d("all", "v", words)
+        if name != "east":
+            code.input_queue(RECEIVE, colors[1 - parity])
+            code.fabin("in", RECEIVE, words)
+        if name != "west":
+            code.output_queue(SEND, colors[parity])
+            code.fabout("out", SEND, words)
+        main = code.task("main", entry=True)
+        if name == "east":
+            main.op("fmovs", "out", "all")
+        else:
+            main.op("fadds", "all" if name == "west" else "out", "all", "in")
+    b.place("even", Area(0, 0, 1, elements))
+    for column in range(1, elements, 2):
+        b.place("odd", Area(0, column))
+    b.place("east", Area(0, elements - 1))
+    b.place("west", Area(0, 0))
+    return b.build()
+
+
+def two_phase_reduce(elements: int, words: int, group: int) -> Program:
+    """Sum the buffers `v` of a row: chains inside groups, then a chain of the groups' heads.
+
+    `group` (at least 2) divides `elements`. The phases have colors of their own, so the farthest
+    head must finish the first before it sends: words sent earlier would fill the routers on the
+    way and take turns with the first phase on the links.
+    """
+    b = ProgramBuilder("two_phase_reduce", 1, elements)
+    near = (b.color("near_even"), b.color("near_odd"))
+    far = (b.color("far_even"), b.color("far_odd"))
+    for parity in (0, 1):
+        _near_code(b.code(f"inner_{parity}"), near, parity, words, first=False)
+        _near_code(b.code(f"tail_{parity}"), near, parity, words, first=True)
+    groups = elements // group
+    for parity in (0, 1):
+        _head_code(b.code(f"head_{parity}"), (near[1], *far), parity, words, "middle")
+    _head_code(b.code("root"), (near[1], *far), 0, words, "root")
+    _head_code(b.code("farthest"), (near[1], *far), (groups - 1) % 2, words, "farthest")
+    for column in range(elements):
+        head, inside = column - column % group, column % group
+        number = head // group
+        role = "inner" if inside < group - 1 else "tail"
+        name = f"{role}_{inside % 2}" if inside else f"head_{number % 2}"
+        b.place(name, Area(0, column))
+        if inside:
+            b.route(near[inside % 2], Area(0, column), rx="R", tx="W")
+        if inside < group - 1:
+            b.route(near[1 - inside % 2], Area(0, column), rx="E", tx="R")
+        if inside == 0 and number:
+            b.route(far[number % 2], Area(0, column), rx="R", tx="W")
+        if number < groups - 1:
+            tx = "W" if inside else "R"
+            b.route(far[1 - number % 2], Area(0, column), rx="E", tx=tx)
+    b.place("farthest", Area(0, elements - group))
+    b.place("root", Area(0, 0))
+    return b.build()
+
+
+def message(words: int, hops: int) -> Program:
+    """Send `words` f32 over some hops; the receiver activates the task `done`."""
+    b = ProgramBuilder("message", 1, hops + 1)
+    color = b.color("message")
+    _sender(b.code("sender"), color, words)
+    _receiver(b.code("receiver"), color, words)
+    b.code("between")
+    b.place("between", Area(0, 0, 1, hops + 1))
+    b.place("sender", Area(0, 0))
+    b.place("receiver", Area(0, hops))
+    b.route(color, Area(0, 0), rx="R", tx="E")
+    if hops > 1:
+        b.route(color, Area(0, 1, 1, hops - 1), rx="W", tx="E")
+    b.route(color, Area(0, hops), rx="W", tx="R")
+    return b.build()
+
+
+def relay(stages: int, words: int) -> Program:
+    """Pass a vector of f32 on from element to element, each storing it whole first."""
+    b = ProgramBuilder("relay", 1, stages + 1)
+    colors = (b.color("even"), b.color("odd"))
+    _sender(b.code("sender"), colors[0], words)
+    for name, parity in (("odd", 1), ("even", 0)):
+        code = b.code(name)
+        done = _receiver(code, colors[1 - parity], words)
+        code.output_queue(SEND, colors[parity])
+        code.fabout("out", SEND, words)
+        done.op("fmovs", "out", "all")
+    for parity in (0, 1):
+        _receiver(b.code(f"last_{parity}"), colors[1 - parity], words)
+    for column in range(1, stages):
+        b.place("odd" if column % 2 else "even", Area(0, column))
+    b.place("sender", Area(0, 0))
+    b.place(f"last_{stages % 2}", Area(0, stages))
+    for column in range(stages):
+        b.route(colors[column % 2], Area(0, column), rx="R", tx="E")
+        b.route(colors[column % 2], Area(0, column + 1), rx="W", tx="R")
+    return b.build()
+
+
+def vector_operation(operation: str, extent: int, sources: int, dtype: str) -> Program:
+    """Run one operation on memory vectors: `dest` and `a` (and `b`)."""
+    b = ProgramBuilder(operation, 1, 1)
+    code = b.code("main")
+    names = ["dest", "a", "b"][: sources + 1]
+    for name in names:
+        code.buffer(name, dtype, extent)
+        code.mem1d(f"all_{name}", name, extent)
+    code.task("main", entry=True).op(operation, *(f"all_{name}" for name in names))
+    b.place("main", Area(0, 0))
+    return b.build()
+
+
+def _near_code(
+    code: CodeBuilder, colors: tuple[str, str], parity: int, words: int, *, first: bool
+) -> None:
+    """Declare an element of a group's chain that is not its head."""
+    code.buffer("v", "f32", words)
+    code.mem1d("all", "v", words)
+    code.output_queue(SEND, colors[parity])
+    code.fabout("out", SEND, words)
+    main = code.task("main", entry=True)
+    if first:
+        main.op("fmovs", "out", "all")
+        return
+    code.input_queue(RECEIVE, colors[1 - parity])
+    code.fabin("in", RECEIVE, words)
+    main.op("fadds", "out", "all", "in")
+
+
+def _head_code(
+    code: CodeBuilder, colors: tuple[str, str, str], parity: int, words: int, role: str
+) -> None:
+    """Declare a group's head: root, middle or farthest."""
+    near, *far = colors
+    code.buffer("v", "f32", words)
+    code.mem1d("all", "v", words)
+    code.input_queue(RECEIVE, near)
+    code.fabin("in", RECEIVE, words)
+    main = code.task("main", entry=True)
+    if role != "root":
+        code.output_queue(SEND, far[parity])
+        code.fabout("far_out", SEND, words)
+    main.op("fadds", "all", "all", "in")
+    if role == "farthest":
+        main.op("fmovs", "far_out", "all")
+        return
+    code.input_queue(RECEIVE + 1, far[1 - parity])
+    code.fabin("far_in", RECEIVE + 1, words)
+    main.op("fadds", "all" if role == "root" else "far_out", "all", "far_in")
+
+
+def _sender(code: CodeBuilder, color: str, words: int) -> None:
+    code.buffer("v", "f32", words)
+    code.mem1d("all", "v", words)
+    code.output_queue(SEND, color)
+    code.fabout("out", SEND, words)
+    code.task("send", entry=True).op("fmovs", "out", "all", label="send")
+
+
+def _receiver(code: CodeBuilder, color: str, words: int) -> TaskBuilder:
+    code.buffer("v", "f32", words)
+    code.mem1d("all", "v", words)
+    code.input_queue(RECEIVE, color)
+    code.fabin("in", RECEIVE, words)
+    task = code.task("receive", entry=True)
+    task.start("fmovs", "all", "in", activate="done", label="receive")
+    return code.task("done")

@@ -1,0 +1,86 @@
+"""Collectives with published closed forms (wse.md §3.1), for the validation page and tests."""
+
+from __future__ import annotations
+
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area, Position, Switch
+
+RECEIVE, SEND = 2, 3
+
+
+def star_reduce(elements: int, words: int) -> Program:
+    """Sum the buffers `v` of a row into its west end, which adds all vectors itself.
+
+    One color: every router lets its own element's vector pass, then switches to what comes from
+    the east. The root adds the stream to a circular buffer.
+    """
+    b = ProgramBuilder("star_reduce", 1, elements)
+    color = b.color("all")
+    for name in ("root", "leaf"):
+        code = b.code(name)
+        code.buffer("v", "f32", words + (name == "root"))
+        code.mem1d("all", "v", words)
+    root, leaf = b._codes
+    total = (elements - 1) * words
+    root.circbuf("around", "v", total, words)
+    root.input_queue(RECEIVE, color)
+    root.fabin("in", RECEIVE, total)
+    root.task("main", entry=True).op("fadds", "around", "around", "in")
+    leaf.output_queue(SEND, color)
+    leaf.fabout("out", SEND, words, advance_switch=True)
+    leaf.task("main", entry=True).op("fmovs", "out", "all")
+    b.place("leaf", Area(0, 0, 1, elements))
+    b.place("root", Area(0, 0))
+    b.route(color, Area(0, 0), rx="E", tx="R")
+    if elements > 2:
+        switch = Switch((Position(rx=("E",)),))
+        b.route(color, Area(0, 1, 1, elements - 2), rx="R", tx="W", switch=switch)
+    b.route(color, Area(0, elements - 1), rx="R", tx="W")
+    return b.build()
+
+
+def broadcast(height: int, width: int, words: int) -> Program:
+    """Send the buffer `v` of the north west element to all others, by one flood of multicasts."""
+    b = ProgramBuilder("broadcast", height, width)
+    color = b.color("all")
+    first, rest = b.code("first"), b.code("rest")
+    for code in (first, rest):
+        code.buffer("v", "f32", words)
+        code.mem1d("all", "v", words)
+    first.output_queue(SEND, color)
+    first.fabout("out", SEND, words)
+    first.task("main", entry=True).op("fmovs", "out", "all")
+    _receive(rest, color, words)
+    b.place("rest", Area(0, 0, height, width))
+    b.place("first", Area(0, 0))
+    down = "S" if height > 1 else ""
+    b.route(color, Area(0, 0), rx="R", tx=("E" if width > 1 else "") + down)
+    if width > 2:
+        b.route(color, Area(0, 1, 1, width - 2), rx="W", tx="RE" + down)
+    if width > 1:
+        b.route(color, Area(0, width - 1), rx="W", tx="R" + down)
+    if height > 2:
+        b.route(color, Area(1, 0, height - 2, width), rx="N", tx="RS")
+    if height > 1:
+        b.route(color, Area(height - 1, 0, 1, width), rx="N", tx="R")
+    return b.build()
+
+
+def _receive(code: CodeBuilder, color: str, words: int) -> None:
+    code.input_queue(RECEIVE, color)
+    code.fabin("in", RECEIVE, words)
+    code.task("main", entry=True).op("fmovs", "all", "in")
+
+
+def aliased_operation(operation: str, extent: int, distance: int) -> Program:
+    """Run `v = v (operation) w` on f32 vectors whose first words differ by `distance` modulo 4."""
+    b = ProgramBuilder(operation, 1, 1)
+    code = b.code("main")
+    code.buffer("v", "f32", extent)
+    code.buffer("w", "f32", extent, address=(2 * extent + 7) // 4 * 4 + distance)
+    code.mem1d("all_v", "v", extent)
+    code.mem1d("all_w", "w", extent)
+    code.task("main", entry=True).op(operation, "all_v", "all_v", "all_w")
+    b.place("main", Area(0, 0))
+    return b.build()

@@ -1,0 +1,109 @@
+"""All-reduce by a ring that is folded onto one row."""
+
+from __future__ import annotations
+
+from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
+from tilewright.simulator.isa.dsd import Ref, variable
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import Area
+
+RECEIVE, SEND = 2, 3
+MOST_SENT = 16
+"""Words that the queues between two elements hold while all of them send and none receives."""
+
+
+def ring_all_reduce(elements: int, words: int) -> Program:
+    """Sum the buffers `v` of a row into every element: reduce-scatter, then all-gather.
+
+    The vector has a chunk for every place of the ring, where it is finished. `elements` is even and
+    divides `words`. A chunk travels around once while every element adds its part to what it
+    passes on, one operation per word; all begin by sending, so this goes in slices that the queues
+    hold. Then each finished chunk travels around; an element stores what comes and sends it again,
+    two operations per word, for an operation has one destination.
+    """
+    b = folded_ring("ring_all_reduce", elements, words)
+    for place, column in enumerate(ring_order(elements)):
+        code = b._codes[column]
+        _scatter(code, place, elements, words // elements)
+        _gather(code, elements, words // elements)
+    return b.build()
+
+
+def ring_order(elements: int) -> list[int]:
+    """Return the columns along the ring: the even ones to the east, the odd ones back."""
+    return [*range(0, elements, 2), *range(elements - 1, 0, -2)]
+
+
+def folded_ring(name: str, elements: int, words: int) -> ProgramBuilder:
+    """Return a row with a code and a vector per column, and the queues and routes of a ring.
+
+    Every element sends to the next one along the ring, over two hops but at the ends.
+    """
+    if elements < 2 or elements % 2 or words % elements:
+        raise ProgramError(
+            "a ring on a row has an even number of elements, which divides the words",
+            value=(elements, words),
+        )
+    b = ProgramBuilder(name, 1, elements)
+    colors = [b.color(f"{way}{parity}") for way in ("east", "west") for parity in (0, 1)]
+    for column in range(elements):
+        b.code(f"e{column}").buffer("v", "f32", words)
+        b.place(f"e{column}", Area(0, column))
+    order = ring_order(elements)
+    for place, column in enumerate(order):
+        after = order[(place + 1) % elements]
+        color = colors[2 * (after < column) + place % 2]
+        way, back = ("E", "W") if after > column else ("W", "E")
+        b.route(color, Area(0, column), rx="R", tx=way)
+        b.route(color, Area(0, after), rx=back, tx="R")
+        if abs(after - column) == 2:
+            b.route(color, Area(0, (column + after) // 2), rx=back, tx=way)
+        b._codes[column].output_queue(SEND, color)
+        b._codes[after].input_queue(RECEIVE, color)
+    return b
+
+
+def _scatter(code: CodeBuilder, place: int, elements: int, chunk: int) -> None:
+    """Send the chunk before the own one, add to those that come by, and finish the own one."""
+    part = next(n for n in range(min(chunk, MOST_SENT), 0, -1) if chunk % n == 0)
+    for name, number in (("first", place - 1), ("own", place)):
+        code.mem1d(name, "v", part, offset=number % elements * chunk)
+    code.fabout("first_out", SEND, part)
+    code.fabin("own_in", RECEIVE, part)
+    main = code.task("scatter", entry=True)
+    with main.loop("slice", chunk // part) as turn:
+        main.op("fmovs", "first_out", Ref("first").at(turn * part))
+        for name, top, count in _around(place - 2, elements):
+            code.fabin(f"{name}_in", RECEIVE, count * part)
+            code.fabout(f"{name}_out", SEND, count * part)
+            loops = [(count, -chunk), (part, 1)]
+            mine = code.mem4d(name, "v", loops, offset=top * chunk).at(turn * part)
+            main.op("fadds", f"{name}_out", mine, f"{name}_in")
+        own = Ref("own").at(turn * part)
+        main.op("fadds", own, own, "own_in")
+    main.set("known", place)
+    main.activate("gather")
+
+
+def _around(top: int, elements: int) -> list[tuple[str, int, int]]:
+    """Return (name, first, count) of the elements - 2 numbers from `top` down, around below 0."""
+    low = min(max(top + 1, 0), elements - 2)
+    found = [("low", top, low), ("high", (top - low) % elements, elements - 2 - low)]
+    return [(name, first % elements, count) for name, first, count in found if count]
+
+
+def _gather(code: CodeBuilder, elements: int, chunk: int) -> None:
+    """Send the chunk received last on a microthread while the next one comes in."""
+    code.mem1d("chunk", "v", chunk)
+    code.fabin("in", RECEIVE, chunk)
+    code.fabout("out", SEND, chunk)
+    known = Ref("chunk").at(variable("known") * chunk)
+    step = code.task("gather")
+    with step.when_below("turn", elements - 1):
+        step.start("fmovs", "out", known, activate="gather")
+        step.increment("turn")
+        with step.when_below("known", 1):
+            step.set("known", elements)
+        step.increment("known", -1)
+        step.op("fmovs", known, "in")

@@ -1,0 +1,134 @@
+"""Straight lines of FIFOs: what a topology's graphs have in common, whatever is sent."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.network import (
+    EDGE_IN,
+    EDGE_OUT,
+    INPUT,
+    OUTPUT,
+    ROUTER,
+    Network,
+)
+from tilewright.simulator.compile.fabric.queue_fusion import climb as follow
+from tilewright.simulator.compile.fabric.topology import MOST_FIFOS
+from tilewright.simulator.fast.graph import Ints
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.isa.memo import Memo
+
+Bools = npt.NDArray[np.bool_]
+ENDLESS: Final = 1 << 40
+"""Space of a channel to an edge output, which takes everything."""
+_KEPT: Final = Memo(4)
+"""By the kinds of a network's FIFOs, which all networks of one topology share."""
+
+
+class Lines(NamedTuple):
+    """The lines of a network, and what its FIFOs are."""
+
+    channel: tuple[Ints, ...]
+    """Source port of each FIFO; latency, space and credit from there up to and with it."""
+    down: Ints
+    root: Ints
+    """Next port down, and FIFO where the stream begins."""
+    branch: Bools
+    """Router buffers that feed several FIFOs or contend for a link."""
+    sends: Bools
+    """Output queues."""
+    takes: Bools
+    """Input queues."""
+    enters: Bools
+    leaves: Bools
+    """Edge inputs and edge outputs of the parts that are not refused."""
+
+
+def lines_of(network: Network, kept: Division) -> Lines:
+    """Return the lines of the parts that are not refused. Raises NotCovered."""
+    if not kept.untouched or network.kind.size > MOST_FIFOS:
+        return _find(network, kept)
+    found: Lines = _KEPT.of(network.kind, "lines", lambda: _find(network, kept))
+    return found
+
+
+def climb(pointer: Ints, sums: Ints) -> Ints:
+    """Follow pointers as `fusing.climb` does. Raises NotCovered for a loop."""
+    ends = follow(pointer, sums)
+    if ends is None:
+        raise NotCovered("a route leads back to itself", fifos=_endless(pointer))
+    return ends
+
+
+def _endless(pointer: Ints) -> Ints:
+    """Return the places from which pointers come to no end."""
+    for _ in range(pointer.size.bit_length()):
+        pointer = np.where(pointer >= 0, pointer[pointer], -1)
+    return np.flatnonzero(pointer >= 0)
+
+
+def _find(network: Network, kept: Division) -> Lines:
+    kind = network.kind
+    several = (network.fifo[:, at.F_SUCCESSORS] > 1) | kept.contended
+    branch = (kind == ROUTER) & several
+    parent = _parents(network, kept)
+    _check_depths(network, kept)
+    node = branch | (kind == INPUT) | (kind == EDGE_OUT) | (kind == EDGE_IN)
+    return Lines(
+        _channels(network, parent, node),
+        _down(network, kept, node),
+        climb(parent, np.zeros((0, kind.size), np.int64)),
+        branch,
+        kind == OUTPUT,
+        kind == INPUT,
+        kept.fifos & (kind == EDGE_IN),
+        kept.fifos & (kind == EDGE_OUT),
+    )
+
+
+def _channels(network: Network, parent: Ints, node: Bools) -> tuple[Ints, ...]:
+    """Return source, latency, space and credit of each FIFO's channel."""
+    kind, fifo = network.kind, network.fifo
+    sums = np.ones((3, kind.size), dtype=np.int64)
+    sums[0], sums[1] = fifo[:, at.F_LATENCY], fifo[:, at.F_CAP]
+    sums[1, (kind == EDGE_OUT) | (kind == EDGE_IN)] = ENDLESS
+    top = climb(np.where((parent >= 0) & ~node[parent], parent, -1), sums)
+    source = parent[top]
+    first = source < 0
+    source[first] = top[first]
+    return source, *sums
+
+
+def _down(network: Network, kept: Division, node: Bools) -> Ints:
+    """Return the next port down of each FIFO; a port is its own."""
+    ends = node | (network.fifo[:, at.F_SUCCESSORS] == 0) | ~kept.fifos
+    only = np.where(ends, np.int64(-1), network.fifo[:, at.F_NEXT])
+    return climb(only, np.zeros((0, only.size), np.int64))
+
+
+def _parents(network: Network, kept: Division) -> Ints:
+    """Return the FIFO that feeds each FIFO, -1 for none."""
+    fifo, size = network.fifo, network.kind.size
+    used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & kept.fifos[:, None]
+    targets = fifo[:, at.F_NEXT : at.F_NEXT + 5][used]
+    sources = np.broadcast_to(np.arange(size)[:, None], used.shape)[used]
+    feeders = np.bincount(targets, minlength=size)
+    if feeders.max(initial=0) > 1:
+        crowded = np.flatnonzero(feeders > 1)
+        raise NotCovered("a router takes one color from two sides", fifos=crowded)
+    parent = np.full(size, -1, dtype=np.int64)
+    parent[targets] = sources
+    return parent
+
+
+def _check_depths(network: Network, kept: Division) -> None:
+    passing = np.isin(network.kind, [OUTPUT, ROUTER, INPUT]) & kept.fifos
+    shallow = passing & (network.fifo[:, at.F_CAP] < network.fifo[:, at.F_LATENCY] + 1)
+    if shallow.any():
+        fifos = np.flatnonzero(shallow)
+        raise NotCovered("a queue is too shallow for the full rate", fifos=fifos)

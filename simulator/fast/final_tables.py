@@ -1,0 +1,198 @@
+"""From times and values to the tables that a run of the reference engine leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.fabric.network import EDGE_OUT, Network
+from tilewright.simulator.compile.store import Part, Parts
+from tilewright.simulator.fast.certificate import ends_of, units_of
+from tilewright.simulator.fast.cycle_accounting import element_cycles, main_ends
+from tilewright.simulator.fast.fast_entries import expand, gather
+from tilewright.simulator.fast.graph import (
+    P_LATENCY,
+    P_SOURCE,
+    P_WORDS,
+    THREAD,
+    U_KIND,
+    Graph,
+    Ints,
+    Layout,
+)
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.memory_loops import Nest
+from tilewright.simulator.fast.script import ADVANCE, BEGIN, END, FABRIC, NEST, WAIT, WORK, Script
+from tilewright.simulator.fast.unit_times import X_COMPLETION, X_ISSUE, Times
+from tilewright.simulator.fast.value_state import S_BASE, Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What is known once the times are."""
+
+    network: Network
+    graph: Graph
+    layout: Layout
+    scripts: tuple[Script, ...]
+    times: Times
+    kept: Division
+    """The parts that all this is about."""
+
+
+def end_cycle(solution: Solution, execute: int) -> int:
+    """Return the cycle at which the last operation and the last task have ended."""
+    times, layout = solution.times, solution.layout
+    last = times.last
+    threads = last[solution.graph.unit[:, U_KIND] == THREAD]
+    ends = [int(threads.max(initial=-1)) + max(1, int(times.header[X_COMPLETION]))]
+    for number, script in enumerate(solution.scripts):
+        if script.tasks and layout.elements[number].size:
+            ends.append(int(main_ends(layout, times, number, script).max()) + execute)
+    return max(ends) if threads.size or len(ends) > 1 else 0
+
+
+def last_arrival(solution: Solution) -> int:
+    """Return the cycle of the last word at any edge output, -1 without one."""
+    sinks = np.flatnonzero(solution.kept.fifos & (solution.network.kind == EDGE_OUT))
+    port = solution.graph.port[sinks]
+    last = ends_of(solution.graph, port[:, P_SOURCE])[1]
+    return int((solution.times.last[last] + port[:, P_LATENCY]).max(initial=-1))
+
+
+def arrivals(solution: Solution) -> dict[int, Ints]:
+    """Return the cycles at which words arrive at each FIFO of an edge output."""
+    graph, times = solution.graph, solution.times
+    found = {}
+    room = int(times.pieces.sum()) + 1
+    work = np.empty((room, 3), dtype=np.int64)
+    sinks = solution.kept.fifos & (solution.network.kind == EDGE_OUT)
+    for fifo in np.flatnonzero(sinks).tolist():
+        source, latency = graph.port[fifo, P_SOURCE], graph.port[fifo, P_LATENCY]
+        words = graph.port[fifo, P_WORDS]
+        n = gather(graph, times, work, (source, 0, words, latency), 1)
+        found[fifo] = np.empty(words, dtype=np.int64)
+        expand(work, n, found[fifo])
+    return found
+
+
+def fill_store(
+    solution: Solution, parts: Parts, flow: Flow, came: dict[int, Ints], cycles: int
+) -> None:
+    """Write the final state of queues, edge outputs and elements into the store."""
+    store, graph = flow.store, solution.graph
+    fifo = parts.fifo.view(store)
+    sinks = solution.kept.fifos & (solution.network.kind == EDGE_OUT)
+    passing = solution.kept.fifos & ~sinks
+    fifo[passing, at.F_POPS] = graph.port[passing, P_WORDS]
+    fifo[passing, at.F_COUNT] = 0
+    fifo[sinks, at.F_COUNT] = fifo[sinks, at.F_CAP]
+    # routers of a color that has control wavelets elsewhere count what they send in their ways
+    chosen = np.flatnonzero(passing & (fifo[:, at.F_WAY] >= 0))
+    sent = parts.way.view(store)[:, at.W_SENT : at.W_SENT + 5]
+    sent[solution.network.fifo[chosen, at.F_WAY]] = graph.port[chosen, P_WORDS, None]
+    for number, times in came.items():
+        first = flow.stream[solution.layout.root[number], S_BASE]
+        ring = int(fifo[number, at.F_RING])
+        entries = store[ring : ring + 2 * times.size].reshape(-1, 2)
+        entries[:, 0] = times
+        entries[:, 1] = flow.data[first : first + times.size]
+    element = parts.element.view(store)
+    tables = (graph, solution.layout)
+    states = element[:, at.E_CYCLES : at.E_CYCLES + 4]
+    element_cycles(tables, solution.times, solution.scripts, cycles, states)
+    mine = solution.kept.elements
+    element[mine, at.E_SINCE], element[mine, at.E_MOOD] = cycles, 0
+    element[mine, at.E_ACTIVE] = 0
+    for places, script in zip(solution.layout.elements, solution.scripts, strict=True):
+        runs = element[places, at.E_RUNS][:, None] + np.arange(len(script.walk.runs))
+        store[runs] = np.array(script.walk.runs, dtype=np.int64)
+
+
+def events(
+    solution: Solution,
+    home: Part,
+    store: at.Table,
+    scripts: Mapping[int, Script],
+    chosen: Ints,
+) -> Ints:
+    """Return the timeline's rows of the chosen elements; `scripts` name every operation.
+
+    home: the elements of the store.
+    """
+    found = [np.zeros((0, at.V_WIDTH), dtype=np.int64)]
+    for number, script in scripts.items():
+        which = np.flatnonzero(np.isin(solution.layout.elements[number], chosen))
+        addresses = home.address(solution.layout.elements[number][which])
+        part = script, which, addresses
+        found.extend(_CodeEvents(solution, store, number, part).rows())
+    return np.concatenate(found)
+
+
+class _CodeEvents:
+    """Replays the script of one code for some of its elements."""
+
+    def __init__(
+        self, solution: Solution, store: at.Table, number: int, part: tuple[Script, Ints, Ints]
+    ) -> None:
+        self.solution = solution
+        self.store = store
+        self.number = number
+        self.script, self.which, self.address = part
+        self.now = np.zeros(self.which.size, dtype=np.int64)
+        self.begun = self.now
+        self.last = solution.times.last
+
+    def rows(self) -> list[Ints]:
+        """Return blocks of rows, one per operation and task."""
+        found = []
+        completion = int(self.solution.times.header[X_COMPLETION])
+        for event, value, cycles in self.script.walk.events:
+            if event == ADVANCE:
+                self.now = self.now + value
+            elif event == WAIT:
+                self.now = np.maximum(self.now, self.last[self._units(value)] + completion)
+            elif event == BEGIN:
+                self.begun = self.now
+            elif event == END:
+                found.append(self._row(-1 - value, self.begun, self.now))
+            elif event == WORK:
+                after = self.now + cycles
+                found.append(
+                    self._row(value, self.now, after + int(self.store[at.K_MEMORY_COMPLETION]))
+                )
+                self.now = after
+            elif event == FABRIC:
+                found.append(self._fabric(value, cycles, completion))
+            elif event == NEST:
+                found.append(self._nest(self.script.walk.nests[value]))
+                self.now = self.now + cycles
+        return found
+
+    def _fabric(self, k: int, row: int, completion: int) -> Ints:
+        times, op, units = self.solution.times, self.script.walk.ops[k], self._units(k)
+        start, last = times.start[units], self.last[units]
+        self.now = start + times.header[X_ISSUE] if op.asynchronous else last + op.gap
+        return self._row(row, start, last + max(1, completion))
+
+    def _nest(self, nest: Nest) -> Ints:
+        block = np.zeros((self.now.size, nest.row.size, at.V_WIDTH), dtype=np.int64)
+        block[:, :, at.V_ELEMENT], block[:, :, at.V_ROW] = self.address[:, None], nest.row
+        block[:, :, at.V_THREAD] = self.store[nest.row + at.O_THREAD]
+        block[:, :, at.V_START] = self.now[:, None] + nest.start
+        completion = int(self.store[at.K_MEMORY_COMPLETION])
+        block[:, :, at.V_END] = self.now[:, None] + nest.end + completion
+        return block.reshape(-1, at.V_WIDTH)
+
+    def _units(self, k: int) -> Ints:
+        return units_of(self.solution.layout, self.number, self.script, k)[self.which]
+
+    def _row(self, row: int, start: Ints, end: Ints) -> Ints:
+        block = np.empty((self.now.size, at.V_WIDTH), dtype=np.int64)
+        block[:, at.V_ELEMENT], block[:, at.V_ROW] = self.address, row
+        block[:, at.V_THREAD] = self.store[row + at.O_THREAD] if row >= 0 else 0
+        block[:, at.V_START], block[:, at.V_END] = start, end
+        return block

@@ -1,0 +1,80 @@
+"""What of a machine's program has a certificate: times for every independent part that has one.
+
+A part without one is left to the reference engine, and the others are looked at again without it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.fast import subset
+from tilewright.simulator.fast.attempts import settled
+from tilewright.simulator.fast.certificate import check_links, check_threads
+from tilewright.simulator.fast.final_tables import Solution
+from tilewright.simulator.fast.graph_tables import build_graph
+from tilewright.simulator.fast.independent_parts import Division
+from tilewright.simulator.fast.no_certificate import NotCovered
+from tilewright.simulator.fast.script import Script, Walk, script_from
+from tilewright.simulator.fast.scripts import script_of
+from tilewright.simulator.fast.time_budget import Allowance, Effort, size_of
+from tilewright.simulator.run.machine import Machine
+
+NOTHING = script_from(Walk((), (), (), (), (0,) * 16))
+"""The script of a code whose elements are all left to the reference engine."""
+
+
+def settle(machine: Machine, allowance: Allowance) -> tuple[Solution | None, Division]:
+    """Return the times of all parts that have a certificate, and which these are."""
+    division = Division(machine._network, thorough=allowance.thorough)
+    for missing in subset.unknown_parts(machine.program, machine._network):
+        division.refuse(missing)
+    scripts = scripts_of(machine, division, allowance.steps)
+    effort = _allowed(machine, scripts, division, allowance)
+    while division.elements.any():
+        try:
+            return _solve(machine, scripts, division, effort), division
+        except NotCovered as missing:
+            if not division.meet(missing):
+                division.refuse(missing)
+    return None, division
+
+
+def _allowed(
+    machine: Machine, scripts: tuple[Script, ...], division: Division, allowance: Allowance
+) -> Effort:
+    """Return the effort for a program; refuse all of it if none is allowed."""
+    codes = machine.program.placement.ravel()[division.elements]
+    try:
+        return allowance.effort(size_of(scripts, np.bincount(codes, minlength=len(scripts))))
+    except NotCovered as missing:
+        division.refuse(missing)
+        return Effort(0)
+
+
+def scripts_of(machine: Machine, division: Division, steps: int) -> tuple[Script, ...]:
+    """Return the script of each code; refuse the elements of a code that has none."""
+    codes = machine.program.placement.ravel()
+    found = []
+    for number, block in enumerate(machine._tables.blocks):
+        found.append(NOTHING)
+        elements = np.flatnonzero(codes == number)
+        if not division.elements[elements].any():
+            continue
+        try:
+            found[-1] = script_of(block, steps)
+        except NotCovered as missing:
+            division.refuse(NotCovered(missing.reason, elements=elements))
+    return tuple(found)
+
+
+def _solve(
+    machine: Machine, scripts: tuple[Script, ...], division: Division, effort: Effort
+) -> Solution:
+    """Find all times and check them. Raises NotCovered."""
+    network, header = machine._network, machine._tables.header
+    graph, layout = build_graph(machine.program, network, scripts, division)
+    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])), effort)
+    check_threads(layout, times, scripts)
+    check_links(network, graph, layout, times, division)
+    return Solution(network, graph, layout, scripts, times, division)

@@ -1,0 +1,89 @@
+"""Compiled code as plain Python numbers, which are read faster than those of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.table_blocks import (
+    TABLES,
+    WIDTHS,
+    CodeBlock,
+    CodeLayout,
+    Rows,
+    Target,
+    joined,
+    tables_of,
+)
+from tilewright.simulator.compile.code.traced_numbers import Number, value_of
+from tilewright.simulator.compile.store import Part, Parts, place_codes
+from tilewright.simulator.compile.store_header import header
+
+
+class Code:
+    """The words of compiled code by their addresses, and the header, as plain numbers."""
+
+    def __init__(self, header: list[int], words: list[int], first: int, task: int) -> None:
+        self.header: Final = header
+        self.words: Final = words
+        self.task: Final = task
+        """Address of the first task."""
+        self._first = first
+
+    def __getitem__(self, address: int) -> int:
+        return self.words[address - self._first]
+
+    def row(self, address: int, width: int) -> list[int]:
+        """Return consecutive words."""
+        return self.words[address - self._first : address - self._first + width]
+
+
+def code_of_store(store: at.Table, parts: Parts) -> Code:
+    """Return the code of a program's store, by the addresses there."""
+    first, end = parts.operation.start, parts.task.end
+    words = store[first:end].tolist()
+    return Code(store[: at.S_WIDTH].tolist(), words, first, parts.task.start)
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockParts:
+    """The tables of a block, one after the other from 0."""
+
+    operation: Part
+    operand: Part
+    instruction: Part
+    task: Part
+    binding: Part
+    scalar: Part
+    load: Part
+
+
+def code_of_block(block: CodeBlock) -> Code:
+    """Return the code of one block, by addresses from 0."""
+    tables, _ = joined([block], header(block.target.profile))
+    sizes = [rows * width for rows, width in zip(block.sizes, WIDTHS, strict=True)]
+    firsts = [sum(sizes[:n]) for n in range(len(sizes))]
+    shapes = zip(firsts, block.sizes, WIDTHS, strict=True)
+    parts = _BlockParts(*(Part(*shape) for shape in shapes))
+    words = np.zeros(sum(sizes), dtype=np.int64)
+    place_codes(words, parts, tables)
+    return Code(tables.header.tolist(), words.tolist(), 0, parts.task.start)
+
+
+def code_of_rows(layout: CodeLayout, rows: Rows, target: Target) -> Code:
+    """Return the code of rows with traced numbers, by addresses from 0."""
+    plain = tuple([list(map(value_of, row)) for row in table] for table in rows)
+    sizes = tuple(map(len, rows))
+    code = code_of_block(CodeBlock(layout, target, sizes, lambda: tables_of(plain)))
+    flat: Sequence[Any] = [n for table in rows for row in table for n in row]
+    for address, number in enumerate(flat):
+        if isinstance(number, Number):  # never one that names a row: these do not depend on numbers
+            code.words[address] = number  # type: ignore[call-overload]
+    return code
+
+
+assert len(WIDTHS) == len(TABLES)

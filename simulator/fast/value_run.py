@@ -1,0 +1,233 @@
+"""The values: every element's operations in program order, whole operations at a time.
+
+Routes are fixed and streams keep their order, so values do not depend on times: an element runs
+until an operation lacks words and goes on when they have been sent. An operation on a
+microthread is done where it is dispatched; the script has made sure that nothing beside it
+touches its memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.engine.datapath import (
+    do_flat,
+    read_word,
+    step_position,
+    value_of,
+    write_word,
+)
+from tilewright.simulator.engine.shared_state import load_operands
+from tilewright.simulator.fast.fast_jit import inner_kernel, whole
+from tilewright.simulator.fast.value_state import (
+    G_ADDRESS,
+    G_LAST,
+    G_NEXT,
+    G_TASK,
+    NOBODY,
+    S_BASE,
+    S_ROOT,
+    S_SENT,
+    S_TAKEN,
+    S_WAITING,
+    Flow,
+)
+
+
+@inner_kernel
+def fifo_of(flow: Flow, thread: int, which: int) -> at.Word:
+    """Return the FIFO of a thread's operand."""
+    queue = flow.store[thread + at.T_POSITIONS + which]
+    return (queue - flow.fifo) // at.F_WIDTH
+
+
+@inner_kernel
+def lacking(flow: Flow, e: int, op: int) -> at.Word:
+    """Return the stream that lacks words for an operation, or NOBODY."""
+    for which in range(1, 3):
+        row = flow.store[op + at.O_OPERANDS + which]
+        if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
+            continue
+        queue = flow.store[e + at.E_QUEUES + flow.store[row + at.D_BASE]]
+        f = (queue - flow.fifo) // at.F_WIDTH
+        root = flow.stream[f, S_ROOT]
+        if flow.stream[f, S_TAKEN] + flow.store[op + at.O_EXTENT] > flow.stream[root, S_SENT]:
+            return root
+    return NOBODY
+
+
+@inner_kernel
+def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
+    """Return (operand row or -1, address of its position, place in `data` or -1) of a source."""
+    op = flow.store[thread + at.T_OP]
+    row = flow.store[op + at.O_OPERANDS + which]
+    place = thread + at.T_POSITIONS + which
+    if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
+        return row, place, -1
+    f = fifo_of(flow, thread, which)
+    taken = flow.stream[f, S_TAKEN]
+    flow.stream[f, S_TAKEN] = taken + flow.store[op + at.O_EXTENT]
+    return row, place, flow.stream[flow.stream[f, S_ROOT], S_BASE] + taken
+
+
+@inner_kernel
+def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) -> at.Word:
+    """Return a source's value number i."""
+    row, place, data = source
+    if data >= 0:
+        return np.int64(flow.data[data + i])
+    if row < 0:
+        return scalar
+    bits = read_word(flow.memory, flow.store[place], flow.store[row + at.D_WIDE])
+    step_position(flow.store, place, row)
+    return bits
+
+
+@inner_kernel
+def do_stream(flow: Flow, thread: int) -> int:
+    """Do a whole operation one by one; return the stream that it sent on, or NOBODY."""
+    store = flow.store
+    op = store[thread + at.T_OP]
+    extent = store[op + at.O_EXTENT]
+    code = op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
+    scalar = store[thread + at.T_SCALAR]
+    left = source_place(flow, thread, whole(1))
+    right = source_place(flow, thread, whole(2))
+    dest = store[op + at.O_OPERANDS]
+    place = thread + at.T_POSITIONS
+    sends = store[dest + at.D_KIND] == at.FABRIC_OUT
+    root, out = NOBODY, 0
+    if sends:
+        root = fifo_of(flow, thread, 0)
+        out = flow.stream[root, S_BASE] + flow.stream[root, S_SENT]
+        flow.stream[root, S_SENT] += extent
+    for i in range(extent):
+        a = next_value(flow, left, i, scalar)
+        b = next_value(flow, right, i, scalar)
+        bits = value_of(store, flow.memory, code, (a, b, scalar))
+        if sends:
+            flow.data[out + i] = np.uint32(bits)
+        else:
+            write_word(flow.memory, store[place], store[dest + at.D_WIDE], bits)
+            step_position(store, place, dest)
+    return root
+
+
+@inner_kernel
+def wake(flow: Flow, root: int, top: int) -> int:
+    """Put the elements that wait for a stream on the stack; return its new height."""
+    i = flow.stream[root, S_WAITING]
+    flow.stream[root, S_WAITING] = NOBODY
+    while i >= 0:
+        flow.stack[top] = i
+        top += 1
+        i = flow.element[i, G_NEXT]
+    return top
+
+
+@inner_kernel
+def next_task(flow: Flow, i: int) -> bool:
+    """Let an element begin its next task."""
+    row = flow.element[i]
+    if row[G_TASK] == row[G_LAST]:
+        return False
+    e = row[G_ADDRESS]
+    task = flow.tasks[row[G_TASK]]
+    flow.store[e + at.E_PC] = flow.store[flow.store[e + at.E_TASKS] + task]
+    row[G_TASK] += 1
+    return True
+
+
+@inner_kernel
+def is_flat(store: at.Table, op: int) -> bool:
+    """Return whether all operands are memory vectors of one dimension."""
+    if store[op + at.O_FABRIC] == 1:
+        return False
+    for which in range(3):
+        row = store[op + at.O_OPERANDS + which]
+        if row >= 0 and store[row + at.D_DIMENSIONS] != 1:
+            return False
+    return True
+
+
+@inner_kernel
+def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
+    """Do an operation; return the stack's height, or -1 if the element has to wait."""
+    store = flow.store
+    e = flow.element[i, G_ADDRESS]
+    if store[op + at.O_FABRIC] == 1:
+        root = lacking(flow, e, op)
+        if root >= 0:
+            flow.element[i, G_NEXT] = flow.stream[root, S_WAITING]
+            flow.stream[root, S_WAITING] = i
+            return -1
+    thread = store[e + at.E_THREADS]
+    store[thread + at.T_OP] = op
+    if not load_operands(store, flow.memory, (e, thread), op):
+        return top
+    if is_flat(store, op):
+        do_flat(store, flow.memory, thread)
+        return top
+    root = do_stream(flow, thread)
+    return wake(flow, root, top) if root >= 0 else top
+
+
+@inner_kernel
+def after_control(store: at.Table, e: int, pc: int) -> at.Word:
+    """Do an instruction on counters; return the next one's address.
+
+    Tasks run in the order of the script, so instructions on tasks have no effect here.
+    """
+    code, limit = store[pc], store[pc + 2]
+    slot = store[e + at.E_VARIABLES] + store[pc + 1]
+    if code == at.I_JUMP:
+        return store[pc + 3]
+    if code in (at.I_LOOP, at.I_SET):
+        store[slot] = limit
+    elif code == at.I_ADD:
+        store[slot] += limit
+    elif code == at.I_END_LOOP:
+        store[slot] += 1
+        if store[slot] < limit:
+            return store[pc + 3]
+    elif code == at.I_UNLESS_BELOW and store[slot] >= limit:
+        return store[pc + 3]
+    return pc + at.I_WIDTH
+
+
+@inner_kernel
+def run_element(flow: Flow, i: int, top: int) -> int:
+    """Run an element until it lacks words or is done; return the stack's height."""
+    store = flow.store
+    e = flow.element[i, G_ADDRESS]
+    while store[at.S_ERROR] == at.OK:
+        pc = store[e + at.E_PC]
+        code = store[pc]
+        if code == at.I_OPERATION:
+            height = do_operation(flow, i, store[pc + 1], top)
+            if height < 0:
+                return top
+            top = height
+            store[e + at.E_PC] = pc + at.I_WIDTH
+        elif code == at.I_END:
+            if not next_task(flow, i):
+                store[at.S_EVENTS] += 1
+                return top
+        else:
+            store[e + at.E_PC] = after_control(store, e, pc)
+    return top
+
+
+@inner_kernel
+def run_values(flow: Flow) -> None:
+    """Run all elements; S_EVENTS counts those that came to their end."""
+    top = 0
+    for i in range(flow.element.shape[0] - 1, -1, -1):
+        if next_task(flow, i):
+            flow.stack[top] = i
+            top += 1
+        else:
+            flow.store[at.S_EVENTS] += 1
+    while top > 0 and flow.store[at.S_ERROR] == at.OK:
+        top = run_element(flow, flow.stack[top - 1], top - 1)

@@ -1,0 +1,1 @@
+"""The instruction set: operations, data-structure descriptors, wavelets, operands."""

@@ -1,0 +1,391 @@
+"""The operands of one operation of a code, resolved: forms, extents, dtypes, bounds.
+
+`validate.py` asks it for errors, `code_tables.py` for the engine's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.simulator.isa.dsd import (
+    DTYPES,
+    ENDLESS,
+    NO_OFFSET,
+    Buffer,
+    Circbuf,
+    CounterValue,
+    Dsd,
+    Element,
+    Fabin,
+    Fabout,
+    Fifo,
+    Immediate,
+    Index,
+    Mem1d,
+    Mem4d,
+    Operand,
+    Ref,
+    Register,
+)
+from tilewright.simulator.isa.dsd_changes import changed
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.isa.memo import Memo, ValueMemo
+from tilewright.simulator.isa.operations import (
+    ADD_CARRY,
+    DROP,
+    MAP,
+    OPERATIONS,
+    Operation,
+    variant,
+)
+from tilewright.simulator.program.program import DsdOperation, ElementCode, Map
+
+_RESOLVED = Memo(64)
+_EQUAL = ValueMemo(1024)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resolved:
+    """One operand with what it refers to. `letter` is its place in a form: D, v or p."""
+
+    letter: str
+    dsd: Dsd | None = None
+    buffer: Buffer | None = None
+    offset: Index = NO_OFFSET
+    value: float | int = 0
+    register: Register | None = None
+    is_counter: bool = False
+    length: Index | None = None
+    """Known at run time only, as the stride."""
+    stride: Index | None = None
+
+    @property
+    def is_special(self) -> bool:
+        """Whether only the general part of the engine can serve this operand."""
+        dsd = self.dsd
+        if self.is_changed:
+            return True
+        if isinstance(dsd, Fabout):
+            return not dsd.is_plain or dsd.extent == ENDLESS
+        if isinstance(dsd, Fabin):
+            return dsd.control_transform or dsd.extent == ENDLESS or bool(dsd.simd)
+        if isinstance(dsd, Mem1d | Mem4d):
+            return dsd.wavelet_index_offset
+        return dsd is not None or self.register is not None or self.is_counter
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its length or stride is known at run time only."""
+        return self.length is not None or self.stride is not None
+
+    @property
+    def is_fabric(self) -> bool:
+        return isinstance(self.dsd, Fabin | Fabout)
+
+    @property
+    def is_memory_stream(self) -> bool:
+        return self.letter == "D" and not self.is_fabric
+
+    @property
+    def is_memory(self) -> bool:
+        return self.buffer is not None
+
+    def span(self) -> tuple[int, int]:
+        """Return the least and greatest element touched, without the offset's variables."""
+        if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
+            return 0, 0
+        if isinstance(self.dsd, Circbuf | Fifo):
+            return 0, self.wraparound - 1
+        return self.dsd.span()
+
+    @property
+    def wraparound(self) -> int:
+        """Elements after which the operand starts again at its base."""
+        assert self.buffer is not None
+        chosen = self.dsd.wraparound if isinstance(self.dsd, Circbuf) else None
+        return self.buffer.elements if chosen is None else chosen
+
+    def extents(self) -> tuple[int, ...]:
+        """Return the extents, outermost first."""
+        if isinstance(self.dsd, Mem4d):
+            return self.dsd.extents
+        return (self.dsd.extent,) if self.dsd is not None else (1,)
+
+    def strides(self) -> tuple[int, ...]:
+        """Return the strides in elements, innermost first, with the jump back."""
+        if isinstance(self.dsd, Mem4d):
+            return self.dsd.strides
+        if self.dsd is None or isinstance(self.dsd, Fabin | Fabout):
+            return (0,)
+        return (self.dsd.stride,) if isinstance(self.dsd, Mem1d) else (1,)
+
+    @property
+    def base(self) -> int:
+        """Elements from the start of the buffer, without the offset."""
+        return self.dsd.offset if isinstance(self.dsd, Mem1d | Mem4d) else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResolvedOperation:
+    """An operation with its row of the operation table and its resolved operands."""
+
+    source: DsdOperation
+    operation: Operation
+    dest: Resolved
+    sources: tuple[Resolved, ...]
+    extent: int
+    """0 when it is known only at the start of a run of the operation."""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the general part of the engine runs it."""
+        source = self.source
+        if self.operation is MAP or self.operation.arithmetic in (ADD_CARRY, DROP):
+            return True
+        chosen = source.on_control is not None or source.index is not None
+        return chosen or source.result is not None or any(o.is_special for o in self.operands)
+
+    @property
+    def operands(self) -> tuple[Resolved, ...]:
+        return (self.dest, *self.sources)
+
+    @property
+    def form(self) -> str:
+        return "".join(operand.letter for operand in self.operands)
+
+    @property
+    def is_reduction(self) -> bool:
+        return self.form == "pvD"
+
+    @property
+    def is_fabric(self) -> bool:
+        return any(operand.is_fabric for operand in self.operands)
+
+    @property
+    def memory_sources(self) -> int:
+        return sum(operand.is_memory_stream for operand in self.sources)
+
+
+def resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
+    """Look everything up that an operation names, and check form, dtypes and extents.
+
+    Raises ProgramError. Checks and compilers ask for the same operations of the same code one
+    after the other, so the last codes' answers are kept. Equal operations on equal descriptors
+    and buffers are one object, whatever their code.
+    """
+    known: tuple[DsdOperation, ResolvedOperation] = _RESOLVED.of(
+        code, (task, id(op)), lambda: (op, _interned(code, task, op))
+    )
+    return known[1] if known[0] is op else _interned(code, task, op)
+
+
+def _interned(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
+    return _EQUAL.of((op, _named(code, op)), lambda: _resolve(code, task, op))
+
+
+def _named(code: ElementCode, op: DsdOperation) -> tuple[Dsd | Buffer | None, ...]:
+    """Return everything of a code that an operation names."""
+    found: list[Dsd | Buffer | None] = []
+    for operand in (op.dest, *op.sources):
+        if isinstance(operand, Ref):
+            dsd = code.dsd(operand.dsd)
+            found.append(dsd)
+            if dsd is not None and not isinstance(dsd, Fabin | Fabout):
+                found.append(code.buffer(dsd.buffer))
+        elif isinstance(operand, Element):
+            found.append(code.buffer(operand.buffer))
+    return tuple(found)
+
+
+def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
+    where = describe(code, task, op)
+    operation = OPERATIONS.get(op.operation)
+    if operation is None:
+        raise ProgramError(
+            f"{where}: unknown operation",
+            value=op.operation,
+            instead="one of " + ", ".join(OPERATIONS),
+        )
+    dest = resolve_operand(code, op.dest, where, is_dest=True)
+    sources = tuple(resolve_operand(code, source, where) for source in op.sources)
+    form = "".join(operand.letter for operand in (dest, *sources))
+    if form not in operation.forms:
+        raise ProgramError(
+            f"{where}: illegal operands (D descriptor, v scalar, p pointer; destination first)",
+            value=form,
+            instead="one of " + ", ".join(operation.forms),
+        )
+    if operation.arithmetic == DROP:
+        dest, sources = _dropped(op, dest, where)
+    _check_directions(dest, sources, where)
+    dtypes = [o.buffer.dtype if o.buffer is not None else None for o in (dest, *sources)]
+    operation = variant(operation, form, dtypes)
+    _check_dtypes(operation, (dest, *sources), where)
+    return ResolvedOperation(op, operation, dest, sources, _extent(dest, sources, where))
+
+
+def _dropped(
+    op: DsdOperation, operand: Resolved, where: str
+) -> tuple[Resolved, tuple[Resolved, ...]]:
+    """Return a nameless destination, and the operand of @dfilt as its source."""
+    fabric = isinstance(operand.dsd, Fabin)
+    register = operand.register is not None and operand.register.file == "src1"
+    if not fabric and not register:
+        raise ProgramError(f"{where}: needs a fabin DSD or a register of file src1")
+    if fabric and not op.asynchronous:
+        raise ProgramError(f"{where}: only as an asynchronous operation")
+    if op.on_control is not None or op.index is not None:
+        raise ProgramError(f"{where}: has no on_control and no index")
+    return Resolved("v"), (operand,)
+
+
+MOST_INPUTS: Final = 16
+"""Inputs of a map: as many as there are registers of file src1 (wse.md §1.8)."""
+
+
+def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
+    """Look up the operands of a map; without an output the destination is a nameless scalar.
+
+    Raises ProgramError.
+    """
+    where = f"code {code.name}, task {task}, @map"
+    sources = tuple(resolve_operand(code, operand, where) for _, operand in instruction.inputs)
+    dest = Resolved("v")
+    if instruction.output is not None:
+        dest = resolve_operand(code, instruction.output[1], where, is_dest=True)
+    if len(sources) > MOST_INPUTS or not [o for o in (dest, *sources) if o.letter == "D"]:
+        raise ProgramError(
+            f"{where}: needs a descriptor or register, and at most {MOST_INPUTS} inputs",
+            value=len(sources),
+        )
+    for operand in (*sources, *([dest] if instruction.output is not None else [])):
+        if operand.letter not in "Dp" or isinstance(operand.dsd, Fifo):
+            raise ProgramError(f"{where}: an operand is no descriptor, or a FIFO")
+    for source in sources:
+        if source.register is not None and source.register.file != "src1":
+            raise ProgramError(f"{where}: a register as input is of file src1")
+    _check_directions(dest, sources, where)
+    names = tuple(operand for _, operand in instruction.inputs)
+    output = Immediate(0) if instruction.output is None else instruction.output[1]
+    return ResolvedOperation(DsdOperation("map", output, names), MAP, dest, sources, 0)
+
+
+def describe(code: ElementCode, task: str, op: DsdOperation) -> str:
+    """Name an operation for a message: code, task, operation and label."""
+    label = f" ({op.label})" if op.label else ""
+    return f"code {code.name}, task {task}, @{op.operation}{label}"
+
+
+def check_bounds(
+    operand: Resolved, counts: Mapping[str, int], where: str, index: Index | None = None
+) -> None:
+    """Refuse a memory operand that leaves its buffer for some value of the loop variables.
+
+    index: of the operation, in words of 16 bits; descriptors without wavelet_index_offset ignore
+    it. Offsets that depend on counters are checked by the engine when the operation starts.
+    """
+    if operand.buffer is None or operand.is_changed:
+        return
+    indexed = isinstance(operand.dsd, Mem1d | Mem4d) and operand.dsd.wavelet_index_offset
+    moved = operand.offset.bounds(counts)
+    by_index = index.bounds(counts) if indexed and index is not None else (0, 0)
+    if moved is None or by_index is None:
+        return
+    low, high = operand.span()
+    wide = DTYPES[operand.buffer.dtype]
+    first = low + moved[0] + by_index[0] // wide
+    last = high + moved[1] - -by_index[1] // wide  # half a value counts as one
+    if first < 0 or last >= operand.buffer.elements:
+        name = operand.dsd.name if operand.dsd is not None else operand.buffer.name
+        why = f" (index {index})" if indexed else ""
+        raise ProgramError(
+            f"{where}: operand {name} leaves buffer {operand.buffer.name} "
+            f"of {operand.buffer.elements} elements",
+            value=f"elements {first} to {last}{why}",
+            instead=f"elements 0 to {operand.buffer.elements - 1}",
+        )
+
+
+def resolve_operand(
+    code: ElementCode, operand: Operand, where: str, *, is_dest: bool = False
+) -> Resolved:
+    """Look up what an operand names. Raises ProgramError."""
+    if isinstance(operand, Immediate):
+        return Resolved("v", value=operand.value)
+    if isinstance(operand, CounterValue):
+        return Resolved("v", offset=operand.index, is_counter=True)
+    if isinstance(operand, Register):
+        return Resolved("D", register=operand)
+    if isinstance(operand, Element):
+        buffer = _buffer(code, operand.buffer, where)
+        return Resolved("p" if is_dest else "v", buffer=buffer, offset=operand.index)
+    return _resolve_ref(code, operand, where)
+
+
+def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
+    dsd = code.dsd(operand.dsd)
+    if dsd is None:
+        raise ProgramError(
+            f"{where}: unknown DSD",
+            value=operand.dsd,
+            instead="one of " + ", ".join(d.name for d in code.dsds),
+        )
+    dsd, length, stride = changed(dsd, operand, where)
+    if isinstance(dsd, Fabin | Fabout):
+        if operand.offset != NO_OFFSET:
+            raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
+        return Resolved("D", dsd, length=length)
+    if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
+        raise ProgramError(f"{where}: {dsd.name} has no offset", value=str(operand.offset))
+    buffer = _buffer(code, dsd.buffer, where)
+    return Resolved("D", dsd, buffer, operand.offset, length=length, stride=stride)
+
+
+def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
+    buffer = code.buffer(name)
+    if buffer is None:
+        raise ProgramError(
+            f"{where}: unknown buffer",
+            value=name,
+            instead="one of " + ", ".join(b.name for b in code.buffers),
+        )
+    return buffer
+
+
+def _check_directions(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> None:
+    if isinstance(dest.dsd, Fabin):
+        raise ProgramError(f"{where}: a fabin DSD cannot be a destination", value=dest.dsd.name)
+    for source in sources:
+        if isinstance(source.dsd, Fabout):
+            raise ProgramError(f"{where}: a fabout DSD cannot be a source", value=source.dsd.name)
+
+
+def _check_dtypes(operation: Operation, operands: tuple[Resolved, ...], where: str) -> None:
+    for number, operand in enumerate(operands):
+        legal = operation.legal(number)
+        if operand.buffer is not None and operand.buffer.dtype not in legal:
+            raise ProgramError(
+                f"{where}: buffer {operand.buffer.name} has the wrong dtype",
+                value=operand.buffer.dtype,
+                instead=" or ".join(legal),
+            )
+
+
+def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
+    found = {
+        operand.dsd.name: operand.dsd.extent
+        for operand in (dest, *sources)
+        if operand.dsd is not None and not isinstance(operand.dsd, Fifo) and operand.length is None
+    }
+    if not found:
+        return 0 if any(operand.letter == "D" for operand in (dest, *sources)) else 1
+    first = next(iter(found.values()))
+    if any(extent != first for extent in found.values()):
+        shown = ", ".join(f"{name} {extent}" for name, extent in found.items())
+        raise ProgramError(f"{where}: the extents of the operands differ", value=shown)
+    runtime = any(
+        o.register is not None or o.is_changed or isinstance(o.dsd, Fifo) for o in (dest, *sources)
+    )
+    return 0 if runtime else first

@@ -1,0 +1,161 @@
+"""Tensor access expressions and their lowering to the stride form (wse.md §2.2).
+
+    |i, j|{5, 5} -> A[2*i + j]
+
+Induction variables, their lengths (outermost first), a buffer, and one affine expression of the
+variables per dimension of the buffer. Bounds are not checked here: a descriptor that leaves its
+buffer is refused where it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.machine_errors import ProgramError
+
+MAX_TEXT: Final = 1000
+MAX_NESTING: Final = 16
+LARGEST: Final = 1 << 31
+MAX_VARIABLES: Final = 4
+FORM: Final = re.compile(r"\s*\|(.*?)\|\s*\{(.*?)\}\s*->\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*")
+TOKEN: Final = re.compile(r"\s*(\d+|[A-Za-z_]\w*|[-+*()])")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAccess:
+    """A parsed access: `variables` with their `lengths`, and an expression per dimension."""
+
+    buffer: str
+    variables: tuple[str, ...]
+    lengths: tuple[int, ...]
+    expressions: tuple[Index, ...]
+
+    def loops(self, shape: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
+        """Return ((extent, linear coefficient) per variable, offset) in a row-major buffer.
+
+        Raises ProgramError if the buffer has another number of dimensions.
+        """
+        if len(shape) != len(self.expressions):
+            raise ProgramError(
+                f"tensor access of {self.buffer}: one expression per dimension of the buffer",
+                value=len(self.expressions),
+                instead=f"{len(shape)} expressions",
+            )
+        linear = Index()
+        for size, expression in zip(shape, self.expressions, strict=True):
+            linear = linear * size + expression
+        factors = dict(linear.terms)
+        found = [
+            (length, factors.get(name, 0))
+            for name, length in zip(self.variables, self.lengths, strict=True)
+        ]
+        return found, linear.constant
+
+
+def parse_access(text: str) -> TensorAccess:
+    """Return a tensor access expression. Raises ProgramError."""
+    match = FORM.fullmatch(text) if len(text) <= MAX_TEXT else None
+    if match is None:
+        raise ProgramError(
+            "this is no tensor access expression", value=text, instead="|i, j|{4, 2} -> A[i, 2*j]"
+        )
+    variables = tuple(name.strip() for name in match[1].split(","))
+    lengths = tuple(length.strip() for length in match[2].split(","))
+    if len(variables) != len(lengths) or len(variables) > MAX_VARIABLES:
+        raise ProgramError(
+            f"tensor access of {match[3]}: one to four variables and a length for each",
+            value=(len(variables), len(lengths)),
+        )
+    bad = [name for name in variables if not re.fullmatch(r"[A-Za-z_]\w*", name)]
+    bad += [length for length in lengths if not re.fullmatch(r"\d{1,9}", length)]
+    if bad or len(set(variables)) != len(variables):
+        raise ProgramError(
+            f"tensor access of {match[3]}: variables are different names, lengths whole numbers",
+            value=text,
+        )
+    parts = _parts(match[4])
+    expressions = tuple(_Affine(part, variables).parse() for part in parts)
+    return TensorAccess(match[3], variables, tuple(map(int, lengths)), expressions)
+
+
+def _parts(text: str) -> list[str]:
+    """Split at the commas."""
+    return text.split(",")
+
+
+class _Affine:
+    """A recursive-descent parser of affine expressions: + - * and parentheses."""
+
+    def __init__(self, text: str, variables: tuple[str, ...]) -> None:
+        self.text = text.strip()
+        self.variables = variables
+        self.tokens = TOKEN.findall(self.text)
+        self.next = 0
+        if "".join(self.tokens) != re.sub(r"\s", "", self.text) or not self.tokens:
+            raise self.fail("this is no affine expression")
+
+    def fail(self, what: str) -> ProgramError:
+        return ProgramError(
+            f"tensor access: {what}",
+            value=self.text,
+            instead="sums of whole numbers times variables, as in 2*i + j - 1",
+        )
+
+    def parse(self) -> Index:
+        found = self.sum(0)
+        if self.next < len(self.tokens):
+            raise self.fail("the expression goes on where it should end")
+        largest = max(abs(found.constant), *(abs(factor) for _, factor in found.terms), 0)
+        if largest > LARGEST:
+            raise self.fail("a number is too large")
+        return found
+
+    def sum(self, depth: int) -> Index:
+        if depth > MAX_NESTING:
+            raise self.fail("too many parentheses inside each other")
+        found = self.product(depth)
+        while self.peek() in ("+", "-"):
+            sign = 1 if self.take() == "+" else -1
+            found = found + self.product(depth) * sign
+        return found
+
+    def product(self, depth: int) -> Index:
+        found = self.factor(depth)
+        while self.peek() == "*":
+            self.take()
+            other = self.factor(depth)
+            if found.terms and other.terms:
+                raise self.fail("a product of two variables is not affine")
+            found = found * other.constant if found.terms else other * found.constant
+            if abs(found.constant) > LARGEST:
+                raise self.fail("a number is too large")
+        return found
+
+    def factor(self, depth: int) -> Index:
+        word = self.take()
+        if word == "-":
+            if depth > MAX_NESTING:
+                raise self.fail("too many signs in a row")
+            return self.factor(depth + 1) * -1
+        if word == "(":
+            found = self.sum(depth + 1)
+            if self.take() != ")":
+                raise self.fail("a parenthesis is not closed")
+            return found
+        if word.isdigit() and len(word) < 10:
+            return Index(int(word))
+        if word in self.variables:
+            return Index(0, ((word, 1),))
+        raise self.fail(f"unknown name or number {word[:20]!r}")
+
+    def peek(self) -> str:
+        return self.tokens[self.next] if self.next < len(self.tokens) else ""
+
+    def take(self) -> str:
+        word = self.peek()
+        self.next += 1
+        return word

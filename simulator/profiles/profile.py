@@ -1,0 +1,121 @@
+"""Machine profiles: every number of the machine family, from YAML with a source beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from tilewright.arch.files.source import load_document
+from tilewright.simulator.isa.machine_errors import ProfileError
+from tilewright.simulator.isa.memo import ValueMemo
+from tilewright.simulator.profiles import profile_file
+from tilewright.simulator.profiles.profile_file import OperationTiming
+
+FOLDER = Path(__file__).parent
+_SHIPPED: Final = ValueMemo(16)
+_NUMBERS: Final = ValueMemo(64)
+_NEXT: Final = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The numbers of one machine; times in cycles, sizes as named.
+
+    Raises ProfileError in `with_values` for an unknown field or a wrong value.
+    """
+
+    name: str
+    clock_hz: float
+    sram_bytes: int
+    sram_reserved_bytes: int
+    colors: int
+    local_tasks: int
+    microthreads: int
+    input_queue_words: tuple[int, ...]
+    output_queue_words: tuple[int, ...]
+    router_buffer_words: int
+    hop_cycles: int
+    dispatch_to_link_cycles: int
+    arrival_to_execute_cycles: int
+    completion_cycles: int
+    cycles_per_wavelet: Fraction
+    descriptor_load_cycles: int
+    descriptor_use_cycles: int
+    issue_cycles: int
+    decode_to_execute_cycles: int
+    memory_completion_cycles: int
+    loop_back_edge_cycles: int
+    increment_offset_cycles: int
+    scalar_load_cycles: int
+    task_control_cycles: int
+    scalar_operation_cycles: int
+    map_step_cycles: int
+    counter_cycles: int
+    branch_taken_cycles: int
+    branch_not_taken_cycles: int
+    task_switch_cycles: int
+    explicit_microthread: bool
+    priority_on_descriptors: bool
+    """Whether descriptors carry the priority of microthreads; if not, operations and queues."""
+    fabric_inputs_per_operation: int
+    dsr_registers: int
+    xdsr_registers: int
+    stride_registers: int
+    fifo_full_action: bool
+    """Whether FIFOs have a full action, and the actions suspend and fault."""
+    fifo_alignment_bytes: int
+    fifo_simd: bool
+    """Whether FIFOs may have a SIMD mode."""
+    switch_both_directions: bool
+    """Whether one switch position may change rx and tx."""
+    queue_flush: bool
+    """Whether a task can wait for the emptying of a queue."""
+    color_swap: bool
+    """Whether routes may swap the colors of a pair."""
+    switchable_colors: tuple[int, ...]
+    filter_counter_inclusive: bool
+    """The other reading of a counter filter: the counter runs over 0..limit, both included."""
+    bank_conflict_factor: Fraction
+    """How much longer two reads of one cycle take that meet on a bank (bank_costs.py)."""
+    stride_limits: str
+    """How strides limit the elements per cycle: one of banks.STRIDE_LIMITS."""
+    operations: Mapping[str, OperationTiming] = field(hash=False)
+    sources: Mapping[str, str] = field(hash=False)
+    """Where each field's number comes from; `assumed: ...` where nothing is published."""
+
+    @property
+    def sram_free_bytes(self) -> int:
+        """Bytes of SRAM that buffers may fill."""
+        return self.sram_bytes - self.sram_reserved_bytes
+
+    def with_values(self, values: Mapping[str, object]) -> Profile:
+        """Return the profile with some fields changed (`hop_cycles`, `operations.fmacs.group`)."""
+        return profile_file.with_values(self, values)
+
+
+def profile_number(profile: Profile) -> int:
+    """Return a number that a profile shares with no other, but with its equals."""
+    return _NUMBERS.of(profile, lambda: next(_NEXT))
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """Load a profile that ships with the framework by name, or any by path.
+
+    Raises ProfileError with the place in the file.
+    """
+    path = Path(name_or_path)
+    if path.suffix in {".yaml", ".yml"}:
+        return _read(path)
+    shipped = FOLDER / f"{name_or_path}.yaml"
+    if not shipped.is_file():
+        known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
+        raise ProfileError("unknown machine profile", value=str(name_or_path), instead=known)
+    return _SHIPPED.of(shipped, lambda: _read(shipped))
+
+
+def _read(path: Path) -> Profile:
+    return Profile(**profile_file.read(load_document(path)))  # type: ignore[arg-type]

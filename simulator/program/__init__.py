@@ -1,0 +1,1 @@
+"""Programs of a grid as frozen records: codes, instructions, routes."""

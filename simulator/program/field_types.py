@@ -1,0 +1,126 @@
+"""Fields of programs made by hand: each has a value of the type that its class declares.
+
+The parser gives nothing else; a builder hands on what it got. The checks behind and the printed
+text rely on it (a bool is no number here: the text has no word for it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from tilewright.simulator.isa.machine_errors import ProgramError
+
+M = TypeVar("M")
+LEAVES: Final = (int, float, str, bool, NoneType)
+NUMBERS: Final = {int: np.integer, float: np.floating}
+
+
+def check_fields(value: Any, where: str) -> None:
+    """Refuse a value, dataclasses within dataclasses, whose fields have other types.
+
+    Raises ProgramError.
+    """
+    pending = [value]  # bodies inside bodies may be deep
+    while pending:
+        one = pending.pop()
+        for name, exact, items, hint in _fields(type(one)):  # type: ignore[arg-type]
+            found = getattr(one, name)
+            if type(found) in exact or (
+                items and type(found) is tuple and items.issuperset(map(type, found))
+            ):
+                continue
+            pending += _parts(found, hint, f"{where}: {_title(one)}.{name}")
+
+
+def made(kind: type[M], where: str, *values: Any, **properties: Any) -> M:
+    """Return a value of a class from its first fields and properties by name.
+
+    Raises ProgramError for a property that it does not have.
+    """
+    if properties:
+        known = _names(kind)[len(values) :]  # type: ignore[arg-type]
+        for key, given in properties.items():
+            if key not in known:
+                close = get_close_matches(key, known, n=1)
+                raise ProgramError(
+                    f"{where}: unknown property {key}",
+                    value=given,
+                    instead=close[0] if close else "one of " + ", ".join(known),
+                )
+    return kind(*values, **properties)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def _title(value: Any) -> str:
+    name = getattr(value, "name", None)
+    return f"{type(value).__name__} {name}" if isinstance(name, str) else type(value).__name__
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, frozenset[type], frozenset[type], Any], ...]:
+    """Return (name, types that need no second look, of items too, declared type) of each field."""
+    hints = get_type_hints(kind)
+    return tuple(
+        (field.name, _leaves(_kinds(hint)), _items_of(_kinds(hint)), hint)
+        for field in fields(kind)
+        for hint in [hints[field.name]]
+    )
+
+
+def _leaves(kinds: tuple[Any, ...]) -> frozenset[type]:
+    return frozenset(kind for kind in kinds if kind in LEAVES)
+
+
+def _items_of(kinds: tuple[Any, ...]) -> frozenset[type]:
+    """Return the leaves that a tuple of any length may have."""
+    each = [get_args(kind) for kind in kinds if get_origin(kind) is tuple]
+    return frozenset().union(*(_leaves(items[:1]) for items in each if items[1:] == (Ellipsis,)))
+
+
+@cache
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the one type."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _parts(found: Any, hint: Any, where: str) -> list[Any]:
+    """Return the dataclasses of a field's value, which are to be looked at, too."""
+    kinds = _kinds(hint)
+    if type(found) in kinds and is_dataclass(found):
+        return [found]
+    for kind in kinds:
+        if get_origin(kind) is tuple and isinstance(found, tuple):
+            return _items(found, get_args(kind), where)
+        if type(found) is kind or (kind in NUMBERS and isinstance(found, NUMBERS[kind])):
+            return []
+    raise ProgramError(f"{where} has a wrong type", value=found, instead=_shown(hint))
+
+
+def _items(found: tuple[Any, ...], kinds: tuple[Any, ...], where: str) -> list[Any]:
+    if kinds[-1:] == (Ellipsis,):
+        kinds = kinds[:1] * len(found)
+    if len(found) != len(kinds):
+        raise ProgramError(
+            f"{where} has another number of values", value=found, instead=_shown(kinds)
+        )
+    parts = [_parts(item, kind, where) for item, kind in zip(found, kinds, strict=True)]
+    return [part for several in parts for part in several]
+
+
+def _shown(hint: Any) -> str:
+    if isinstance(hint, tuple):
+        return f"({', '.join(map(_shown, hint))})"
+    if get_origin(hint) is tuple:
+        return f"a tuple of {_shown(get_args(hint)[0])}"
+    names = [getattr(kind, "__name__", str(kind)) for kind in _kinds(hint)]
+    return " or ".join("nothing" if name == "NoneType" else name for name in names)

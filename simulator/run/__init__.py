@@ -1,0 +1,1 @@
+"""The machine: a compiled program run on memory, and its results."""

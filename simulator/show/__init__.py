@@ -1,0 +1,1 @@
+"""Pictures of programs and runs: timelines, heat maps, memory maps."""

@@ -1,0 +1,156 @@
+"""A program before it runs: memory map and registers per code, colors per link.
+
+`inspect_program(program, profile)` gives the numbers; `str()` of the result is the text for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.check.register_count import RegisterNeed, register_needs
+from tilewright.simulator.compile.fabric.steering import all_directions
+from tilewright.simulator.profiles.profile import Profile
+from tilewright.simulator.program.instructions import instructions, operations
+from tilewright.simulator.program.program import ElementCode, Program, Reconfigure
+from tilewright.simulator.program.routes import PORTS, Area, Route
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRange:
+    """A piece of an element's SRAM, in bytes; without a buffer it is free."""
+
+    start: int
+    end: int
+    buffer: str
+    dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeResources:
+    """What the elements of one code use."""
+
+    name: str
+    elements: int
+    memory: tuple[MemoryRange, ...]
+    """The whole SRAM that programs may use, in order of addresses."""
+    free_bytes: int
+    input_queues: tuple[tuple[int, str, int], ...]
+    """(id, color, words)."""
+    output_queues: tuple[tuple[int, str, int], ...]
+    tasks: tuple[tuple[str, str], ...]
+    """(name, what starts it)."""
+    registers: tuple[RegisterNeed, ...]
+    operations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The resources of a program on a profile's machine."""
+
+    codes: tuple[CodeResources, ...]
+    link_colors: npt.NDArray[np.int64]
+    """(H, W, 5): colors that may leave a router by N, E, S, W, R, a bit per color id."""
+    colors: tuple[tuple[int, str], ...]
+
+    def colors_of(self, row: int, column: int, port: str) -> tuple[str, ...]:
+        """Return the names of the colors that may leave an element's router by a port."""
+        bits = int(self.link_colors[row, column, PORTS.index(port)])
+        return tuple(name for number, name in self.colors if bits >> number & 1)
+
+    @property
+    def most_colors(self) -> int:
+        """The most colors of one link."""
+        counts = (self.link_colors[..., None] >> np.arange(64)) & 1
+        return int(counts.sum(axis=-1).max(initial=0))
+
+    def __str__(self) -> str:
+        lines = [line for code in self.codes for line in _describe(code)]
+        lines.append(f"links: at most {self.most_colors} colors on one")
+        for number, name in self.colors:
+            links = int((self.link_colors >> number & 1).sum())
+            lines.append(f"  color {name} ({number}) on {links} links")
+        return "\n".join(lines) + "\n"
+
+
+def inspect_program(program: Program, profile: Profile) -> Inspection:
+    """Return what a program uses of a profile's machine, without running it."""
+    counts = np.bincount(program.placement.ravel(), minlength=len(program.codes))
+    codes = tuple(
+        _code(code, int(count), profile) for code, count in zip(program.codes, counts, strict=True)
+    )
+    links = np.zeros((program.height, program.width, 5), dtype=np.int64)
+    numbers = {color.name: color.id for color in program.colors}
+    for route in program.routes:
+        _, tx = all_directions(route)
+        for port in range(5):
+            if tx >> port & 1:
+                rows, columns = _slices(route.area)
+                links[rows, columns, port] |= 1 << numbers[route.color]
+    for number, code in enumerate(program.codes):
+        for _, change in instructions(code):
+            if isinstance(change, Reconfigure):
+                _, tx = all_directions(change.route(Route(change.color, Area(0, 0), (), ())))
+                for port in (port for port in range(5) if tx >> port & 1):
+                    links[program.placement == number, port] |= 1 << numbers[change.color]
+    colors = tuple(sorted((color.id, color.name) for color in program.colors))
+    return Inspection(codes, links, colors)
+
+
+def _slices(area: Area) -> tuple[slice, slice]:
+    rows = slice(area.row, area.row + area.height)
+    return rows, slice(area.column, area.column + area.width)
+
+
+def _code(code: ElementCode, elements: int, profile: Profile) -> CodeResources:
+    memory = tuple(_memory_map(code, profile.sram_free_bytes))
+    depths = profile.input_queue_words, profile.output_queue_words
+    return CodeResources(
+        code.name,
+        elements,
+        memory,
+        sum(part.end - part.start for part in memory if not part.buffer),
+        tuple((q.id, q.color, depths[0][q.id]) for q in code.input_queues),
+        tuple((q.id, q.color, depths[1][q.id]) for q in code.output_queues),
+        tuple((task.name, _starts(task.queue, task.control, task.entry)) for task in code.tasks),
+        register_needs(code),
+        len(operations(code)),
+    )
+
+
+def _starts(queue: int | None, control: int | None, entry: bool) -> str:
+    if queue is not None:
+        return f"a wavelet of input queue {queue}"
+    if control is not None:
+        return f"a control wavelet of entry {control}"
+    return "the start of the program" if entry else "an activation"
+
+
+def _memory_map(code: ElementCode, size: int) -> Iterator[MemoryRange]:
+    """Yield buffers and the free pieces between them; buffers may overlap."""
+    end = 0
+    for buffer in sorted(code.buffers, key=lambda b: (b.address, b.words, b.name)):
+        start = 2 * buffer.address
+        if start > end:
+            yield MemoryRange(end, start, "")
+        yield MemoryRange(start, start + 2 * buffer.words, buffer.name, buffer.dtype)
+        end = max(end, start + 2 * buffer.words)
+    if end < size:
+        yield MemoryRange(end, size, "")
+
+
+def _describe(code: CodeResources) -> Iterator[str]:
+    yield f"code {code.name}: {code.elements} elements, {code.operations} operations"
+    for part in code.memory:
+        name = f"{part.buffer} {part.dtype}" if part.buffer else "free"
+        yield f"  {part.start:6d} - {part.end:6d}  {name}"
+    for kind, queues in (("input", code.input_queues), ("output", code.output_queues)):
+        for number, color, words in queues:
+            yield f"  {kind} queue {number}: color {color}, {words} words"
+    for name, start in code.tasks:
+        yield f"  task {name}: started by {start}"
+    needs = ", ".join(f"{need.kind} {need.total}" for need in code.registers if need.total)
+    yield f"  registers: {needs or 'none'}"

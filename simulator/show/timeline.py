@@ -1,0 +1,95 @@
+"""The timeline of a run as trace events that Perfetto and chrome://tracing open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tilewright.simulator.program.routes import PORTS
+from tilewright.simulator.run.trace import Occupancy, RunResult, TimelineEntry
+
+QUEUES: Final = (
+    *(f"input queue {number}" for number in range(8)),
+    *(f"output queue {number}" for number in range(8)),
+    "router buffers",
+)
+"""Names of the queues of an element, as `Trace.queue_word_cycles` has them."""
+
+
+def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]:
+    """Return the timeline as a JSON-able trace: a process per element, a track per thread.
+
+    A run with looks adds counter tracks: the share of cycles of each link that is used, the mean
+    words of each queue; of the elements of the timeline, of all without one.
+    Times are in microseconds with a clock, else one microsecond stands for one cycle.
+    """
+    scale = 1.0 if clock_hz is None else 1e6 / clock_hz
+    entries = result.trace.timeline
+    held = result.trace.occupancy
+    places = sorted({(entry.row, entry.column) for entry in entries})
+    if held is not None and not places:
+        places = list(np.ndindex(*held.link_words.shape[1:3]))
+    processes = {place: number for number, place in enumerate(places, start=1)}
+    events = _names(entries, processes)
+    for entry in entries:
+        name = f"{entry.operation} {entry.label}".strip()
+        events.append(
+            {
+                "name": entry.task if entry.operation == "task" else name,
+                "cat": "task" if entry.operation == "task" else "operation",
+                "ph": "X",
+                "ts": entry.start * scale,
+                "dur": (entry.end - entry.start) * scale,
+                "pid": processes[entry.row, entry.column],
+                "tid": _track(entry),
+                "args": {"task": entry.task, "start_cycle": entry.start, "end_cycle": entry.end},
+            }
+        )
+    if held is not None:
+        for place, pid in processes.items():
+            events += _counters(held, place, pid, scale)
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _counters(
+    held: Occupancy, place: tuple[int, int], pid: int, scale: float
+) -> list[dict[str, Any]]:
+    """Return the counters of an element's links and queues, an event per change."""
+    links, queues = held.link_shares()[:, *place], held.queue_words()[:, *place]
+    tracks = [(f"link {port}", "share", links[:, i]) for i, port in enumerate(PORTS)]
+    tracks += [(name, "words", queues[:, i]) for i, name in enumerate(QUEUES)]
+    events = []
+    for name, unit, values in tracks:
+        if not values.any():
+            continue
+        changes = np.flatnonzero(np.diff(values, prepend=-1.0))
+        for interval in changes.tolist():
+            when, value = interval * held.interval * scale, float(values[interval])
+            shown = {"name": name, "ph": "C", "ts": when, "pid": pid, "args": {unit: value}}
+            events.append(shown)
+    return events
+
+
+def _track(entry: TimelineEntry) -> int:
+    """Return the track: 0 tasks, 1 synchronous operations, then the microthreads."""
+    if entry.thread == "main":
+        return 0 if entry.operation == "task" else 1
+    return 2 + int(entry.thread.removeprefix("ut"))
+
+
+def _names(
+    entries: Sequence[TimelineEntry], processes: dict[tuple[int, int], int]
+) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    for (row, column), pid in processes.items():
+        title = {"name": f"element ({row}, {column})"}
+        events.append({"name": "process_name", "ph": "M", "pid": pid, "args": title})
+    tracks = {
+        (processes[entry.row, entry.column], _track(entry)): entry.thread for entry in entries
+    }
+    for (pid, tid), thread in sorted(tracks.items()):
+        title = {"name": ("tasks", "operations")[tid] if tid < 2 else thread}
+        events.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": tid, "args": title})
+    return events

@@ -1,0 +1,318 @@
+"""The words of the text form: lines, tokens with their columns, names, numbers, indices."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+
+from tilewright.arch.errors import Where
+from tilewright.simulator.isa.dsd import Index
+from tilewright.simulator.isa.machine_errors import ProgramError
+
+P = TypeVar("P")
+MAX_TEXT: Final = 1 << 24
+"""Characters of a program's text."""
+MAX_LINE: Final = 1 << 16
+MAX_DEPTH: Final = 64
+"""Bodies inside bodies."""
+MAX_DIGITS: Final = 24
+PLAIN: Final = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+TOKEN: Final = re.compile(
+    r"""(?P<comment>//.*|\#(?=\s|\Z).*)
+      | (?P<string>"(?:[^"\\]|\\.)*")
+      | (?P<number>\#[^\s,()\[\]]+)
+      | (?P<integer>-?\d+)
+      | (?P<name>[@%]?[A-Za-z_]\w*)
+      | (?P<mark>[\[\](){}:,=+*<.@])
+      | (?P<space>\s+)""",
+    re.ASCII | re.VERBOSE,
+)
+
+
+def print_name(name: str) -> str:
+    """Return a name as it stands in the text: bare if it is an identifier, else in quotes."""
+    return name if PLAIN.match(name) else json.dumps(name)
+
+
+def print_number(value: float | int) -> str:
+    """Return a number of the program; floats keep a point, an exponent, `inf` or `nan`."""
+    return repr(float(value)) if isinstance(value, float) else str(int(value))
+
+
+def print_index(index: Index) -> str:
+    """Return an affine expression, `2*k + j + -1`."""
+    parts = [
+        f"{value}*{print_name(name)}" if value != 1 else print_name(name)
+        for name, value in index.terms
+    ]
+    if index.constant or not parts:
+        parts.append(str(index.constant))
+    return " + ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a line and the column where it starts."""
+
+    kind: str
+    text: str
+    column: int
+
+
+class Line:
+    """The words of one line, read from left to right; every failure names line and column."""
+
+    def __init__(self, file: str, number: int, text: str) -> None:
+        self.file = file
+        self.row = number
+        self.depth = 0
+        if len(text) > MAX_LINE:
+            raise self.fail("the line is too long", 1, value=len(text), instead=str(MAX_LINE))
+        indent = len(text) - len(text.lstrip(" "))
+        if indent % 2:
+            raise self.fail("indentation goes in steps of two blanks", indent + 1, value=indent)
+        self.depth = indent // 2
+        self._tokens = self._split(text)
+        self._next = 0
+        self._length = len(text)
+
+    def _split(self, text: str) -> list[Token]:
+        found, at = [], 0
+        while at < len(text):
+            match = TOKEN.match(text, at)
+            if match is None:
+                raise self.fail(
+                    "this is no word of the program's text",
+                    at + 1,
+                    value=text[at : at + 12],
+                    instead="a name with other characters stands in double quotes",
+                )
+            if match.lastgroup not in ("space", "comment"):
+                found.append(Token(str(match.lastgroup), match.group(), at + 1))
+            at = match.end()
+        return found
+
+    def fail(
+        self, what: str, column: int | None = None, *, value: object, instead: str | None = None
+    ) -> ProgramError:
+        """Return an error at a column, by default at the next word."""
+        at = self.column if column is None else column
+        where = Where(self.file, self.row, at)
+        return ProgramError(what, where=where, value=value, instead=instead)
+
+    @property
+    def column(self) -> int:
+        """The column of the next word."""
+        return self._tokens[self._next].column if self.more else self._length + 1
+
+    @property
+    def more(self) -> bool:
+        """Whether words are left."""
+        return self._next < len(self._tokens)
+
+    def peek(self, ahead: int = 0) -> str:
+        """Return a word that comes, empty behind the end."""
+        at = self._next + ahead
+        return self._tokens[at].text if at < len(self._tokens) else ""
+
+    def take(self, kind: str, what: str) -> str:
+        """Return the next word, which must be of a kind."""
+        if not self.more or self._tokens[self._next].kind != kind:
+            raise self.fail(f"here stands {what}", value=self.peek())
+        self._next += 1
+        return self._tokens[self._next - 1].text
+
+    def has(self, text: str) -> bool:
+        """Take the next word if it is this one."""
+        found = self.more and self.peek() == text
+        self._next += found
+        return found
+
+    def expect(self, text: str) -> None:
+        """Take the next word, which must be this one."""
+        if not self.has(text):
+            raise self.fail(f"`{text}` is missing", value=self.peek(), instead=f"`{text}` here")
+
+    def choose(self, known: Sequence[str], what: str) -> str:
+        """Take the next word, which must be one of those known."""
+        found = self.peek()
+        if found not in known:
+            close = get_close_matches(found, known, n=1)
+            raise self.fail(
+                f"unknown {what}",
+                value=found,
+                instead=close[0] if close else "one of " + ", ".join(known),
+            )
+        self._next += 1
+        return found
+
+    def end(self) -> None:
+        """Refuse words that are left."""
+        if self.more:
+            raise self.fail("the line goes on where it should end", value=self.peek())
+
+    def name(self, what: str = "a name") -> str:
+        """Return a name, bare or in quotes."""
+        if self.more and self._tokens[self._next].kind == "string":
+            return self._string()
+        found = self.take("name", what)
+        if found[0] in "@%":
+            self._next -= 1
+            raise self.fail(f"here stands {what}", value=found)
+        return found
+
+    def _string(self) -> str:
+        token = self._tokens[self._next]
+        try:
+            found = json.loads(token.text)
+        except json.JSONDecodeError:
+            raise self.fail("the quoted name does not hold", value=token.text) from None
+        self._next += 1
+        return str(found)
+
+    def marked(self, mark: str, what: str) -> str:
+        """Return a name behind `@` or `%`."""
+        if not self.peek().startswith(mark):
+            raise self.fail(f"here stands {what}", value=self.peek(), instead=f"{mark}name")
+        return self.take("name", what)[1:]
+
+    def integer(self, what: str = "a whole number") -> int:
+        """Return a whole number."""
+        column = self.column
+        text = self.take("integer", what)
+        if len(text) > MAX_DIGITS:
+            raise self.fail("a number is too long", column, value=text)
+        return int(text)
+
+    def number(self) -> int | float:
+        """Return the number behind `#`."""
+        column = self.column
+        text = self.take("number", "#number")[1:]
+        try:
+            if len(text) > 4 * MAX_DIGITS:
+                raise ValueError
+            return int(text) if re.fullmatch(r"-?\d+", text, re.ASCII) else float(text)
+        except ValueError:
+            raise self.fail(
+                "this is no number", column, value=text, instead="as in #3, #-0.5, #1e-3, #inf"
+            ) from None
+
+    def integers(self) -> tuple[int, ...]:
+        """Return `[1, 2, 3]`."""
+        self.expect("[")
+        found = [self.integer()]
+        while self.has(","):
+            found.append(self.integer())
+        self.expect("]")
+        return tuple(found)
+
+    def settings(
+        self, known: Mapping[str, Callable[[Line], Any]], what: str, needed: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Return the properties that the line ends with, each at most once."""
+        found: dict[str, Any] = {}
+        while self.more:
+            column = self.column
+            key = self.choose(tuple(known), what)
+            if key in found:
+                raise self.fail(f"{what} given twice", column, value=key)
+            found[key] = known[key](self)
+        for key in needed:
+            if key not in found:
+                raise self.fail(f"a {what} is missing", value="", instead=f"`{key}` with its value")
+        return found
+
+    def span(self) -> tuple[int, int]:
+        """Return `first:last` as written."""
+        first = self.integer()
+        self.expect(":")
+        return first, self.integer()
+
+    def index(self) -> Index:
+        """Return an affine expression."""
+        constant, terms = 0, []
+        while True:
+            if self.more and self._tokens[self._next].kind == "integer":
+                number = self.integer()
+                if self.has("*"):
+                    terms.append((self.name("a counter"), number))
+                else:
+                    constant += number
+            else:
+                terms.append((self.name("a counter or a whole number"), 1))
+            if not self.has("+"):
+                return Index(constant, tuple(terms))
+
+
+class Reader:
+    """The lines that hold something, one at a time.
+
+    A comment goes from `//`, from `#` with a blank behind it, or from `#` as the first character of
+    a line to the line's end. Remembers the line of every declaration, for errors found later.
+    Raises ProgramError.
+    """
+
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        if len(text) > MAX_TEXT:
+            raise ProgramError(
+                "the text of the program is too long",
+                where=Where(file),
+                value=len(text),
+                instead=f"at most {MAX_TEXT} characters",
+            )
+        self._lines = enumerate(text.split("\n"), 1)
+        self._declared: dict[str, Where] = {}
+        self._parts: dict[int, Where] = {}
+        """By the identity of the program's parts, which the program keeps."""
+        self.line: Line | None = None
+        self.advance()
+
+    def advance(self) -> None:
+        """Go to the next line; `line` is None behind the last."""
+        for number, text in self._lines:
+            bare = text.strip()
+            if bare and not bare.startswith(("//", "#")):
+                self.line = Line(self.file, number, text.rstrip())
+                return
+        self.line = None
+
+    def at(self, depth: int) -> Line | None:
+        """Return the line if it stands at a depth, None if it stands further out.
+
+        Raises ProgramError if it stands deeper.
+        """
+        line = self.line
+        if line is None or line.depth < depth:
+            return None
+        if line.depth > depth or depth > MAX_DEPTH:
+            raise line.fail(
+                "the line is indented too far", 1, value=line.depth, instead=f"at most {depth}"
+            )
+        return line
+
+    def declare(self, description: str) -> None:
+        """Note that what an error would name so stands in this line."""
+        self._declared.setdefault(description, self.here())
+
+    def here(self) -> Where:
+        """Return the place where the line begins."""
+        assert self.line is not None
+        return Where(self.file, self.line.row, 2 * self.line.depth + 1)
+
+    def place(self, part: P, where: Where) -> P:
+        """Note where a part of the program stands; return the part."""
+        self._parts[id(part)] = where
+        return part
+
+    def place_of(self, what: str, part: object = None) -> Where:
+        """Return where a part stands, or the declaration that an error's text starts with."""
+        exact = self._parts.get(id(part)) if part is not None else None
+        if exact is not None:
+            return exact
+        found = [name for name in self._declared if what.startswith(name)]
+        return self._declared[max(found, key=len)] if found else Where(self.file)
