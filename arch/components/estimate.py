@@ -88,7 +88,9 @@ def load_cost_table(
     leak_power, energy, throughput. SpecError for a bad file or an unknown section, at `where` if
     another file asked for the table.
     """
-    from tilewright.arch.files.source import load_document, read_text, untag
+    from tilewright.arch.files.document import untag
+    from tilewright.arch.files.reading import read_text
+    from tilewright.arch.files.source import load_document
 
     file = Path(path)
     if file.suffix == ".csv":

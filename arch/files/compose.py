@@ -9,10 +9,10 @@ import yaml
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # re-exported by PyYAML
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.files.document import Document, Marks, Tagged, format_path, untag
 from tilewright.arch.files.marks import Mark, SourceMap
 from tilewright.arch.files.merge import Merger, is_merge_key
 from tilewright.arch.files.scalars import Scalar, plain_scalar
-from tilewright.arch.files.source import Document, Marks, Tagged, format_path, untag
 from tilewright.arch.names import did_you_mean
 
 MAX_DEPTH = 64
@@ -23,6 +23,13 @@ _CORE = "tag:yaml.org,2002:"
 _CORE_TAGS = frozenset(
     _CORE + name for name in ("str", "int", "float", "bool", "null", "map", "seq")
 )
+
+
+def build_document(
+    text: str, lines: SourceMap, included: Mapping[int, Document] | None = None
+) -> Document:
+    """Build the data of (rendered) YAML `text`; `included` are documents it refers to."""
+    return Composer(lines, included or {}).build(text)
 
 
 class Composer:

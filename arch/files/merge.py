@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.files.document import Marks, Tagged, untag
 from tilewright.arch.files.marks import Mark
-from tilewright.arch.files.source import Marks, Tagged, untag
 
 _SHALLOW = "<<"
 _DEEP = "<<<"

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.source import DocPath, Document, Marks, load_document
+from tilewright.arch.files.document import DocPath, Document, Marks
+from tilewright.arch.files.source import load_document
 
 
 def load_documents(

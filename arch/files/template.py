@@ -17,10 +17,11 @@ from jinja2 import TemplateError, TemplateSyntaxError, UndefinedError, pass_cont
 from jinja2.runtime import Context
 
 from tilewright.arch.errors import SpecError, TilewrightError, Where
-from tilewright.arch.files.compose import INCLUDE_TAG
+from tilewright.arch.files.compose import INCLUDE_TAG, build_document
+from tilewright.arch.files.document import Document
 from tilewright.arch.files.marks import SourceMap
+from tilewright.arch.files.reading import read_text
 from tilewright.arch.files.sandbox import Budget, LimitError, TemplateAssertError, make_environment
-from tilewright.arch.files.source import Document, build_document, read_text
 from tilewright.arch.names import did_you_mean
 
 CLIMB = 3

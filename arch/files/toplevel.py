@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.files.source import Document
+from tilewright.arch.files.document import Document
 from tilewright.arch.names import close_names
 
 _KEYS = ("arch", "variables", "workload", "renames", "mapping", "mapper", "config", "model")

@@ -14,7 +14,7 @@ from tilewright.arch.expressions.expressions import UnknownNameError, evaluate
 from tilewright.arch.expressions.functions import exact
 from tilewright.arch.expressions.operators import MAX_BITS
 from tilewright.arch.expressions.sets import names_tensors, rank_variable_set, tensor_set
-from tilewright.arch.files.source import format_path
+from tilewright.arch.files.document import format_path
 from tilewright.arch.flattening.scope import EinsumNames, Layer, Names
 from tilewright.arch.spec.spec import ComparisonSpec
 from tilewright.arch.spec.tree import Arch, Node

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from tilewright.arch.errors import ExpressionError, SpecError
 from tilewright.arch.expressions.expressions import compile_expression
-from tilewright.arch.files.source import DocPath, Document, format_path
+from tilewright.arch.files.document import DocPath, Document, format_path
 from tilewright.arch.spec.tree import Node
 
 _NOT_EXPRESSIONS = frozenset(

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.source import DocPath, Document, Tagged, load_document
+from tilewright.arch.files.document import DocPath, Document, Tagged
+from tilewright.arch.files.source import load_document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.check import check_fields

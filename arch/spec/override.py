@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.source import DocPath, Document, Tagged, untag
+from tilewright.arch.files.document import DocPath, Document, Tagged, untag
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.tree import Arch, Node
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
+from tilewright.arch.files.document import Tagged
 from tilewright.arch.files.scalars import needs_quotes
-from tilewright.arch.files.source import Tagged
 from tilewright.arch.spec.tree import Arch
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.source import DocPath, Document, format_path, untag
+from tilewright.arch.files.document import DocPath, Document, format_path, untag
 from tilewright.arch.names import did_you_mean
 
 M = TypeVar("M", bound=BaseModel)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.source import DocPath, Document
+from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.schema import SpecModel
 from tilewright.arch.spec.spec import LeafSpec

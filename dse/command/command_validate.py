@@ -19,7 +19,7 @@ from tilewright.dse.command.console import (
 from tilewright.dse.report.units import some
 
 if TYPE_CHECKING:
-    from tilewright.arch.files.source import Document
+    from tilewright.arch.files.document import Document
 
 Names = tuple[str, ...]
 

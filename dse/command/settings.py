@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from tilewright.arch.errors import SpecError
-from tilewright.arch.files.source import load_document, read_text
+from tilewright.arch.files.reading import read_text
+from tilewright.arch.files.source import load_document
 from tilewright.arch.names import close_names
 
 _MOST = 20  # names that a message lists

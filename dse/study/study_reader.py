@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.arch.errors import SpecError, Where
-from tilewright.arch.files.source import Document
+from tilewright.arch.files.document import Document
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.shipped import Kind, find_file
 from tilewright.dse.models.evaluators import METRICS

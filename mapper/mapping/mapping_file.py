@@ -9,7 +9,8 @@ from typing import Any, cast
 from pydantic import Field
 
 from tilewright.arch.errors import Where
-from tilewright.arch.files.source import DocPath, Document, Tagged, load_document
+from tilewright.arch.files.document import DocPath, Document, Tagged
+from tilewright.arch.files.source import load_document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.schema import SpecModel, parse

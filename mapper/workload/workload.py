@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from tilewright.arch.components.components import Scope
-from tilewright.arch.files.source import Document, load_document
+from tilewright.arch.files.document import Document
+from tilewright.arch.files.source import load_document
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import WorkloadError

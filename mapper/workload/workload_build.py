@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilewright.arch.components.components import Scope
 from tilewright.arch.errors import Where
-from tilewright.arch.files.source import DocPath, Document
+from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.files.toplevel import check_top_level
 from tilewright.arch.flattening.scope import LazyNames
 from tilewright.arch.spec.schema import parse

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.arch.errors import Where
-from tilewright.arch.files.source import DocPath
+from tilewright.arch.files.document import DocPath
 from tilewright.mapper.workload.einsum import Combine
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.notation import ParsedAccess

@@ -13,7 +13,7 @@ from tilewright.arch.errors import ExpressionError, SpecError, Where
 from tilewright.arch.expressions.expressions import evaluate
 from tilewright.arch.expressions.functions import exact
 from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
-from tilewright.arch.files.source import DocPath, Document
+from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.flattening.scope import EinsumNames, Layer
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload_check import Draft

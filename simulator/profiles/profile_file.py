@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from tilewright.arch.errors import Where
-from tilewright.arch.files.source import Document
+from tilewright.arch.files.document import Document
 from tilewright.simulator.isa.machine_errors import ProfileError
 from tilewright.simulator.isa.operations import OPERATIONS
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
+from tilewright.arch.files.document import Document, Tagged
 from tilewright.arch.files.scalars import plain_scalar
-from tilewright.arch.files.source import Document, Tagged, load_document
+from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.printing import dump_yaml
 
 

@@ -6,7 +6,8 @@ import random
 import re
 from collections.abc import Callable
 
-from tilewright.arch.files.source import Tagged, load_document, untag
+from tilewright.arch.files.document import Tagged, untag
+from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.printing import dump_yaml
 
 HOSTILE = (
