@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from tilewright.arch.errors import SpecError, TilewrightError
     from tilewright.arch.flattening.flat import FlatArch
     from tilewright.arch.flattening.flattening import flatten
+    from tilewright.arch.spec.architecture import Arch
     from tilewright.arch.spec.load import load_arch
     from tilewright.arch.spec.printing import dump_arch
-    from tilewright.arch.spec.tree import Arch
 
 __all__ = [
     "Arch",
@@ -29,7 +29,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "Arch": "tilewright.arch.spec.tree",
+        "Arch": "tilewright.arch.spec.architecture",
         "FlatArch": "tilewright.arch.flattening.flat",
         "Scope": "tilewright.arch.components.components",
         "SpecError": "tilewright.arch.errors",

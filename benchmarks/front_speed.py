@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.workload.workload import Workload, load_workload

@@ -13,8 +13,8 @@ import resource
 import time
 
 from tilewright.arch.files.several import load_documents
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.dse.command.shipped import find_files
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.result import SearchResult

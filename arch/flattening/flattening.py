@@ -12,8 +12,9 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.resolve import Resolver
 from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names
 from tilewright.arch.flattening.switches import Switch, is_emptied, passed_by
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import LeafSpec
-from tilewright.arch.spec.tree import Arch, Node
+from tilewright.arch.spec.tree import Node
 
 _HOLDERS = ("Memory", "Toll")
 

@@ -16,8 +16,9 @@ from tilewright.arch.expressions.operators import MAX_BITS
 from tilewright.arch.expressions.sets import names_tensors, rank_variable_set, tensor_set
 from tilewright.arch.files.document import format_path
 from tilewright.arch.flattening.scope import EinsumNames, Layer, Names
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import ComparisonSpec
-from tilewright.arch.spec.tree import Arch, Node
+from tilewright.arch.spec.tree import Node
 
 Steps = tuple[str | int, ...]
 T = TypeVar("T")

@@ -7,47 +7,45 @@ from collections.abc import Mapping
 from tilewright.arch.errors import SpecError, Where
 from tilewright.arch.files.document import DocPath, Document, Tagged, untag
 from tilewright.arch.names import did_you_mean
-from tilewright.arch.spec.tree import Arch, Node
+from tilewright.arch.spec.tree import Node
 
 
-def override(arch: Arch, values: Mapping[str, object]) -> Arch:
-    """Return `arch` with `values` written into its fields; see `Arch.with_values`."""
-    from dataclasses import replace
+def override(
+    document: Document,
+    root: Node,
+    variables: Mapping[str, object],
+    values: Mapping[str, object],
+) -> tuple[Document, dict[str, object]]:
+    """Return the document and the variables with `values` written in.
 
-    from tilewright.arch.spec.load import build_arch
-
-    editor = _Editor(arch.document)
-    variables = dict(arch.variables)
+    Keys of `values` as in `Arch.with_values`; `root` is the tree of the document. SpecError for a
+    name that does not exist.
+    """
+    editor, changed = _Editor(document), dict(variables)
     for key, value in values.items():
-        head, *rest = key.split(".")
+        head, *steps = key.split(".")
         if head == "variables":
-            variables[_variable(arch, rest, key)] = value
-        else:
-            node = _node(arch, head, key)
-            editor.set(node.path, _field_path(arch, node, rest, key), value)
-    changed = build_arch(editor.document(), {})
-    return replace(changed, variables=variables, estimators=arch.estimators)
+            changed[_variable(document.file, variables, ".".join(steps), key)] = value
+            continue
+        if not head:
+            raise SpecError("a key must be Component.field", value=key)
+        node = root.find(head, document.file)
+        editor.set(node.path, _field_path(document, node, steps, key), value)
+    return editor.document(), changed
 
 
-def _variable(arch: Arch, rest: list[str], key: str) -> str:
-    name = ".".join(rest)
-    if name in arch.variables:
+def _variable(file: str, variables: Mapping[str, object], name: str, key: str) -> str:
+    if name in variables:
         return name
     raise SpecError(
         f"the architecture has no variable {name}",
-        where=Where(arch.document.file),
+        where=Where(file),
         value=key,
-        instead=did_you_mean(name, arch.variables) or "declare it under `variables:` first",
+        instead=did_you_mean(name, variables) or "declare it under `variables:` first",
     )
 
 
-def _node(arch: Arch, name: str, key: str) -> Node:
-    if not name:
-        raise SpecError("a key must be Component.field", value=key)
-    return arch.node(name)
-
-
-def _field_path(arch: Arch, node: Node, steps: list[str], key: str) -> DocPath:
+def _field_path(document: Document, node: Node, steps: list[str], key: str) -> DocPath:
     """Turn `spatial.Z.fanout` into ("spatial", 0, "fanout"), checking every step."""
     path: list[str | int] = []
     spec: object = node.spec
@@ -56,17 +54,17 @@ def _field_path(arch: Arch, node: Node, steps: list[str], key: str) -> DocPath:
             index = _index(spec, step)
             if index is None:
                 known = [str(getattr(item, "name", i)) for i, item in enumerate(spec)]
-                raise _unknown(arch, node, (key, step), known)
+                raise _unknown(document, node, (key, step), known)
             path.append(index)
             spec = spec[index]
             continue
         known = _fields(spec)
         if step not in known and not (isinstance(spec, dict) and number == len(steps) - 1):
-            raise _unknown(arch, node, (key, step), known)
+            raise _unknown(document, node, (key, step), known)
         path.append(step)
         spec = spec.get(step) if isinstance(spec, dict) else getattr(spec, step)
     if not steps or steps[-1] in ("name", "nodes"):
-        raise _unknown(arch, node, (key, ".".join(steps)), _fields(node.spec))
+        raise _unknown(document, node, (key, ".".join(steps)), _fields(node.spec))
     return tuple(path)
 
 
@@ -84,11 +82,11 @@ def _fields(spec: object) -> list[str]:
     return [name for name in names if name not in ("name", "nodes")]
 
 
-def _unknown(arch: Arch, node: Node, wrong: tuple[str, str], known: list[str]) -> SpecError:
+def _unknown(document: Document, node: Node, wrong: tuple[str, str], known: list[str]) -> SpecError:
     key, step = wrong
     return SpecError(
         f"{node.name} has no field {step}" if step else f"{key} names no field",
-        where=arch.where(node),
+        where=document.where(node.path),
         value=key,
         instead=did_you_mean(step, known) or "one of: " + ", ".join(known[:20]),
     )

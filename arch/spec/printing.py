@@ -9,7 +9,7 @@ import yaml
 
 from tilewright.arch.files.document import Tagged
 from tilewright.arch.files.scalars import needs_quotes
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 
 
 def dump_arch(arch: Arch) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from html import escape
 
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import LeafSpec
-from tilewright.arch.spec.tree import Arch, Node
+from tilewright.arch.spec.tree import Node
 
 _COLORS = {
     "Memory": ("#e8f1fb", "#2b6cb0"),

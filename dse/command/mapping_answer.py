@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.dse.report.units import label, quantity, some
 
 if TYPE_CHECKING:
-    from tilewright.arch.spec.tree import Arch
+    from tilewright.arch.spec.architecture import Arch
     from tilewright.mapper.mapping.mapping import Mapping as LoopNest
     from tilewright.mapper.searches.result import ScoredMapping, SearchResult
     from tilewright.mapper.workload.workload import Workload

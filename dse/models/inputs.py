@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilewright.dse.study.design_space import Point, Value, canonical_json
 
 if TYPE_CHECKING:
-    from tilewright.arch.spec.tree import Arch
+    from tilewright.arch.spec.architecture import Arch
     from tilewright.dse.study.study import Source
     from tilewright.mapper.workload.workload import Workload
 

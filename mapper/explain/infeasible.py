@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.explain.conflict import Conflict, find_conflict, smallest_correction
 from tilewright.mapper.explain.constraint import Constraint, of_size
 from tilewright.mapper.explain.relaxation import (

@@ -8,8 +8,9 @@ from typing import Unpack
 
 from tilewright.arch.errors import SpecError, TilewrightError
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import HolderSpec, TensorsSpec
-from tilewright.arch.spec.tree import Arch, Node
+from tilewright.arch.spec.tree import Node
 from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage

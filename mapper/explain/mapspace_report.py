@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.explain.constraint import Constraint
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.counting.mapspace_size import Size, Sizes

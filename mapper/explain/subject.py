@@ -10,7 +10,7 @@ from tilewright.arch.components.components import Component, Compute, Memory
 from tilewright.arch.errors import TilewrightError, Where
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
 from tilewright.mapper.explain.existence import Existence, Witness
 from tilewright.mapper.mapspace.space import Mapspace

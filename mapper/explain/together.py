@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import inf
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import HolderSpec
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.conflict import Conflict, find_conflict
 from tilewright.mapper.explain.constraint import Constraint, set_text
 from tilewright.mapper.explain.infeasible import no_mapping

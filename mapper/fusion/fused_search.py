@@ -14,7 +14,7 @@ from typing import Literal, Unpack
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fusion.boundary.exchange_memories import Room, room_of
 from tilewright.mapper.fusion.boundary.exchanged_tensors import Boundaries, boundaries_of
 from tilewright.mapper.fusion.boundary.memory_sizes import levelled, refuse_levelled

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.budget import told_to_save
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective

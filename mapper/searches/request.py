@@ -13,8 +13,8 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.names import did_you_mean
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.offsets import counted

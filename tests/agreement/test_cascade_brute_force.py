@@ -34,9 +34,9 @@ from fused_owns import Subject
 from fused_tolls import random_toll_case
 from used_cases import random_used_case
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.arch.spec.printing import dump_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.workload.workload import Workload
 
 Case = Callable[[int], tuple[Arch, Workload, str]]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fused_cases import chain, two_memories, workload_of
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping

@@ -15,8 +15,8 @@ from fused_cases import (
     random_wide_case,
 )
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import HolderSpec, MemorySpec
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.together import no_mapping_alone
 from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.searches.request import request_of

@@ -19,7 +19,7 @@ from fused_lists import INNER, LOW, OUTER
 from fused_mappings import rows_fused
 from fused_owns import Subject
 
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.api import search

@@ -10,7 +10,7 @@ from fused_mappings import best_fused
 from fused_owns import Subject
 from walked import walked
 
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload

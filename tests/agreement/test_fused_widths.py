@@ -9,7 +9,7 @@ from compared import OBJECTIVES, found_alike
 from fused_cases import random_wide_case, two_memories, workload_of
 from fused_owns import Subject
 
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.fusion.boundary.shared_tiles import Below, Less, OwnTiles
 from tilewright.mapper.fusion.fused_search import fused_search
 from tilewright.mapper.searches.search_errors import InternalError

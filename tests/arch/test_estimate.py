@@ -14,12 +14,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.arch.components.components import Scope
-from tilewright.arch.components.estimate import (
-    ActionEstimate,
-    CostEstimate,
-    CostQuery,
-    load_cost_table,
-)
+from tilewright.arch.components.cost_table import load_cost_table
+from tilewright.arch.components.estimate import ActionEstimate, CostEstimate, CostQuery
 from tilewright.arch.errors import SpecError
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch

@@ -16,8 +16,8 @@ import pytest
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.model.evaluation import evaluate

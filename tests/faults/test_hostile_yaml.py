@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from tilewright.arch.components.components import Scope, TensorHolder
-from tilewright.arch.components.estimate import load_cost_table
+from tilewright.arch.components.cost_table import load_cost_table
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten

@@ -8,8 +8,8 @@ import pytest
 from buffered_design import ARCH, arch, chain
 
 from tilewright.arch.errors import TilewrightError
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search

@@ -12,8 +12,8 @@ from fused_cases import (
     two_text,
 )
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.workload.workload import Workload
 
 

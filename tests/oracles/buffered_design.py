@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.workload.workload import Workload, load_workload
 
 ARCH = """

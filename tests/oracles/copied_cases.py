@@ -8,8 +8,8 @@ from fused_cases import network, three_memories, three_text, two_memories, two_t
 from search_cases import random_arch
 
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload.workload import Workload, load_workload
 

@@ -6,8 +6,8 @@ import random
 
 from fused_cases import CHAINS, DAGS, network, workload_of
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.workload.workload import Workload
 
 FORMS = (

@@ -16,7 +16,7 @@ from search_rules import breaks_lanes, lanes_used
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.model.capacity import check_capacity, peak_bits

@@ -10,8 +10,8 @@ from fused_lists import INNER, OUTER
 
 from tilewright.arch.components.components import Toll as TollPart
 from tilewright.arch.flattening.flat import FlatArch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Toll
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload

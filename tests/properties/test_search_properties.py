@@ -16,8 +16,8 @@ from fused_cases import random_case
 from hypothesis import HealthCheck, given, settings, strategies
 from search_cases import EINSUMS, random_arch, random_workload
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.searches.api import answer
 from tilewright.mapper.searches.exact.exact import ExactSearch

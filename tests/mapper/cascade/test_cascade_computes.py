@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fused_cases import chain
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper import evaluate, search
 
 MEMORY = """

@@ -7,8 +7,8 @@ from deep_cases import memory
 from fused_cases import workload_of
 
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.fusion.boundary.exchange_options import places_of
 from tilewright.mapper.mapping.mapping import Spatial
 from tilewright.mapper.searches.api import search

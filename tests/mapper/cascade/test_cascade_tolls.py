@@ -8,9 +8,9 @@ from fused_cases import two_memories, workload_of
 from fused_mappings import best_fused
 from fused_owns import Subject
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.arch.spec.printing import dump_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.workload.workload import load_workload
 

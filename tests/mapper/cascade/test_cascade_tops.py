@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 from fused_cases import workload_of
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.fusion.outer_partition import Turn, deals_of
 from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial
 from tilewright.mapper.model.evaluation import evaluate

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from fused_cases import two_memories, workload_of
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
     Spread,
     stride,

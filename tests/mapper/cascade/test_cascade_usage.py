@@ -9,7 +9,7 @@ import pytest
 from copied_cases import READ_TWICE
 from fused_cases import chain, two_memories
 
-from tilewright.arch.spec.tree import Arch
+from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.result import SearchResult

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.searches.budget import Budget

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilewright.arch.errors import SpecError, TilewrightError
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.workload import load_workload

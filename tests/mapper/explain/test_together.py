@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.mapper.explain import subject, together
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import NoFeasibleMapping

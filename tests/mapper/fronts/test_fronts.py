@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.arch.spec.tree import Arch
 from tilewright.dse.command.cli import cli
 from tilewright.mapper.fronts import label_sweep as sweep
 from tilewright.mapper.fronts.mapspace_front import front_of_space

@@ -1,0 +1,41 @@
+"""Ask for the costs that a file leaves open: cost tables, `Dummy`, the hwcomponents package."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+
+from tilewright.arch.components.estimate import (
+    ActionEstimate,
+    CostEstimate,
+    CostQuery,
+    Estimator,
+)
+from tilewright.arch.components.hwcomponents import HwComponents
+from tilewright.arch.errors import SpecError
+
+
+class DummyEstimator:
+    """`component_class: Dummy`: no area, no leakage, no energy, no time."""
+
+    def estimate(self, query: CostQuery) -> CostEstimate | None:
+        if query.component_model or (query.component_class or "").lower() != "dummy":
+            return None
+        free = ActionEstimate(0.0, math.inf)
+        return CostEstimate(0.0, 0.0, dict.fromkeys(query.actions, free))
+
+
+def find_costs(query: CostQuery, estimators: tuple[Estimator, ...]) -> CostEstimate:
+    """Ask each estimator in turn; SpecError with what to do if none knows the component."""
+    for estimator in (*estimators, DummyEstimator(), HwComponents()):
+        found = estimator.estimate(query)
+        if found is not None:
+            return found
+    installed = find_spec("hwcomponents") is not None
+    raise SpecError(
+        f"no estimator knows {query.name} (component_class: {query.component_class})",
+        where=query.where,
+        value=query.component_model or query.component_class,
+        instead="write area, leak_power, and energy and throughput of each action in the file, "
+        "give a cost table" + ("" if installed else ", or install the package hwcomponents"),
+    )

@@ -1,0 +1,104 @@
+"""The architecture as written, checked: a tree of nodes, variables, sources of missing costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tilewright.arch.components.cost_table import load_cost_table
+from tilewright.arch.components.estimate import Estimator
+from tilewright.arch.errors import SpecError, Where
+from tilewright.arch.files.document import Document, Tagged
+from tilewright.arch.files.toplevel import check_top_level
+from tilewright.arch.spec.build_tree import build_tree
+from tilewright.arch.spec.override import override
+from tilewright.arch.spec.schema import parse
+from tilewright.arch.spec.spec import ArchSpec, CostTableSpec
+from tilewright.arch.spec.tree import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """An architecture file, read and checked; `flatten` evaluates it for an Einsum.
+
+    Equal if they say the same, wherever they were written.
+    """
+
+    root: Node
+    variables: Mapping[str, object]
+    extra_attributes: Mapping[str, object]
+    document: Document = field(compare=False, repr=False)
+    variable_places: Mapping[str, Where] = field(compare=False, repr=False)
+    estimators: tuple[Estimator, ...] = field(default=(), compare=False)
+
+    def leaves(self) -> tuple[Node, ...]:
+        """All components, in file order."""
+        return tuple(node for node in self.root.walk() if node.is_leaf)
+
+    def node(self, name: str) -> Node:
+        """Return the node called `name`; SpecError with close names if there is none."""
+        return self.root.find(name, self.document.file)
+
+    def where(self, node: Node, *steps: str | int) -> Where:
+        """Return the place of a field of `node`."""
+        return self.document.where((*node.path, *steps))
+
+    def with_values(self, values: Mapping[str, object]) -> Arch:
+        """Return a new architecture with some fields written differently.
+
+        Keys are `Component.field`, `Component.spatial.Z.fanout`, `Component.actions.read.energy`
+        or `variables.NAME`. SpecError for a name that does not exist, with close ones.
+        """
+        changed, variables = override(self.document, self.root, self.variables, values)
+        rebuilt = build_arch(changed, {})
+        return replace(rebuilt, variables=variables, estimators=self.estimators)
+
+    def with_estimators(self, *estimators: Estimator) -> Arch:
+        """Return the same architecture whose missing costs come from `estimators`, in order."""
+        return replace(self, estimators=estimators)
+
+
+def build_arch(document: Document, given: Mapping[str, object]) -> Arch:
+    """Check a document and build the tree."""
+    top = check_top_level(document, "arch", "architecture")
+    if isinstance(top["arch"], Tagged):
+        raise SpecError(
+            f"arch must be a mapping, not a !{top['arch'].tag}", where=document.where(("arch",))
+        )
+    spec = parse(ArchSpec, document, ("arch",))
+    root = build_tree(document, spec.nodes)
+    values, places = _variables(document, top, spec, given)
+    extra = spec.extra_attributes_for_all_component_models
+    return Arch(root, values, extra, document, places, _cost_tables(document, spec))
+
+
+def _cost_tables(document: Document, spec: ArchSpec) -> tuple[Estimator, ...]:
+    """Read the files of `cost_tables:`, relative to the architecture file."""
+    tables: list[Estimator] = []
+    for index, entry in enumerate(spec.cost_tables):
+        table = CostTableSpec(file=entry) if isinstance(entry, str) else entry
+        where = document.where(("arch", "cost_tables", index))
+        path = Path(where.file).parent / table.file
+        tables.append(load_cost_table(path, table.section, where))
+    return tuple(tables)
+
+
+def _variables(
+    document: Document, top: dict[str, object], spec: ArchSpec, given: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, Where]]:
+    """Join the file's two blocks of variables; those of `arch` hide those of the top level."""
+    values: dict[str, object] = {}
+    places: dict[str, Where] = {}
+    outer = top.get("variables")
+    if outer is not None and not isinstance(outer, dict):
+        raise SpecError(
+            "variables must be a mapping (key: value)",
+            where=document.where(("variables",)),
+            value=outer,
+        )
+    for path, block in ((("variables",), outer or {}), (("arch", "variables"), spec.variables)):
+        for name, value in block.items():
+            values[name] = given.get(name, value)
+            places[name] = document.where((*path, name))
+    return values, places
