@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.simulator.build.task_builder import Arguments, TaskBuilder, as_load
+from tilewright.simulator.check.validate import check_program
+from tilewright.simulator.compile.code.code_families import canonical
 from tilewright.simulator.isa.dsd import (
     DTYPES,
     Buffer,
@@ -27,7 +30,7 @@ from tilewright.simulator.isa.dsd import (
     mem4d_access,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.compile.code.code_families import canonical
+from tilewright.simulator.isa.tensor_access import parse_access
 from tilewright.simulator.program.field_types import check_fields, made
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -47,9 +50,6 @@ from tilewright.simulator.program.routes import (
     Route,
     Switch,
 )
-from tilewright.simulator.build.task_builder import Arguments, TaskBuilder, as_load
-from tilewright.simulator.isa.tensor_access import parse_access
-from tilewright.simulator.check.validate import check_program
 
 __all__ = ["CodeBuilder", "ProgramBuilder", "TaskBuilder"]
 
