@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from tilewright.dse.models.evaluator import Evaluator, Outcome
     from tilewright.dse.run.rundir import RunDirectory
     from tilewright.dse.run.runner import Execution, StudyResult, resume_study, start_study
-    from tilewright.dse.study.study import StudySpec, load_study
+    from tilewright.dse.study.study import StudySpec
+    from tilewright.dse.study.study_loading import load_study
 
 __all__ = [
     "Evaluator",
@@ -36,7 +37,7 @@ __getattr__ = lazily(
         "StudyResult": "tilewright.dse.run.runner",
         "StudySpec": "tilewright.dse.study.study",
         "find_study": "tilewright.dse.command.shipped",
-        "load_study": "tilewright.dse.study.study",
+        "load_study": "tilewright.dse.study.study_loading",
         "resume_study": "tilewright.dse.run.runner",
         "start_study": "tilewright.dse.run.runner",
     },

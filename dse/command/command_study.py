@@ -40,7 +40,7 @@ def study_group() -> None:
 def list_studies(as_json: bool) -> None:
     """List the studies that ship with Tilewright, with the question each one asks."""
     from tilewright.dse.command.shipped import shipped_studies
-    from tilewright.dse.study.study import load_study
+    from tilewright.dse.study.study_loading import load_study
 
     studies = [(name, path, load_study(path)) for name, path in shipped_studies().items()]
     if as_json:
@@ -84,7 +84,7 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     from tilewright.dse.command.shipped import find_study
     from tilewright.dse.run.progress import watcher_for
     from tilewright.dse.run.runner import Execution, start_study
-    from tilewright.dse.study.study import load_study
+    from tilewright.dse.study.study_loading import load_study
 
     path = find_study(study)
     values: dict[str, Any] = parse_settings(settings)
@@ -109,7 +109,7 @@ def resume_command(directory: Path, workers: int | None, as_json: bool) -> None:
     from tilewright.dse.run.progress import watcher_for
     from tilewright.dse.run.rundir import SPEC, RunDirectory
     from tilewright.dse.run.runner import Execution, code_changed, resume_study
-    from tilewright.dse.study.study import load_study
+    from tilewright.dse.study.study_loading import load_study
 
     run = RunDirectory.open(directory)
     if code_changed(run):
@@ -127,7 +127,7 @@ def report_command(directory: Path, as_json: bool) -> None:
     """Write report.html of a run anew (also of one that has not ended) and say where it lies."""
     from tilewright.dse.report.report import write_report
     from tilewright.dse.run.rundir import SPEC, RunDirectory
-    from tilewright.dse.study.study import load_stored_study
+    from tilewright.dse.study.study_loading import load_stored_study
 
     run = RunDirectory.open(directory)
     path = write_report(run, load_stored_study(directory / SPEC), run.trials())

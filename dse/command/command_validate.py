@@ -161,7 +161,7 @@ def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
 
 def _check_study(path: Path, variables: dict[str, Any]) -> str:
     from tilewright.dse.study.preflight import preflight
-    from tilewright.dse.study.study import load_study
+    from tilewright.dse.study.study_loading import load_study
 
     spec = load_study(path, variables)
     preflight(spec)

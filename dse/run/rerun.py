@@ -17,7 +17,7 @@ from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import SPEC, RunDirectory, RunError, write_atomically
 from tilewright.dse.run.runner import check_unchanged
 from tilewright.dse.study.design_space import Value
-from tilewright.dse.study.study import load_study
+from tilewright.dse.study.study_loading import load_study
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,10 @@ from tilewright.dse.run.rundir import (
     write_atomically,
 )
 from tilewright.dse.run.study_loop import Setting, Watcher, explore, shown_in_detail
+from tilewright.dse.study.changed_keys import differing_keys
 from tilewright.dse.study.preflight import preflight
-from tilewright.dse.study.study import StudySpec, differing_keys, load_study
+from tilewright.dse.study.study import StudySpec
+from tilewright.dse.study.study_loading import load_study
 
 Ending = Literal["done", "nothing feasible", "interrupted"]
 EXIT_CODES: Mapping[Ending, int] = {"done": 0, "nothing feasible": 3, "interrupted": INTERRUPTED}

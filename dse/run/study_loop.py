@@ -18,7 +18,8 @@ from tilewright.dse.models.worker_pool import Pool
 from tilewright.dse.run.record import Trial, TrialStatus, front_of
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
 from tilewright.dse.study.design_space import Point, Value
-from tilewright.dse.study.sampler import Proposal, Result, Sampler, Search, make_sampler
+from tilewright.dse.study.sampler import Proposal, Result, Sampler, Search
+from tilewright.dse.study.samplers import make_sampler
 from tilewright.dse.study.study import StudySpec
 
 

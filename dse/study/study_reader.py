@@ -14,8 +14,9 @@ from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.shipped import Kind, find_file
 from tilewright.dse.models.evaluators import METRICS
 from tilewright.dse.run.record import Constraint, Objective
+from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
-from tilewright.dse.study.study import Baseline, Source, StudySpec, replaced
+from tilewright.dse.study.study import Baseline, Source, StudySpec
 from tilewright.dse.study.study_file import ArchFile, BaselineItem, InputFile, KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine")

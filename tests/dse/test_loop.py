@@ -10,7 +10,7 @@ from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.run.rundir import RunError
 from tilewright.dse.run.runner import Execution, resume_study, start_study
-from tilewright.dse.study.study import load_study
+from tilewright.dse.study.study_loading import load_study
 
 SAMPLERS = ["nsga2", "tpe", "random", "grid", "qmc"]
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.study.study import load_study
+from tilewright.dse.study.study_loading import load_study
 
 PIECES = ["[", "]", "{", "}", "-", "null", "true", "-1", "0", "1e400", "2**9999", "!x", "&a"]
 PIECES += ["*a", "nan", ".inf", "'", '"', "{}", "[]", "energy", "#", "é"]

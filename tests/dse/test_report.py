@@ -11,7 +11,7 @@ import pytest
 from tilewright.arch.errors import SpecError
 from tilewright.dse.report.report import write_report
 from tilewright.dse.run.runner import Execution, start_study
-from tilewright.dse.study.study import load_stored_study, load_study
+from tilewright.dse.study.study_loading import load_stored_study, load_study
 
 
 class Page(HTMLParser):

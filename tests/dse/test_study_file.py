@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tilewright.arch.errors import SpecError
-from tilewright.dse.study.study import differing_keys, load_study
+from tilewright.dse.study.changed_keys import differing_keys
+from tilewright.dse.study.study_loading import load_study
 
 
 def knob_values(toy, folder, knob):

@@ -13,7 +13,7 @@ from pathlib import Path
 from tilewright.arch.errors import SpecError
 from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.run.runner import EXIT_CODES, Execution, resume_study, start_study
-from tilewright.dse.study.study import load_study
+from tilewright.dse.study.study_loading import load_study
 
 STUDY = """\
 name: toy

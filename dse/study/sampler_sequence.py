@@ -1,0 +1,93 @@
+"""Samplers that need no history: grid, random, quasi-random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tilewright.dse.run.record import Trial
+from tilewright.dse.study.design_space import Choice, Space
+from tilewright.dse.study.sampler import Proposal, Result, batch_seed
+
+
+class DesignSequence(Protocol):
+    """A fixed sequence of designs."""
+
+    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
+        """Return `count` designs for batch number `batch`, from position `first` on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSampler:
+    """Proposes the start designs, then a fixed sequence that results do not influence."""
+
+    start: tuple[Choice, ...]
+    sequence: DesignSequence
+
+    def propose(self, batch: int, first: int, count: int) -> list[Proposal]:
+        """Propose start designs first, then the sequence."""
+        fixed = self.start[first : first + count]
+        position = max(0, first - len(self.start))
+        rest = self.sequence.choices(batch, position, count - len(fixed))
+        return [Proposal(choice, {}) for choice in (*fixed, *rest)]
+
+    def tell(self, results: Sequence[Result]) -> None:
+        """Learn nothing."""
+
+    def replay(self, trials: Sequence[Trial], results: Sequence[Result]) -> None:
+        """Learn nothing: the position follows from the trial number."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridSequence:
+    """All designs of a space in order, again and again."""
+
+    space: Space
+
+    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
+        """Return the designs; see `DesignSequence`."""
+        del batch
+        return [self.space.nth(number % self.space.size) for number in range(first, first + count)]
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSequence:
+    """Designs drawn uniformly; the seed of a batch depends on its number."""
+
+    space: Space
+    seed: int
+
+    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
+        """Return the designs; see `DesignSequence`."""
+        del first
+        rng = np.random.default_rng(batch_seed(self.seed, batch))
+        sizes = [len(dimension.values) for dimension in self.space.dimensions]
+        return [tuple(int(rng.integers(size)) for size in sizes) for _ in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class SobolSequence:
+    """Scrambled Sobol sequence; position n is trial n, whatever the batches are."""
+
+    space: Space
+    seed: int
+
+    def choices(self, batch: int, first: int, count: int) -> list[Choice]:
+        """Return the designs; see `DesignSequence`."""
+        del batch
+        if count == 0:
+            return []
+        from scipy.stats import qmc
+
+        sizes = np.array([len(dimension.values) for dimension in self.space.dimensions])
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
+        sobol = qmc.Sobol(len(sizes), rng=rng)
+        if first:
+            sobol.fast_forward(first)
+        # One by one: asking for several at a position that is no power of two warns.
+        rows = [sobol.random(1)[0] for _ in range(count)]
+        return [tuple(int(i) for i in np.minimum(row * sizes, sizes - 1)) for row in rows]

@@ -1,0 +1,25 @@
+"""The samplers by name."""
+
+from __future__ import annotations
+
+from tilewright.dse.study.design_space import Space
+from tilewright.dse.study.sampler import Sampler, Search
+from tilewright.dse.study.sampler_sequence import (
+    GridSequence,
+    RandomSequence,
+    SequenceSampler,
+    SobolSequence,
+)
+
+
+def make_sampler(search: Search, space: Space) -> Sampler:
+    """Return the sampler that the study asks for."""
+    if search.sampler == "grid":
+        return SequenceSampler(search.start, GridSequence(space))
+    if search.sampler == "random":
+        return SequenceSampler(search.start, RandomSequence(space, search.seed))
+    if search.sampler == "qmc":
+        return SequenceSampler(search.start, SobolSequence(space, search.seed))
+    from tilewright.dse.study.sampler_optuna import OptunaSampler
+
+    return OptunaSampler(search, space)

@@ -1,0 +1,39 @@
+"""Load a study file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tilewright.arch.files.source import load_document
+from tilewright.dse.command.settings import check_used
+from tilewright.dse.study.design_space import Value
+from tilewright.dse.study.study import StudySpec
+from tilewright.dse.study.study_file import StudyFile
+from tilewright.dse.study.study_reader import StudyReader
+
+
+def load_study(path: Path, settings: Mapping[str, Value] | None = None) -> StudySpec:
+    """Load a study file.
+
+    `settings` (--set): a dotted path of the study file (`search.batch`, `arch.variables.N`)
+    replaces that value; any other name is a variable of the study's template, of its architecture
+    and of its workload. SpecError with file and line for what does not hold.
+    """
+    fields, variables = _split(settings or {})
+    document = load_document(path, variables=variables)
+    reader = StudyReader(document, path.resolve().parent)
+    spec = reader.read(fields, variables)
+    check_used(variables, (path, Path(spec.arch.file), Path(spec.workload.file)))
+    return spec
+
+
+def load_stored_study(path: Path) -> StudySpec:
+    """Load the study of a run to look at it: the files that it names need not be there."""
+    return StudyReader(load_document(path), path.resolve().parent, stored=True).read({}, {})
+
+
+def _split(settings: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    names = set(StudyFile.model_fields)
+    fields = {k: v for k, v in settings.items() if k.split(".")[0] in names}
+    return fields, {k: v for k, v in settings.items() if k not in fields}
