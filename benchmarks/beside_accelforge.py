@@ -39,7 +39,7 @@ from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 HERE = Path(__file__).resolve().parent
 CLOSE = 2e-6  # relative; the peer explores in float32 and prints the final score in float64

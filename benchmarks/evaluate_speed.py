@@ -28,7 +28,7 @@ from pathlib import Path
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

@@ -23,7 +23,7 @@ from tilewright.arch.files.source import load_document
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.candidate import grid_candidate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.cost_model import (
     SimulatedCostModel,

@@ -20,7 +20,8 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.result import SearchResult
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 SHAPES = (
     (64, 64, 64),

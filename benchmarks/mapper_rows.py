@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
 
 HERE = Path(__file__).resolve().parent

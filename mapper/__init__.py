@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tilewright.mapper.model.evaluation import evaluate
     from tilewright.mapper.searches.api import search
     from tilewright.mapper.workload.einsum import Einsum
-    from tilewright.mapper.workload.workload import Workload, load_workload
+    from tilewright.mapper.workload.workload import Workload
+    from tilewright.mapper.workload.workload_loading import load_workload
 
 __all__ = [
     "Candidate",
@@ -40,7 +41,7 @@ __getattr__ = lazily(
         "evaluate": "tilewright.mapper.model.evaluation",
         "grid_candidate": "tilewright.mapper.grid.candidate",
         "load_mapping": "tilewright.mapper.mapping.mapping_file",
-        "load_workload": "tilewright.mapper.workload.workload",
+        "load_workload": "tilewright.mapper.workload.workload_loading",
         "search": "tilewright.mapper.searches.api",
     },
 )

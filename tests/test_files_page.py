@@ -17,7 +17,7 @@ from tilewright.mapper.mapping import mapping_file
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload import workload_file
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "files.md").read_text()

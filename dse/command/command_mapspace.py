@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.dse.command.command_model import (
+from tilewright.dse.command.console import emit, json_option, parse_settings, settings_option
+from tilewright.dse.command.design_options import (
     ARCH_OPTION,
     WORKLOAD_OPTION,
     Names,
     conventions_option,
     load_both,
 )
-from tilewright.dse.command.console import emit, json_option, parse_settings, settings_option
 
 
 @click.command("mapspace", short_help="Count mappings; say what each constraint takes away.")

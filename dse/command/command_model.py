@@ -11,29 +11,19 @@ import click
 from tilewright.dse.command.console import (
     check_writable,
     emit,
-    files_option,
     json_option,
     parse_settings,
     settings_option,
 )
+from tilewright.dse.command.design_options import (
+    ARCH_OPTION,
+    WORKLOAD_OPTION,
+    Names,
+    conventions_option,
+    load_both,
+)
 
 F = TypeVar("F", bound=Callable[..., object])
-
-Names = tuple[str, ...]
-
-ARCH_OPTION = files_option("arch", "Architecture")
-WORKLOAD_OPTION = files_option("workload", "Workload")
-
-
-def conventions_option() -> Callable[[F], F]:
-    """Return the option --conventions."""
-    return click.option(
-        "--conventions",
-        type=click.Choice(["default", "accelforge"]),
-        default="default",
-        show_default=True,
-        help="Whose conventions count (docs/conventions.md lists the differences).",
-    )
 
 
 @click.command("evaluate", short_help="Say what a mapping costs.")
@@ -167,28 +157,6 @@ def map_command(
         emit(answer.document())
     else:
         click.echo(answer.text())
-
-
-def load_both(
-    arch: Names, workload: Names, settings: Mapping[str, Any], more: tuple[Path, ...] = ()
-) -> tuple[Any, Any]:
-    """Load both; a setting is a field of the architecture (`Buffer.size`), or a variable that must
-    stand in one of their files or in one of `more`."""
-    from tilewright.arch.files.several import load_documents
-    from tilewright.arch.spec.load import load_arch
-    from tilewright.dse.command.settings import check_used
-    from tilewright.dse.command.shipped import find_files
-    from tilewright.mapper.workload.workload import load_workload
-
-    fields = {name: value for name, value in settings.items() if "." in name}
-    variables = {name: value for name, value in settings.items() if name not in fields}
-    machines, works = find_files(arch, "hardware"), find_files(workload, "workloads")
-    machine = load_arch(load_documents(machines, variables=variables), variables=variables)
-    work = load_workload(load_documents(works, variables=variables), variables=variables)
-    components = {node.name for node in machine.leaves()}
-    tensors = {tensor for einsum in work.einsums for tensor in einsum.tensors}
-    check_used(variables, (*machines, *works, *more), (components, tensors))
-    return machine.with_values(fields) if fields else machine, work
 
 
 def _score_text(document: Mapping[str, Any]) -> str:

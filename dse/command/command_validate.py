@@ -145,7 +145,7 @@ def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:
         arch = load_arch(document, variables=variables)
         return some(len(arch.leaves()), "component")
     if kind == "workload":
-        from tilewright.mapper.workload.workload import load_workload
+        from tilewright.mapper.workload.workload_loading import load_workload
 
         return some(len(load_workload(document, variables=variables).einsums), "Einsum")
     if kind == "mapping":

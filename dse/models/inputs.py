@@ -51,7 +51,7 @@ def _load_arch(file: str, variables: str) -> Arch:
 
 @lru_cache(maxsize=32)
 def _load_workload(file: str, variables: str) -> Workload:
-    from tilewright.mapper.workload.workload import load_workload
+    from tilewright.mapper.workload.workload_loading import load_workload
 
     return load_workload(Path(file), variables=_parsed(variables))
 

@@ -33,7 +33,8 @@ from tilewright.mapper.model.unfinished import unfinished
 from tilewright.mapper.model.view import Count, View, make_view
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import MappingError
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 _KEPT_VIEWS = 256
 

@@ -23,7 +23,8 @@ from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods.methods import method_called
 from tilewright.mapper.searches.result import Progress, SpaceSearch
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ALL = ("all",)
 FRONT_SHARE = 0.5  # of the budget: for the best mapping, where a front is asked for too

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from tilewright.arch.components.components import Scope
-from tilewright.arch.files.document import Document
-from tilewright.arch.files.source import load_document
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import WorkloadError
@@ -49,19 +46,3 @@ class Workload:
     def operations(self) -> int:
         """Operations of all Einsums with all their instances; copies count none."""
         return sum(e.operations * e.n_instances for e in self.einsums if not e.is_copy)
-
-
-def load_workload(
-    source: Path | str | Document, *, variables: Mapping[str, object] | None = None
-) -> Workload:
-    """Read a workload from a YAML file (or text, or a document already read).
-
-    `variables` feed the template. SpecError for whatever the file gets wrong, with file, line and
-    column; where two places of the workload disagree, the message names both.
-    """
-    from tilewright.mapper.workload.workload_build import build_workload
-
-    document = (
-        source if isinstance(source, Document) else load_document(source, variables=variables or {})
-    )
-    return build_workload(document, variables or {})

@@ -17,7 +17,7 @@ from tilewright.mapper.mapping.mapping import Mapping, Sequential, Storage
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 METRICS = {"ENERGY": "energy", "LATENCY": "latency", "ENERGY_DELAY_PRODUCT": "edp"}
 

@@ -14,7 +14,8 @@ from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES = ("energy", "latency", "edp")
 

@@ -18,7 +18,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.program import compiled_mapspace as compiled
 from tilewright.mapper.searches.program.program import most_owed
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 REUSE = ("Nothing", "input", "output", "weight", "weight | output", "All")

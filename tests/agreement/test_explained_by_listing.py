@@ -18,7 +18,7 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.verify import Judge
 from tilewright.mapper.templates.slot_sequence import skeleton
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 def random_subject(seed: int) -> Subject:

@@ -20,7 +20,7 @@ from tilewright.mapper.searches.methods.partial_search import PartialSearch
 from tilewright.mapper.searches.verify import Judge
 from tilewright.mapper.templates.slot_sequence import skeleton
 from tilewright.mapper.templates.slots import Reserve
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 OPEN = (81, 87, 90, 123)
 """Seeds with choices of lanes that share a template, and few templates."""

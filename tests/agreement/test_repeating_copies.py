@@ -18,7 +18,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, best_of
 from tilewright.mapper.searches.verify import Judge
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 COPIES = (
     ("Y[x, g] = Z[m, g]", "{M: 2, X: 4, G: 3}"),

@@ -19,7 +19,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
 from tilewright.mapper.searches.verify import Judge
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
 TIGHT = (22, 30, 33, 38, 39, 43, 47, 48, 50, 56, 59, 60, 68)

@@ -12,7 +12,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import NoFeasibleMapping
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 METRICS = {"ENERGY": "energy", "LATENCY": "latency", "ENERGY_DELAY_PRODUCT": "edp"}
 

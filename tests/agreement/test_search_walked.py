@@ -20,7 +20,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
 from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 UNEVEN = ("Z[m] = A[m, k] * B[k]", "Z[m, n] = A[m, n] * B[n]", "Z[m] = A[m] * B[m]")

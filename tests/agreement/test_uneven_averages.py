@@ -14,7 +14,7 @@ from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.verify import Judge
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

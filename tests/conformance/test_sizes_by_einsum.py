@@ -13,7 +13,7 @@ from tilewright.mapper import search
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

@@ -13,7 +13,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import evaluate, search
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 Case = tuple[tuple[int, int, int], tuple[int, int], str, tuple[int, int]]
 

@@ -15,7 +15,7 @@ from tilewright.dse.command.mapping_answer import MappingAnswer, find_mapping
 from tilewright.dse.report.mapping_chart import HEIGHT, WIDTH, front_chart
 from tilewright.dse.report.mapping_page import grid, memories, render_mapping, stacked
 from tilewright.dse.report.units import quantity
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

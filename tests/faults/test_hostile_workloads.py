@@ -21,7 +21,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
 from tilewright.mapper.workload.workload_render import cascade_mermaid, cascade_text
 

@@ -13,7 +13,7 @@ from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import MappingError
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 LANES = """
     !Storage {tensors: [A, B, Z], component: DRAM}

@@ -7,7 +7,7 @@ from fused_cases import two_memories
 
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 WORK = """
 workload:

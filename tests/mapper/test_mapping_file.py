@@ -21,7 +21,7 @@ from tilewright.mapper.mapping.mapping import (
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.model.evaluation import AnalyticalCostModel, evaluate
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 NAMES = st.one_of(
     st.sampled_from(

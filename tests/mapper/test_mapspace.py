@@ -23,7 +23,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 def lanes(mapping: Mapping) -> dict[str, int]:

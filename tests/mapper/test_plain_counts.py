@@ -13,7 +13,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.counting.closed_form import Memo, PlainCounts
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

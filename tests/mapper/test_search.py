@@ -19,7 +19,8 @@ from tilewright.mapper.searches.exact.metric_terms import touched
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.request import Options, SearchOptions, request_of
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])

@@ -18,7 +18,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_costs, least_value
 from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
 from tilewright.mapper.searches.result import gap_text
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 MAKERS = {"plain": space_of, "tight": tight_space_of, "uneven": uneven_space}
 ARCH = """

@@ -13,7 +13,8 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.workload.einsum import Affine
 from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.notation import parse_affine, parse_einsum
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 def load(einsums: str, sizes: str = "M: 4, N: 8, K: 6", more: str = "") -> Workload:

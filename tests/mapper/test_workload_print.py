@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tilewright.arch.files.source import load_document
 from tilewright.arch.spec.printing import dump_yaml
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.mapper.workload.workload_print import dump_workload
 from tilewright.mapper.workload.workload_render import cascade_mermaid, cascade_text
 

@@ -9,7 +9,7 @@ from search_cases import memory, random_workload, zero
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 EINSUMS = (
     "Z[m, n] = A[m, k] * B[k, n]",

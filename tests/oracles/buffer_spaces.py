@@ -9,7 +9,8 @@ from search_cases import EINSUMS, random_arch, random_workload
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

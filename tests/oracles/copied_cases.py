@@ -11,7 +11,8 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 FORMS = (
     # in the middle; at the start, of what two read; at the end; twice; beside what stays on chip

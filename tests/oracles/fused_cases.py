@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 Case = Callable[[int], tuple[Arch, Workload, str]]
 CHAINS = (

@@ -14,7 +14,8 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.candidate import Candidate, grid_candidate
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 HARDWARE = Path(__file__).resolve().parents[2] / "studies" / "hardware" / "wafer_grid.yaml"
 

@@ -6,7 +6,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping_file import load_mapping
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """\
 arch:

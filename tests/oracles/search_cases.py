@@ -29,7 +29,7 @@ from tilewright.mapper.searches.verify import Judge
 from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
 EINSUMS = (

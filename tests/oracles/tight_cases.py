@@ -9,7 +9,7 @@ from search_cases import EINSUMS, buffer_rules, container, memory, toll, zero
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 WINDOWS = (  # two tensors slide over the same loops; an output with a window
     "Z[p] = A[W: p + r] * B[V: p + r]",

@@ -28,7 +28,7 @@ from tilewright.mapper.searches.result import EinsumMapping
 from tilewright.mapper.searches.verify import Judge
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 Place = tuple[int, tuple[str, str] | None]  # gap, and the dimension of a spatial loop
 

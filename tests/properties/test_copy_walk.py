@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 BOTH = "[{name: read, energy: 1, throughput: inf}, {name: write, energy: 1, throughput: inf}]"
 MEMORIES = ("DRAM", "BUF", "REG")

@@ -26,7 +26,8 @@ from hypothesis import strategies as st
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage, Temporal
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 LEVELS = [
     walk.Level("DRAM"),

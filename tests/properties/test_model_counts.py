@@ -21,7 +21,7 @@ from walk import Case, Counter, Level, arch_text
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal, Toll
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 EINSUMS = {
     "Z[m, n] = A[m, k] * B[k, n]": ("M", "N", "K"),

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Spatial, Storage, Temporal
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 BOTH = "[{name: read, energy: 1, throughput: 1}, {name: write, energy: 1, throughput: 1}]"
 HOP = "actions: [{name: hop, energy: 1, throughput: 1, latency: 1}]"

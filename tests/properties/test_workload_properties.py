@@ -13,7 +13,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.searches.api import answer
 from tilewright.mapper.searches.request import request_of
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 CONVENTIONS = ("default", "accelforge")
 FUSED = ("copies", "dags", "widths", "instances", "persistent", "lanes", "sliding")

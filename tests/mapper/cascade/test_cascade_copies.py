@@ -7,7 +7,8 @@ from copied_cases import BETWEEN, READ_TWICE, workload_with_copies
 from fused_cases import two_memories
 
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 
 def optima(sizes: tuple[int, ...], work: Workload, conventions: str) -> list[float]:

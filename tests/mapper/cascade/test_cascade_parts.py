@@ -26,7 +26,7 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import under
 from tilewright.mapper.mapping.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Holder
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)),

@@ -13,7 +13,7 @@ from tilewright.mapper.fusion.join.cost_limit import Allowance
 from tilewright.mapper.fusion.join.einsum_bounds import Floors
 from tilewright.mapper.fusion.pmappings import inner_search as lower
 from tilewright.mapper.fusion.pmappings import pmapping_cache as shelf
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 if TYPE_CHECKING:
     from tilewright.mapper.searches.exact.label_metrics import Objective

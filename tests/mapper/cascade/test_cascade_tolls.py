@@ -12,7 +12,7 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.arch.spec.printing import dump_arch
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 WORK = load_workload("""
 workload:

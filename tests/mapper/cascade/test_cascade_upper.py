@@ -21,7 +21,7 @@ from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 CHAIN = ("Y[m, n] = A[m, k] * B[k, n]", "Z[m, p] = Y[m, n] * C[n, p]")
 SIZES = {"m": 4, "k": 4, "n": 4, "p": 4}

@@ -14,7 +14,8 @@ from tilewright.mapper import evaluate, search
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.result import SearchResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 FRONT = ("energy", "usage", "usage.DRAM")
 KEEP = """

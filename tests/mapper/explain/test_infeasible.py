@@ -11,7 +11,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
 from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.searches.budget import Budget
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

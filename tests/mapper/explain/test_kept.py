@@ -9,7 +9,7 @@ from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.kept import why_not_kept
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

@@ -11,7 +11,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain import subject, together
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.workload.errors import NoFeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

@@ -27,7 +27,8 @@ from tilewright.mapper.searches.objective.measures import measures_of
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.unfused import shared_tensors, unfused
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

@@ -21,7 +21,8 @@ from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.request import request_of
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import Judge
-from tilewright.mapper.workload.workload import Workload, load_workload
+from tilewright.mapper.workload.workload import Workload
+from tilewright.mapper.workload.workload_loading import load_workload
 
 ARCH = """
 arch:

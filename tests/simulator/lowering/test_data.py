@@ -10,7 +10,7 @@ from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.grid.candidate import grid_candidate
 from tilewright.mapper.workload.errors import InfeasibleMapping
-from tilewright.mapper.workload.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.lowering.data import collect, deal
 
 HARDWARE = Path(__file__).resolve().parents[3] / "studies" / "hardware" / "wafer_grid.yaml"
