@@ -70,19 +70,19 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
         port.name: np.ones((port.positions, port.count), dtype=np.float32)
         for port in machine.program.edge_inputs
     }
-    division = Division(machine._network)
+    division = Division(machine.compiled.network)
     scripting, scripts = best(runs, lambda: scripts_of(machine, division, WITHOUT_LIMIT.steps))
     graphing, (graph, layout) = best(
-        runs, lambda: build_graph(machine.program, machine._network, scripts, division)
+        runs, lambda: build_graph(machine.program, machine.compiled.network, scripts, division)
     )
-    code = machine._compiled.code
+    code = machine.compiled.program_store.code
     cycles = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
 
     solving, times = best(runs, lambda: settled(graph, cycles, Effort()))
 
     def checked() -> None:
         check_threads(layout, times, scripts)
-        check_links(machine._network, graph, layout, times, division)
+        check_links(machine.compiled.network, graph, layout, times, division)
 
     checking, _ = best(runs, checked)
     fast = FastMachine(machine.program, profile)

@@ -22,7 +22,8 @@ from tilewright.simulator.lowering.lower import Lowered, lower
 from tilewright.simulator.lowering.roles import OUT
 from tilewright.simulator.lowering.route import input_edge
 from tilewright.simulator.profiles.profile import Profile, load_profile
-from tilewright.simulator.run.machine import Machine, Timeline
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.run_data import TimelineRequest
 from tilewright.simulator.run.trace import RunResult, Trace
 
 Floats = npt.NDArray[np.float32]
@@ -112,7 +113,7 @@ def execute(
     lowered: Lowered,
     profile: Profile,
     operands: Mapping[str, Floats],
-    timeline: Timeline = False,
+    timeline: TimelineRequest = False,
 ) -> FastResult:
     """Run a lowered candidate on operands by tensor name: by the fast engine if it can vouch."""
     memory, edges = data(lowered.candidate, operands)
@@ -123,7 +124,7 @@ def execute_by_choice(
     lowered: Lowered,
     profile: Profile,
     operands: Mapping[str, Floats],
-    timeline: Timeline = False,
+    timeline: TimelineRequest = False,
 ) -> FastResult:
     """Run a lowered candidate by the fast engine if it can soon vouch for the result."""
     memory, edges = data(lowered.candidate, operands)
@@ -135,7 +136,7 @@ def execute_by_reference(
     lowered: Lowered,
     profile: Profile,
     operands: Mapping[str, Floats],
-    timeline: Timeline = False,
+    timeline: TimelineRequest = False,
 ) -> FastResult:
     """Run a lowered candidate by the reference engine."""
     memory, edges = data(lowered.candidate, operands)
@@ -144,7 +145,7 @@ def execute_by_reference(
     return FastResult(result, Certificate(False, "asked for", 0, 0, 0))
 
 
-Runner = Callable[[Lowered, Profile, Mapping[str, Floats], Timeline], FastResult]
+Runner = Callable[[Lowered, Profile, Mapping[str, Floats], TimelineRequest], FastResult]
 RUNNERS: Final[dict[str, Runner]] = {
     "auto": execute_by_choice,
     "fast": execute,

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.encode_fabric_change import first_color
-from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.network import (
     EDGE_IN,
     EDGE_OUT,
     INPUT,
     OUTPUT,
     ROUTER,
-    Network,
 )
-from tilewright.simulator.compile.store import Parts
+from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.wait_graph import End, Reason, Wait
 from tilewright.simulator.isa.dsd import Fifo
-from tilewright.simulator.isa.operands import describe
-from tilewright.simulator.program.program import Program
 
 MAX_LINES = 40
 KINDS = {
@@ -32,58 +26,6 @@ KINDS = {
     EDGE_IN: "an edge input",
     EDGE_OUT: "an edge output",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FinalState:
-    """The engine's state at the end of a run, with what its rows mean."""
-
-    program: Program
-    layouts: tuple[CodeLayout, ...]
-    network: Network
-    store: at.Table
-    parts: Parts
-
-    @property
-    def fifo(self) -> at.Table:
-        return self.parts.fifo.view(self.store)
-
-    @property
-    def element(self) -> at.Table:
-        return self.parts.element.view(self.store)
-
-    def name(self, element: int) -> str:
-        width = self.program.width
-        return f"element ({element // width}, {element % width})"
-
-    def layout(self, element: int) -> CodeLayout:
-        return self.layouts[int(self.program.placement.ravel()[element])]
-
-    def operation(self, element: int, address: int) -> str:
-        """Name an operation of an element by its row's address."""
-        layout = self.layout(element)
-        number = int(self.store[address + at.O_NUMBER])
-        task, resolved = layout.operations[number]
-        return describe(layout.code, task, resolved.source)
-
-    def queue(self, element: int, slot: int) -> int:
-        """Return the FIFO that a queue slot is bound to now."""
-        return self.parts.fifo.number(self.element[element, at.E_QUEUES + slot])
-
-    def slot(self, element: int, fifo: int) -> int:
-        """Return the queue slot of an element that is bound to a FIFO now, or -1."""
-        bound = self.element[element, at.E_QUEUES : at.E_QUEUES + 2 * at.OUTPUT_SLOT]
-        found = np.flatnonzero(bound == self.parts.fifo.address(np.array([fifo])))
-        return int(found[0]) if found.size else -1
-
-    def color(self, element: int, slot: int) -> str:
-        """Return the color that a queue slot is bound to now."""
-        layout, now = self.layout(element), self.element[element, at.E_QUEUES + slot]
-        first = int(self.element[element, at.E_BOUND]) + at.B_FIFO
-        for column, (bound, color) in enumerate(layout.bindings):
-            if bound == slot and self.store[first + column * at.B_WIDTH] == now:
-                return color
-        return first_color(layout.code, slot)
 
 
 def find_waits(final: FinalState) -> tuple[Wait, ...]:

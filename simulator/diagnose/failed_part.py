@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.diagnose.deadlock import FinalState
+from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.program.program import (
     BindQueue,
     Compute,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.diagnose.deadlock import FinalState
 from tilewright.simulator.diagnose.failed_part import begun, name_of
+from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.dsd import Element
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.isa.operands import Resolved

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput
-from tilewright.simulator.compile.fabric.queue_fusion import fused, unfuse
+from tilewright.simulator.compile.fabric.queue_fusion import unfuse
+from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.fast.fast_entries import run_values
 from tilewright.simulator.fast.final_tables import (
     Solution,
@@ -34,15 +35,18 @@ from tilewright.simulator.fast.value_state import S_BASE, Flow, check_values, ne
 from tilewright.simulator.fast.walker import ScriptWalker
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
-from tilewright.simulator.run.machine import (
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.results import collect_result
+from tilewright.simulator.run.run_data import (
     MAX_CYCLES,
-    Given,
-    Machine,
-    Timeline,
-    elements_shown,
+    RunData,
+    TimelineRequest,
+    load_data,
+    recorded_elements,
+    run_data,
+    schedule_start,
     step_to_end,
 )
-from tilewright.simulator.run.results import Outcome, collect_result
 from tilewright.simulator.run.trace import RunResult
 
 Run = tuple[at.Table, at.Memory]
@@ -116,12 +120,12 @@ class FastMachine:
         *,
         memory: Mapping[str, MemoryInput] | None = None,
         edges: Mapping[str, npt.ArrayLike] | None = None,
-        timeline: Timeline = False,
+        timeline: TimelineRequest = False,
     ) -> FastResult:
         """Run as `Machine.run` does, with the same result and the same errors."""
         certificate = self.certificate
         if self._solution is not None:
-            given = self.machine._given(memory or {}, edges or {}, timeline)
+            given = run_data(self.machine.program, memory, edges, timeline)
             try:
                 return FastResult(
                     _result(self.machine, self._solution, given, timeline), certificate
@@ -137,7 +141,7 @@ def run_fast(
     profile: Profile,
     memory: Mapping[str, MemoryInput] | None = None,
     edges: Mapping[str, npt.ArrayLike] | None = None,
-    timeline: Timeline = False,
+    timeline: TimelineRequest = False,
 ) -> FastResult:
     """Run a program once, by the fast engine if it can vouch for the result.
 
@@ -163,76 +167,82 @@ def _certificate(solution: Solution | None, division: Division) -> Certificate:
 
 def _end(machine: Machine, solution: Solution) -> tuple[int, int]:
     """Return the cycles at which the last operation or task, and anything, has ended."""
-    end = end_cycle(solution, int(machine._tables.header[at.K_EXECUTE]))
+    end = end_cycle(solution, int(machine.compiled.tables.header[at.K_EXECUTE]))
     return end, max(end, last_arrival(solution))
 
 
-def _result(machine: Machine, solution: Solution, given: Given, timeline: Timeline) -> RunResult:
+def _result(
+    machine: Machine, solution: Solution, given: RunData, timeline: TimelineRequest
+) -> RunResult:
     """Find the values and return the run's result. Raises NotCovered."""
     end, cycles = _end(machine, solution)
     if cycles >= MAX_CYCLES:
         raise NotCovered("too many cycles")
-    parts = machine._parts
+    parts = machine.compiled.parts
     store, memory = _begun(machine, solution.kept, given)
     flow = _values(machine, solution, (store, memory))
     store[at.S_END] = max(store[at.S_END], end)
     fill_store(solution, parts, flow, arrivals(solution), cycles)
-    if not machine._is_complete(machine._final(store)):
+    if not FinalState(machine.compiled, store).is_complete():
         raise NotCovered("the run does not come to its end")
     if timeline:
         rows = _timeline(machine, solution, store, timeline)
         known = parts.end + int(store[at.S_EVENTS]) * at.V_WIDTH
         store = np.concatenate([store[:known], rows.ravel()])
         store[at.S_EVENTS] += rows.shape[0]
-    outcome = Outcome(machine.program, machine._layouts, machine._network, store, memory, parts)
-    return collect_result(outcome, machine._buffers)
+    return collect_result(FinalState(machine.compiled, store), memory)
 
 
-def _begun(machine: Machine, kept: Division, given: Given) -> Run:
+def _begun(machine: Machine, kept: Division, given: RunData) -> Run:
     """Let the reference engine run what is not kept; what is kept has its data and rests.
 
     Raises NotCovered if anything goes wrong, or does not end: that is told of the whole program.
     """
+    compiled = machine.compiled
     if kept.whole:
-        return machine._loaded(machine._store, given)
-    parts = machine._parts
-    before, ends = machine._store, np.arange(parts.fifo.rows)
-    if machine._fuse:
-        before, ends = fused(before, parts, machine._network)
-    store, memory = machine._loaded(before, given)
+        return load_data(compiled, compiled.store, given)
+    parts = compiled.parts
+    before, ends = compiled.store, np.arange(parts.fifo.rows)
+    if machine.fuses:
+        before, ends = machine.fused_store
+    store, memory = load_data(compiled, before, given)
     resting = parts.fifo.address(np.flatnonzero(kept.fifos))
     resting = np.append(resting, parts.element.address(np.flatnonzero(kept.elements)))
-    machine._start(store, resting)
+    schedule_start(compiled, store, resting)
     store = step_to_end(store, memory)
     if store[at.S_ERROR] != at.OK:
         raise NotCovered("an error in a part without a certificate")
     unfuse(store, parts, ends)
     queues = slice(at.E_QUEUES, at.E_QUEUES + 16)  # values flow by the queues that were merged
-    parts.element.view(store)[:, queues] = parts.element.view(machine._store)[:, queues]
+    parts.element.view(store)[:, queues] = parts.element.view(compiled.store)[:, queues]
     return store, memory
 
 
-def _timeline(machine: Machine, solution: Solution, store: at.Table, shown: Timeline) -> at.Table:
+def _timeline(
+    machine: Machine, solution: Solution, store: at.Table, shown: TimelineRequest
+) -> at.Table:
     """Return the timeline's rows of the elements shown; only their codes are walked again."""
-    chosen = elements_shown(machine.program, shown)
+    compiled = machine.compiled
+    chosen = recorded_elements(machine.program, shown)
     chosen = chosen[solution.kept.elements[chosen]]
     codes = set(machine.program.placement.ravel()[chosen].tolist())
-    code = code_of_store(machine._compiled.code, machine._parts)
+    code = code_of_store(compiled.program_store.code, compiled.parts)
     steps = WITHOUT_LIMIT.steps
     scripts = {
-        number: script_from(ScriptWalker(code, machine._layouts[number], steps, every=True).walk())
+        number: script_from(ScriptWalker(code, compiled.layouts[number], steps, every=True).walk())
         for number in sorted(codes)
     }
-    return events(solution, machine._parts.element, store, scripts, chosen)
+    return events(solution, compiled.parts.element, store, scripts, chosen)
 
 
 def _values(machine: Machine, solution: Solution, begun: Run) -> Flow:
     """Find the values of what is kept. Raises NotCovered."""
     store, kept = begun[0], solution.kept.fifos
     tables = (solution.graph, solution.layout)
-    flow = new_flow(begun, machine._parts, machine._network, tables, solution.scripts)
-    fifo = machine._parts.fifo.view(store)
-    ports = zip(machine.program.edge_inputs, machine._network.edge_inputs, strict=True)
+    compiled = machine.compiled
+    flow = new_flow(begun, compiled.parts, compiled.network, tables, solution.scripts)
+    fifo = compiled.parts.fifo.view(store)
+    ports = zip(machine.program.edge_inputs, compiled.network.edge_inputs, strict=True)
     for port, fifos in ports:
         mine = fifos[kept[fifos]]
         entries = fifo[mine, at.F_RING][:, None] + 2 * np.arange(port.count)

@@ -26,8 +26,8 @@ NOTHING = script_from(Walk((), (), (), (), (0,) * 16))
 
 def settle(machine: Machine, allowance: Allowance) -> tuple[Solution | None, Division]:
     """Return the times of all parts that have a certificate, and which these are."""
-    division = Division(machine._network, thorough=allowance.thorough)
-    for missing in subset.unknown_parts(machine.program, machine._network):
+    division = Division(machine.compiled.network, thorough=allowance.thorough)
+    for missing in subset.unknown_parts(machine.program, machine.compiled.network):
         division.refuse(missing)
     scripts = scripts_of(machine, division, allowance.steps)
     effort = _allowed(machine, scripts, division, allowance)
@@ -56,7 +56,7 @@ def scripts_of(machine: Machine, division: Division, steps: int) -> tuple[Script
     """Return the script of each code; refuse the elements of a code that has none."""
     codes = machine.program.placement.ravel()
     found = []
-    for number, block in enumerate(machine._tables.blocks):
+    for number, block in enumerate(machine.compiled.tables.blocks):
         found.append(NOTHING)
         elements = np.flatnonzero(codes == number)
         if not division.elements[elements].any():
@@ -72,7 +72,7 @@ def _solve(
     machine: Machine, scripts: tuple[Script, ...], division: Division, effort: Effort
 ) -> Solution:
     """Find all times and check them. Raises NotCovered."""
-    network, header = machine._network, machine._tables.header
+    network, header = machine.compiled.network, machine.compiled.tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
     times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])), effort)
     check_threads(layout, times, scripts)

@@ -14,51 +14,52 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER
+from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.machine_errors import MachineError
-from tilewright.simulator.run.results import Outcome, link_words, queue_sums
+from tilewright.simulator.run.results import link_words, queue_sums
 from tilewright.simulator.run.trace import Occupancy
 
 Ints = npt.NDArray[np.int64]
 MOST_VALUES: Final = 1 << 26
-"""Values of all looks together."""
+"""Values of all intervals together."""
 
 
-class Looks:
-    """Collects what links have carried and queues have held, look by look."""
+class IntervalRecorder:
+    """Collects what links have carried and queues have held, interval by interval."""
 
     def __init__(self, interval: int) -> None:
         self.interval = interval
         self._words: list[Ints] = []
-        self._held: list[Ints] = []
+        self._word_cycles: list[Ints] = []
 
-    def look(self, outcome: Outcome, cycle: int) -> None:
-        """Look at the engine's state when all cycles below `cycle` are done."""
-        size = (len(self._words) + 1) * outcome.program.placement.size
+    def record(self, state: FinalState, cycle: int) -> None:
+        """Record the engine's state when all cycles below `cycle` are done. Raises MachineError."""
+        size = (len(self._words) + 1) * state.program.placement.size
         if size * 22 > MOST_VALUES:
             raise MachineError(
                 f"more than {MOST_VALUES} values of occupancy at cycle {cycle}",
                 value=self.interval,
                 instead="a longer interval",
             )
-        self._words.append(link_words(outcome))
-        self._held.append(queue_sums(outcome, _word_cycles(outcome, cycle)))
+        self._words.append(link_words(state))
+        self._word_cycles.append(queue_sums(state, _cycles_in_queues(state, cycle)))
 
     def occupancy(self) -> Occupancy:
-        """Return what happened between the looks."""
-        first = np.zeros_like(self._words[0]), np.zeros_like(self._held[0])
-        words = np.diff([first[0], *self._words], axis=0)
-        return Occupancy(self.interval, words, np.diff([first[1], *self._held], axis=0))
+        """Return what happened in each interval: the differences of successive sums."""
+        words = np.diff([np.zeros_like(self._words[0]), *self._words], axis=0)
+        word_cycles = np.diff([np.zeros_like(self._word_cycles[0]), *self._word_cycles], axis=0)
+        return Occupancy(self.interval, words, word_cycles)
 
 
-def _word_cycles(outcome: Outcome, cycle: int) -> Ints:
+def _cycles_in_queues(state: FinalState, cycle: int) -> Ints:
     """Return the cycles that words were in each FIFO before a cycle, those that are there too."""
-    fifo = outcome.fifo
+    fifo = state.fifo
     waited = fifo[:, at.F_WAITED].copy()
-    queues = np.isin(outcome.network.kind, (OUTPUT, ROUTER, INPUT))
+    queues = np.isin(state.network.kind, (OUTPUT, ROUTER, INPUT))
     rows = np.flatnonzero(queues & (fifo[:, at.F_COUNT] > 0))
     owners = np.repeat(rows, fifo[rows, at.F_COUNT])
     places = np.arange(owners.size) - np.searchsorted(owners, owners)
     places = (fifo[owners, at.F_HEAD] + places) % fifo[owners, at.F_CAP]
-    ready = outcome.store[fifo[owners, at.F_RING] + 2 * places]
+    ready = state.store[fifo[owners, at.F_RING] + 2 * places]
     np.add.at(waited, owners, cycle - (ready - fifo[owners, at.F_LATENCY]))
     return waited

@@ -71,16 +71,15 @@ def test_examples(program: Program) -> None:
 
 def test_a_chain_is_one_queue_per_stage() -> None:
     machine = Machine(chain_reduce(8, 4), GENERIC)
-    assert (merges(machine._network) >= 0).sum() == 7 * 3
+    assert (merges(machine.compiled.network) >= 0).sum() == 7 * 3
     machine.run()
-    assert machine._fused is not None
-    store = machine._parts.fifo.view(machine._fused[0])
+    store = machine.compiled.parts.fifo.view(machine.fused_store[0])
     assert sorted(set(store[:, at.F_CREDIT].tolist())) == [1, 4]
 
 
 def test_shallow_queues_stay() -> None:
     machine = Machine(chain_reduce(8, 4), GENERIC.with_values({"router_buffer_words": 1}))
-    assert (merges(machine._network) < 0).all()
+    assert (merges(machine.compiled.network) < 0).all()
 
 
 def test_a_loop_has_no_end() -> None:

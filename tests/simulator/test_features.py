@@ -19,7 +19,7 @@ from tilewright.simulator.run.machine import Machine
 
 def loaded(program: Program) -> set[str]:
     machine = Machine(program, load_profile("generic"))
-    store, parts = machine._store, machine._parts
+    store, parts = machine.compiled.store, machine.compiled.parts
     return {feature.module for feature in features.FEATURES if feature.needed(store, parts)}
 
 
@@ -63,7 +63,9 @@ def test_a_missing_kernel_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(single("faddh", "f16"), load_profile("generic"))
     v = np.full((1, 1, 4), 1.5, np.float16)
     assert (machine.run(memory={"v": v}).memory["v"] == 3).all()
-    monkeypatch.setattr("tilewright.simulator.run.machine.load_features", lambda store, parts: None)
+    monkeypatch.setattr(
+        "tilewright.simulator.run.run_data.load_features", lambda store, parts: None
+    )
     with pytest.raises(MachineError, match="a kernel that the program needs is not loaded"):
         machine.run(memory={"v": v})
     assert at.FEATURES <= at.WHEEL_AT - at.S_FEATURES

@@ -37,7 +37,9 @@ def same(found: Network | Steered, expected: Network | Steered) -> bool:
 def check(program: Program, changes: dict[str, object] | None = None) -> Machine:
     profile = GENERIC.with_values(changes or {})
     machine = Machine(program, profile)
-    assert same(machine._network, compile_network(program, machine._layouts, profile))
+    assert same(
+        machine.compiled.network, compile_network(program, machine.compiled.layouts, profile)
+    )
     return machine
 
 
@@ -55,9 +57,9 @@ def test_random_programs_one_after_the_other() -> None:
 
 def test_other_words_same_topology(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topology, "_KEPT", [])
-    kinds = [check(chain_reduce(6, words))._network.kind for words in (4, 9, 300)]
+    kinds = [check(chain_reduce(6, words)).compiled.network.kind for words in (4, 9, 300)]
     assert kinds[0] is kinds[1] is kinds[2]
-    assert check(chain_reduce(7, 4))._network.kind is not kinds[0]
+    assert check(chain_reduce(7, 4)).compiled.network.kind is not kinds[0]
     for stages in range(3, 8):
         check(relay(stages, 4))
     assert len(topology._KEPT) == topology.MOST_KEPT

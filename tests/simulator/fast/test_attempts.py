@@ -28,10 +28,10 @@ PROGRAMS = {
 
 def graph_of(name):
     machine = Machine(PROGRAMS[name](), load_profile("wse2-sdk-sim"))
-    division = Division(machine._network)
+    division = Division(machine.compiled.network)
     scripts = scripts_of(machine, division, WITHOUT_LIMIT.steps)
-    graph, _ = build_graph(machine.program, machine._network, scripts, division)
-    code = machine._compiled.code
+    graph, _ = build_graph(machine.program, machine.compiled.network, scripts, division)
+    code = machine.compiled.program_store.code
     return graph, (int(code[at.K_ISSUE]), int(code[at.K_COMPLETION]))
 
 

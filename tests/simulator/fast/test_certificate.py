@@ -180,7 +180,7 @@ def test_the_example_on_the_page_runs(root: Path, capsys: pytest.CaptureFixture[
 
 def test_the_subset_knows_the_examples() -> None:
     program = chain_reduce(4, 4)
-    assert not list(refusals(program, Machine(program, GENERIC)._network))
+    assert not list(refusals(program, Machine(program, GENERIC).compiled.network))
 
 
 def unknown_parts() -> dict[str, Program]:

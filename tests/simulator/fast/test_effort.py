@@ -90,9 +90,9 @@ def test_effort_grows_with_the_run() -> None:
 
 def test_the_solver_ends_when_the_effort_is_spent() -> None:
     machine = Machine(gemv_like(4, 4, 64, 1), WSE2)
-    division = Division(machine._network)
+    division = Division(machine.compiled.network)
     scripts = scripts_of(machine, division, WITHOUT_LIMIT.steps)
-    graph, _ = build_graph(machine.program, machine._network, scripts, division)
+    graph, _ = build_graph(machine.program, machine.compiled.network, scripts, division)
     enough = Effort()
     settled(graph, (1, 1), enough)
     needed = Effort().left - enough.left
@@ -103,6 +103,6 @@ def test_the_solver_ends_when_the_effort_is_spent() -> None:
 
 def test_long_walks_are_refused() -> None:
     machine = Machine(gemv_like(4, 4, 64, 1), WSE2)
-    division = Division(machine._network)
+    division = Division(machine.compiled.network)
     scripts_of(machine, division, 3)
     assert division.reason == "a code runs too many instructions"
