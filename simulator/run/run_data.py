@@ -1,0 +1,152 @@
+"""What a run begins with beside its program: memory, edge streams, which operations to record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.buffer_memory import MemoryInput, stream_bits
+from tilewright.simulator.compile.compiled_program import CompiledProgram
+from tilewright.simulator.compile.fabric.queue_fusion import Ids
+from tilewright.simulator.compile.store import aligned
+from tilewright.simulator.engine.features import load_features
+from tilewright.simulator.isa.machine_errors import MachineError
+from tilewright.simulator.program.program import Program
+
+MAX_CYCLES: Final = 100_000_000
+FIRST_EVENTS: Final = 4096
+"""Events of the timeline that a recorded run has space for at its start."""
+TimelineRequest = bool | Collection[tuple[int, int]]
+"""All elements' operations, none, or those of the elements (row, column) listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """What a run begins with, beside its program."""
+
+    header: dict[int, int]
+    """Columns of the store's header with their values."""
+    recorded: Ids
+    """Elements whose operations are recorded."""
+    memory: Mapping[str, MemoryInput]
+    edges: Mapping[str, npt.ArrayLike]
+
+
+def run_data(
+    program: Program,
+    memory: Mapping[str, MemoryInput] | None,
+    edges: Mapping[str, npt.ArrayLike] | None,
+    timeline: TimelineRequest,
+    *,
+    counts_queues: bool = False,
+) -> RunData:
+    """Return the data of a run that may take MAX_CYCLES. Raises MachineError.
+
+    `counts_queues`: count the cycles that words are in queues.
+    """
+    header = {
+        at.S_LIMIT: MAX_CYCLES,
+        at.S_MOST: MAX_CYCLES,
+        at.S_RECORD: int(bool(timeline)),
+        at.S_QUEUES: int(counts_queues),
+    }
+    return RunData(header, recorded_elements(program, timeline), memory or {}, edges or {})
+
+
+def recorded_elements(program: Program, timeline: TimelineRequest) -> Ids:
+    """Return the numbers of the elements whose operations a run records. Raises MachineError."""
+    if isinstance(timeline, bool):
+        return np.arange(program.placement.size if timeline else 0, dtype=np.int64)
+    height, width = program.placement.shape
+    for row, column in timeline:
+        if not (0 <= row < height and 0 <= column < width):
+            raise MachineError("the timeline: no such element", value=(row, column))
+    return np.array(sorted({row * width + column for row, column in timeline}), dtype=np.int64)
+
+
+def load_data(
+    compiled: CompiledProgram, store: at.Table, data: RunData
+) -> tuple[at.Table, at.Memory]:
+    """Return a copy of a store with its data, in which nothing is due, and the SRAM.
+
+    `store` is the compiled program's, or that with merged queues. Raises MachineError.
+    """
+    parts = compiled.parts
+    events = FIRST_EVENTS + 2 * parts.most_events if data.header[at.S_RECORD] else 0
+    store = with_events(store, events)
+    for column, value in data.header.items():
+        store[column] = value
+    parts.element.view(store)[data.recorded, at.E_RECORD] = 1
+    sram = np.zeros(parts.memory_words // 2, dtype=np.uint32)
+    for name, values in data.memory.items():
+        compiled.buffers.load(sram.view(np.uint16), name, values)
+    _fill_edges(compiled, store, dict(data.edges))
+    load_features(store, parts)
+    return store, sram
+
+
+def _fill_edges(
+    compiled: CompiledProgram, store: at.Table, edges: dict[str, npt.ArrayLike]
+) -> None:
+    """Write the wavelets of the edge inputs with the cycles from which on they may enter."""
+    program, fifo = compiled.program, compiled.parts.fifo.view(store)
+    for port, fifos in zip(program.edge_inputs, compiled.network.edge_inputs, strict=True):
+        if port.name not in edges:
+            raise MachineError("an edge input has no data", value=port.name)
+        shape = (port.positions, port.count)
+        bits = stream_bits(edges.pop(port.name), port.dtype, shape, port.name)
+        entries = fifo[fifos, at.F_RING][:, None] + 2 * np.arange(port.count)
+        store[entries] = port.start + port.interval * np.arange(port.count)
+        store[entries + 1] = bits | at.IS_CONTROL if port.control else bits
+        fifo[fifos, at.F_COUNT] = port.count
+    if edges:
+        known = ", ".join(port.name for port in program.edge_inputs)
+        instead = f"one of {known}" if known else "no edges: the program has no edge inputs"
+        raise MachineError("data for an unknown edge input", value=min(edges), instead=instead)
+
+
+def schedule_start(compiled: CompiledProgram, store: at.Table, resting: Ids) -> None:
+    """Schedule the edge inputs and every element with an active task, unless they rest.
+
+    `resting`: addresses of FIFOs and elements that another engine runs.
+    """
+    from tilewright.simulator.engine.engine_entries import schedule_all
+
+    parts = compiled.parts
+    entry = np.flatnonzero(parts.element.view(store)[:, at.E_ACTIVE]).astype(np.int64)
+    agents = [parts.element.address(entry)]
+    cycles = [np.zeros_like(entry)]
+    ports = zip(compiled.program.edge_inputs, compiled.network.edge_inputs, strict=True)
+    for port, fifos in ports:
+        agents.append(parts.fifo.address(fifos))
+        cycles.append(np.full_like(fifos, port.start))
+    due = np.isin(np.concatenate(agents), resting, invert=True)
+    schedule_all(store, np.concatenate(agents)[due], np.concatenate(cycles)[due])
+
+
+def step_to_end(store: at.Table, sram: at.Memory) -> at.Table:
+    """Run the kernel to the store's limit of cycles; return the store.
+
+    The store is another one when the timeline needed more space.
+    """
+    from tilewright.simulator.engine.engine_entries import run
+
+    with np.errstate(all="ignore"):
+        run(store, sram)
+        while store[at.S_ERROR] == at.EVENTS_FULL:
+            store[at.S_ERROR] = at.OK
+            store = with_events(store, FIRST_EVENTS + int(store[at.S_EVENTS] + store[at.S_MARGIN]))
+            run(store, sram)
+    return store
+
+
+def with_events(store: at.Table, events: int) -> at.Table:
+    """Return a copy of the store with space for `events` more events of the timeline."""
+    longer = aligned(store.size + events * at.V_WIDTH)
+    longer[: store.size] = store
+    return longer
