@@ -46,7 +46,11 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("what", list(WRONG))
-@pytest.mark.parametrize("value", ["4", None, 1.5, float("nan"), [1], {}, object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value",
+    ["4", None, 1.5, float("nan"), [1], {}, object()],
+    ids=lambda value: type(value).__name__,
+)
 def test_a_wrong_type_is_a_named_error(what: str, value: object) -> None:
     b = ProgramBuilder("b", 1, 2)
     b.color("x")

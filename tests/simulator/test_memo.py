@@ -59,7 +59,8 @@ def test_numbers_that_are_equal_but_not_the_same_are_told_apart() -> None:
 def test_equal_codes_are_compiled_once() -> None:
     mine, other = (Machine(chain_reduce(4, 8), GENERIC) for _ in range(2))
     assert all(
-        a.operations is b.operations for a, b in zip(mine.compiled.layouts, other.compiled.layouts, strict=True)
+        a.operations is b.operations
+        for a, b in zip(mine.compiled.layouts, other.compiled.layouts, strict=True)
     )
     slow = GENERIC.with_values({"operations.fadds.group": 1, "hop_cycles": 2})
     found = Machine(chain_reduce(4, 8), slow).compiled.layouts[0]
