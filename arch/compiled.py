@@ -58,7 +58,7 @@ class Parameter(NamedTuple):
         )
 
 
-class Code(NamedTuple):
+class ObjectCode(NamedTuple):
     """An object file with one kernel and all that it calls; `symbol`: the kernel's name in it.
 
     The `body` is empty when the machine code would need numba to run.
@@ -171,7 +171,7 @@ def _data(array: Any) -> Any:
         return array.ctypes.data
 
 
-def _compiled(kernel: Kernel) -> Code:
+def _compiled(kernel: Kernel) -> ObjectCode:
     """Compile a kernel and keep its code, empty when it cannot stand alone."""
     dispatcher = kernel.python()
     arguments = _numba_types(kernel)
@@ -186,7 +186,7 @@ def _compiled(kernel: Kernel) -> Code:
     native = convention.get_function_type(done.signature.return_type, arguments)
     expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
     alone = [str(word) for word in native.args[2:]] == expected and not _HELPERS.search(body)
-    code = Code(done.fndesc.llvm_func_name, body if alone else b"")
+    code = ObjectCode(done.fndesc.llvm_func_name, body if alone else b"")
     _keep(kernel, code)
     return code
 
@@ -208,7 +208,7 @@ def _numba_types(kernel: Kernel) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _kept(kernel: Kernel) -> Code | None:
+def _kept(kernel: Kernel) -> ObjectCode | None:
     """Return the code on disk if it is whole and fits."""
     try:
         header, _, body = _file(kernel).read_bytes().partition(b"\n")
@@ -217,10 +217,10 @@ def _kept(kernel: Kernel) -> Code | None:
         return None
     if made_of != _digest(kernel) or checksum != sha256(body).hexdigest():
         return None
-    return Code(symbol, body)
+    return ObjectCode(symbol, body)
 
 
-def _keep(kernel: Kernel, code: Code) -> None:
+def _keep(kernel: Kernel, code: ObjectCode) -> None:
     """Write the code to disk, whole or not at all; without write access, not at all."""
     header = f"{_digest(kernel)} {sha256(code.body).hexdigest()} {code.symbol}\n"
     path = _file(kernel)
@@ -292,7 +292,7 @@ def _linker() -> Any:
     return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
 
 
-def _loaded(code: Code) -> int:
+def _loaded(code: ObjectCode) -> int:
     """Return the address of a kernel's machine code in this process."""
     from llvmlite import binding
 

@@ -36,7 +36,7 @@ _ALLOWED = (
 )
 
 Environment = Mapping[str, object]
-Code = Callable[["_Frame"], Any]
+Code = Callable[["_Evaluation"], Any]
 
 
 class UnknownNameError(ExpressionError):
@@ -47,7 +47,7 @@ class _NoSuchNameError(EvaluationError):
     pass
 
 
-class _Frame:
+class _Evaluation:
     """One evaluation: the names, the loop variables of generator expressions, the steps left."""
 
     __slots__ = ("local", "names", "steps")
@@ -72,7 +72,7 @@ class Expression:
     def __call__(self, names: Environment, where: Where | None = None) -> object:
         """Evaluate with `names`; ExpressionError says what failed, at `where`."""
         try:
-            return self.code(_Frame(names))
+            return self.code(_Evaluation(names))
         except EvaluationError as error:
             kind = UnknownNameError if isinstance(error, _NoSuchNameError) else ExpressionError
             raise kind(str(error), where=where, value=self.text, instead=error.instead) from None
@@ -123,12 +123,12 @@ def _compiled(text: str) -> Expression:
         raise ExpressionError(
             f"this is not an expression: {reason}", value=text, instead=_ALLOWED
         ) from None
-    compiler = _Compiler(text)
+    compiler = _ExpressionCompiler(text)
     code = compiler.compile(tree.body, 0)
     return Expression(text, frozenset(compiler.free), code)
 
 
-class _Compiler:
+class _ExpressionCompiler:
     def __init__(self, text: str) -> None:
         self.text = text
         self.free: set[str] = set()
@@ -190,7 +190,7 @@ class _Compiler:
         parts = [self.compile(value, depth) for value in node.values]
         stop_at = isinstance(node.op, ast.Or)
 
-        def run(frame: _Frame) -> object:
+        def run(frame: _Evaluation) -> object:
             result: object = None
             for part in parts:
                 result = part(frame)
@@ -206,7 +206,7 @@ class _Compiler:
             raise self._refuse(node)
         parts = [self.compile(value, depth) for value in (node.left, *node.comparators)]
 
-        def run(frame: _Frame) -> object:
+        def run(frame: _Evaluation) -> object:
             left = parts[0](frame)
             for operate, part in zip(operators, parts[1:], strict=True):
                 right = part(frame)
@@ -268,7 +268,7 @@ class _Compiler:
             case _:
                 raise self._refuse(node, "map(abs, list): the name of a function, and a list")
 
-        def run(frame: _Frame) -> object:
+        def run(frame: _Evaluation) -> object:
             found = [function(frame.steps, value) for value in frame.steps.iterate(source(frame))]
             return frame.steps.charge(tuple(found))
 
@@ -300,7 +300,7 @@ class _Compiler:
         tests = [self.compile(test, depth) for test in loop.ifs]
         self.bound.pop()
 
-        def run(frame: _Frame) -> object:
+        def run(frame: _Evaluation) -> object:
             outer, had = frame.local.get(name), name in frame.local
             results = []
             for value in frame.steps.iterate(source(frame)):
@@ -316,7 +316,7 @@ class _Compiler:
     _listcomp = _generatorexp
 
 
-def _lookup(frame: _Frame, name: str) -> object:
+def _lookup(frame: _Evaluation, name: str) -> object:
     try:
         return frame.names[name]
     except KeyError:

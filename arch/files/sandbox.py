@@ -42,7 +42,7 @@ class TemplateAssertError(Exception):
     """An `{% assert %}` of the template does not hold."""
 
 
-class Budget:
+class TemplateBudget:
     """Counts the steps of all templates of one load."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Environment(SandboxedEnvironment):
     """Sandboxed, strict about undefined names, with a budget."""
 
     intercepted_binops = frozenset(["+", "*", "**", "%"])
-    budget: Budget
+    budget: TemplateBudget
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         _check_operands(operator, left, right)
@@ -113,7 +113,7 @@ class Environment(SandboxedEnvironment):
         return super()._generate(source, *args, **kwargs)
 
 
-def make_environment(budget: Budget, mark_data: Callable[[int, str], str]) -> Environment:
+def make_environment(budget: TemplateBudget, mark_data: Callable[[int, str], str]) -> Environment:
     """Return a fresh environment; `mark_data(line, text)` may rewrite the template's plain text."""
     environment = Environment(
         undefined=StrictUndefined,

@@ -22,11 +22,11 @@ def load_documents(
         raise SpecError("no file is given", instead="name at least one file")
     joined = load_document(sources[0], variables=variables)
     for source in sources[1:]:
-        joined = _Join(joined, load_document(source, variables=variables)).document()
+        joined = _FileJoin(joined, load_document(source, variables=variables)).document()
     return joined
 
 
-class _Join:
+class _FileJoin:
     """Joins two documents, keeping the places of every key."""
 
     def __init__(self, first: Document, second: Document) -> None:

@@ -21,7 +21,12 @@ from tilewright.arch.files.compose import INCLUDE_TAG, build_document
 from tilewright.arch.files.document import Document
 from tilewright.arch.files.marks import SourceMap
 from tilewright.arch.files.reading import read_text
-from tilewright.arch.files.sandbox import Budget, LimitError, TemplateAssertError, make_environment
+from tilewright.arch.files.sandbox import (
+    LimitError,
+    TemplateAssertError,
+    TemplateBudget,
+    make_environment,
+)
 from tilewright.arch.names import did_you_mean
 
 CLIMB = 3
@@ -43,7 +48,7 @@ class _Session:
 
     def __init__(self, name: str) -> None:
         self.files: list[tuple[str, list[str]]] = []  # name and lines of each template
-        self.budget = Budget()
+        self.budget = TemplateBudget()
         self.root = _root(Path(name).resolve().parent)
         self.depth = 0
 

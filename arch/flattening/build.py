@@ -50,7 +50,7 @@ _ONE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class Surroundings:
     """Where a node stands: copies of its surroundings, holders above it, grid of its Array."""
 
     parent_fanout: int
@@ -58,7 +58,7 @@ class Position:
     grid: int | None = None  # places of the grid; None outside of an Array
 
 
-def build_component(resolver: Resolver, position: Position) -> Component:
+def build_component(resolver: Resolver, position: Surroundings) -> Component:
     """Evaluate all fields of a node. SpecError at the field that does not hold."""
     node = resolver.node
     spec = cast(LeafSpec, node.spec)
@@ -78,7 +78,7 @@ def build_component(resolver: Resolver, position: Position) -> Component:
 
 
 def _typed(
-    resolver: Resolver, spec: ComponentSpec, shape: dict[str, Any], position: Position
+    resolver: Resolver, spec: ComponentSpec, shape: dict[str, Any], position: Surroundings
 ) -> Component:
     if isinstance(spec, NetworkSpec):
         return Network(

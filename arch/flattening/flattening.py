@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tilewright.arch.components.components import Component, Compute, Kept, Scope
 from tilewright.arch.errors import SpecError
-from tilewright.arch.flattening.build import Position, build_component, fanout_of
+from tilewright.arch.flattening.build import Surroundings, build_component, fanout_of
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.resolve import Resolver
 from tilewright.arch.flattening.scope import EinsumNames, Layer, LazyNames, Names
@@ -30,7 +30,7 @@ def flatten(
     the place of a component that is disabled. SpecError with the place for every expression or
     number that does not hold.
     """
-    walk = _Walk(arch, scope, kept or {}, switch)
+    walk = _TreeWalk(arch, scope, kept or {}, switch)
     walk.visit_list(arch.root.children, _Surroundings())
     return tuple(walk.flat(place) for place in walk.places if walk.is_usable_compute(place))
 
@@ -39,19 +39,19 @@ def flatten(
 class _Surroundings:
     """What stands above a node: the leaves, and the forks it is inside of."""
 
-    above: tuple[_Place, ...] = ()
+    above: tuple[_PlacedComponent, ...] = ()
     forks: tuple[Node, ...] = ()
     grid: int | None = None  # places of the grid of the Array it is inside of
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PlacedComponent:
     """A component where it stands."""
 
     node: Node
     component: Component
     stands: Component | None  # what stands in its place on the way to a Compute
-    above: tuple[_Place, ...]
+    above: tuple[_PlacedComponent, ...]
     forks: tuple[Node, ...]
 
     @property
@@ -64,14 +64,14 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _TreeWalk:
     """One pass over the tree, building every component once."""
 
     arch: Arch
     scope: Scope | None
     kept: Kept
     switch: Switch
-    places: list[_Place] = field(default_factory=list)
+    places: list[_PlacedComponent] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)
     grids: dict[str, str] = field(default_factory=dict)
     einsum: EinsumNames | None = None
@@ -125,7 +125,7 @@ class _Walk:
                 self._leaf(child, below)
         return below
 
-    def _check_grid(self, place: _Place, grid: Component) -> None:
+    def _check_grid(self, place: _PlacedComponent, grid: Component) -> None:
         """A memory of an Array stands on grid points at a regular stride in each dimension."""
         sizes = {dim.name: dim.fanout for dim in grid.spatial}
         for index, dim in enumerate(place.component.physical_spatial):
@@ -140,7 +140,7 @@ class _Walk:
                 else f"one of the dimensions {', '.join(sizes)}",
             )
 
-    def _leaf(self, node: Node, around: _Surroundings) -> _Place:
+    def _leaf(self, node: Node, around: _Surroundings) -> _PlacedComponent:
         parent_fanout = 1
         for place in around.above:
             parent_fanout *= place.component.own_fanout
@@ -151,17 +151,17 @@ class _Walk:
         resolver = Resolver(self.arch, node, names, self.einsum, self.unresolved)
         assert isinstance(node.spec, LeafSpec)
         enabled = resolver.condition(node.spec.enabled, "enabled")
-        position = Position(parent_fanout, holders, around.grid)
+        position = Surroundings(parent_fanout, holders, around.grid)
         component = build_component(resolver, position)
         stands = self.switch(component, enabled, node.tag)
-        place = _Place(node, component, stands, around.above, around.forks)
+        place = _PlacedComponent(node, component, stands, around.above, around.forks)
         self.places.append(place)
         return place
 
-    def is_usable_compute(self, place: _Place) -> bool:
+    def is_usable_compute(self, place: _PlacedComponent) -> bool:
         return place.enabled and isinstance(place.component, Compute)
 
-    def flat(self, place: _Place) -> FlatArch:
+    def flat(self, place: _PlacedComponent) -> FlatArch:
         """Assemble the flattened architecture that ends at this Compute."""
         assert isinstance(place.component, Compute)
         path = tuple(p.stands for p in (*place.above, place) if p.stands is not None)
@@ -181,7 +181,7 @@ class _Walk:
     def _ancestors(self) -> Mapping[str, tuple[str, ...]]:
         return {p.name: tuple(upper.name for upper in p.above) for p in self.places}
 
-    def _gated(self, compute: _Place) -> frozenset[str]:
+    def _gated(self, compute: _PlacedComponent) -> frozenset[str]:
         """Components that forks switch off while `compute` runs (accelforge.md §2.5)."""
         gated = set()
         for place in self.places:

@@ -119,8 +119,8 @@ def compile_latency(
     except ExpressionError:
         result = None
     if is_number(result) and not isinstance(result, bool):
-        result = _Form((LatencyPiece((), float(result)),))  # type: ignore[arg-type]
-    if isinstance(result, _Form) and result.is_sound():
+        result = _LinearPieces((LatencyPiece((), float(result)),))  # type: ignore[arg-type]
+    if isinstance(result, _LinearPieces) and result.is_sound():
         return LinearLatency(result.pieces)
     rule = ExpressionLatency(expression, names, actions, where)
     rule(dict.fromkeys(symbols, 1.0))
@@ -203,7 +203,7 @@ class ActionTable(Algebra):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Form(Algebra):
+class _LinearPieces(Algebra):
     """A maximum of linear pieces in the call counts; every other operation is refused."""
 
     pieces: tuple[LatencyPiece, ...]
@@ -216,21 +216,21 @@ class _Form(Algebra):
         numbers += [seconds for piece in self.pieces for _, seconds in piece.terms]
         return all(math.isfinite(number) for number in numbers)
 
-    def __add__(self, other: object) -> _Form:
+    def __add__(self, other: object) -> _LinearPieces:
         others = _form(other).pieces
         return _joined(_sum(left, right) for left in self.pieces for right in others)
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> _Form:
-        if isinstance(other, _Form):
+    def __sub__(self, other: object) -> _LinearPieces:
+        if isinstance(other, _LinearPieces):
             return self + other * -1
-        return self + _Form((LatencyPiece((), -_number(other)),))
+        return self + _LinearPieces((LatencyPiece((), -_number(other)),))
 
-    def __rsub__(self, other: object) -> _Form:
+    def __rsub__(self, other: object) -> _LinearPieces:
         return self * -1 + _form(other)
 
-    def __mul__(self, other: object) -> _Form:
+    def __mul__(self, other: object) -> _LinearPieces:
         factor = _number(other)
         if factor < 0 and len(self.pieces) > 1:
             raise EvaluationError("not a maximum any more")
@@ -244,19 +244,19 @@ class _Form(Algebra):
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: object) -> _Form:
+    def __truediv__(self, other: object) -> _LinearPieces:
         divisor = _number(other)
         if divisor == 0:
             raise EvaluationError("a division by 0 has no value")
         return self * (1 / divisor)
 
-    def __pos__(self) -> _Form:
+    def __pos__(self) -> _LinearPieces:
         return self
 
-    def __neg__(self) -> _Form:
+    def __neg__(self) -> _LinearPieces:
         return self * -1
 
-    def maximum(self, other: object) -> _Form:
+    def maximum(self, other: object) -> _LinearPieces:
         return _joined((*self.pieces, *_form(other).pieces))
 
     def _refuse(self, *_: object) -> Any:
@@ -268,12 +268,16 @@ class _Form(Algebra):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _symbol(name: str) -> _Form:
-    return _Form((LatencyPiece(((name, 1.0),)),))
+def _symbol(name: str) -> _LinearPieces:
+    return _LinearPieces((LatencyPiece(((name, 1.0),)),))
 
 
-def _form(value: object) -> _Form:
-    return value if isinstance(value, _Form) else _Form((LatencyPiece((), _number(value)),))
+def _form(value: object) -> _LinearPieces:
+    return (
+        value
+        if isinstance(value, _LinearPieces)
+        else _LinearPieces((LatencyPiece((), _number(value)),))
+    )
 
 
 def _number(value: object) -> float:
@@ -289,7 +293,7 @@ def _sum(left: LatencyPiece, right: LatencyPiece) -> LatencyPiece:
     return LatencyPiece(tuple(terms.items()), left.constant + right.constant)
 
 
-def _joined(pieces: Iterable[LatencyPiece]) -> _Form:
+def _joined(pieces: Iterable[LatencyPiece]) -> _LinearPieces:
     """Drop terms of 0 and pieces that another one is never below."""
     kept: list[LatencyPiece] = []
     for piece in pieces:
@@ -300,7 +304,7 @@ def _joined(pieces: Iterable[LatencyPiece]) -> _Form:
         kept.append(clean)
         if len(kept) > _MAX_PIECES:
             raise EvaluationError("too many pieces")
-    return _Form(tuple(kept))
+    return _LinearPieces(tuple(kept))
 
 
 def _dominates(upper: LatencyPiece, lower: LatencyPiece) -> bool:

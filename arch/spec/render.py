@@ -38,7 +38,7 @@ class Row:
 def rows(arch: Arch) -> tuple[Row, ...]:
     """Lay the tree out as rows, top-down; forks and computes before others step to the right."""
     found: list[Row] = []
-    _Layout(arch, found).visit(arch.root.children, 0, None)
+    _BoxLayout(arch, found).visit(arch.root.children, 0, None)
     return tuple(found)
 
 
@@ -81,7 +81,7 @@ def svg(arch: Arch) -> str:
     return _Drawing(table).text()
 
 
-class _Layout:
+class _BoxLayout:
     """Walks the tree and writes the rows."""
 
     def __init__(self, arch: Arch, found: list[Row]) -> None:

@@ -10,7 +10,7 @@ from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.inputs import architecture, workload
 from tilewright.dse.report.details import section
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.study import Source
+from tilewright.dse.study.study import StudyInput
 from tilewright.dse.study.study_file import MapperObjective
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class AnalyticalEvaluator:
     """Searches the best mapping of the workload on the design and scores it."""
 
-    arch: Source
-    workload: Source
+    arch: StudyInput
+    workload: StudyInput
     objective: MapperObjective
 
     def evaluate(self, point: Point) -> Outcome:

@@ -11,18 +11,18 @@ from tilewright.dse.study.design_space import Point, Value, canonical_json
 
 if TYPE_CHECKING:
     from tilewright.arch.spec.architecture import Arch
-    from tilewright.dse.study.study import Source
+    from tilewright.dse.study.study import StudyInput
     from tilewright.mapper.workload.workload import Workload
 
 
-def architecture(source: Source, point: Point) -> Arch:
+def architecture(source: StudyInput, point: Point) -> Arch:
     """Return the architecture with the `arch.` knobs of the point set."""
     values = {**source.values, **knobs(point, "arch.")}
     arch = _load_arch(source.file, canonical_json(dict(source.variables)))
     return arch.with_values(values) if values else arch
 
 
-def workload(source: Source, point: Point) -> Workload:
+def workload(source: StudyInput, point: Point) -> Workload:
     """Return the workload with the `workload.` knobs of the point as its variables."""
     variables = {**source.variables, **knobs(point, "workload.")}
     return _load_workload(source.file, canonical_json(variables))

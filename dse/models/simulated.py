@@ -12,7 +12,7 @@ from tilewright.dse.models.evaluator import Outcome
 from tilewright.dse.models.inputs import architecture, knobs, mapping_choices, workload
 from tilewright.dse.report.details import MAX_LANES, Spans, section, timeline
 from tilewright.dse.study.design_space import Point
-from tilewright.dse.study.study import Source
+from tilewright.dse.study.study import StudyInput
 
 if TYPE_CHECKING:
     from tilewright.mapper.grid.candidate import Candidate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EinsumRun:
     """One Einsum's candidate and what its execution cost."""
 
     candidate: Candidate
@@ -35,8 +35,8 @@ class SimulatedEvaluator:
     utilization is the share of all element-cycles that do a multiply-accumulate.
     """
 
-    arch: Source
-    workload: Source
+    arch: StudyInput
+    workload: StudyInput
     machine: str
     shown_elements: int | None = MAX_LANES
 
@@ -46,7 +46,7 @@ class SimulatedEvaluator:
         sections = [describe(run) for run in runs]
         return Outcome(total_metrics(runs), details={"sections": sections})
 
-    def runs(self, point: Point) -> list[Run]:
+    def runs(self, point: Point) -> list[EinsumRun]:
         """Execute all Einsums of the workload."""
         from tilewright.arch.flattening.flattening import flatten
         from tilewright.mapper.grid.candidate import grid_candidate
@@ -64,7 +64,7 @@ class SimulatedEvaluator:
             )
             for einsum in work.einsums
         ]
-        return [Run(candidate, _executed(model, candidate)) for candidate in candidates]
+        return [EinsumRun(candidate, _executed(model, candidate)) for candidate in candidates]
 
 
 class LoweringDefect(RuntimeError):  # noqa: N818 (says what it is)
@@ -81,7 +81,7 @@ def _executed(model: SimulatedCostModel, candidate: Candidate) -> SimulatedScore
         raise LoweringDefect(f"{candidate.einsum.name}: {error}") from error
 
 
-def total_metrics(runs: Sequence[Run]) -> dict[str, float]:
+def total_metrics(runs: Sequence[EinsumRun]) -> dict[str, float]:
     """Return the metrics of a workload whose Einsums run one after the other."""
     metrics = [run.score.metrics for run in runs]
     totals = {
@@ -99,7 +99,7 @@ def total_metrics(runs: Sequence[Run]) -> dict[str, float]:
     }
 
 
-def describe(run: Run) -> dict[str, Any]:
+def describe(run: EinsumRun) -> dict[str, Any]:
     """Return the report's section of one execution."""
     score, grid = run.score, run.candidate.grid
     elements = grid.columns * grid.rows

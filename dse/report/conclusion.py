@@ -15,7 +15,7 @@ from tilewright.dse.study.study import StudySpec
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestDesign:
     """A design of the front that stands out, and how it compares with the reference."""
 
     title: str
@@ -50,7 +50,7 @@ def _percent(share: float) -> str:
     return f"{percent:.1f} %" if percent < 10 else f"{percent:.0f} %"
 
 
-def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[Best]:
+def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[BestDesign]:
     """Return the best design of each objective, and the balanced one if there are several."""
     front = front_of(trials, spec.objectives)
     if not front:
@@ -62,7 +62,7 @@ def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[Best]:
     return found
 
 
-def _best(objective: Objective, front: Sequence[Trial], reference: Trial | None) -> Best:
+def _best(objective: Objective, front: Sequence[Trial], reference: Trial | None) -> BestDesign:
     sign = 1 if objective.goal == "minimize" else -1
     trial = min(front, key=lambda t: (sign * t.metrics[objective.metric], t.number))
     value = trial.metrics[objective.metric]
@@ -71,10 +71,10 @@ def _best(objective: Objective, front: Sequence[Trial], reference: Trial | None)
     if reference is not None:
         words, better = compare(value, reference.metrics[objective.metric], objective.goal)
     title = f"{superlative} {label(objective.metric)}"
-    return Best(title, trial, quantity(value, objective.metric), words, better)
+    return BestDesign(title, trial, quantity(value, objective.metric), words, better)
 
 
-def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) -> Best:
+def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) -> BestDesign:
     """Pick the design nearest to the best of every objective, each scaled to its span."""
     import numpy as np
 
@@ -89,7 +89,7 @@ def _balanced(spec: StudySpec, front: Sequence[Trial], reference: Trial | None) 
     words = ""
     if reference is not None:
         words = ", ".join(_compared(objective, trial, reference) for objective in spec.objectives)
-    return Best("Balanced", trial, values, words, None)
+    return BestDesign("Balanced", trial, values, words, None)
 
 
 def _compared(objective: Objective, trial: Trial, reference: Trial) -> str:

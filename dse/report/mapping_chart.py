@@ -15,7 +15,7 @@ _WIDE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ChartAxis:
     """One axis: pixel = `start` + `length` × (position - `low`) / (`high` - `low`)."""
 
     metric: str
@@ -60,8 +60,8 @@ class Axis:
 class Chart:
     """A scatter of a front: `points` are (x, y, what it says), in the order of the front."""
 
-    x: Axis
-    y: Axis
+    x: ChartAxis
+    y: ChartAxis
     points: tuple[tuple[float, float, str], ...]
 
     @property
@@ -88,13 +88,13 @@ def front_chart(points: Sequence[tuple[float, float]], metrics: tuple[str, str])
     )
 
 
-def _axis(metric: str, values: Sequence[float], start: float, length: float) -> Axis:
+def _axis(metric: str, values: Sequence[float], start: float, length: float) -> ChartAxis:
     """Return an axis that has a margin of 6 % on both sides of the values."""
     least, most = min(values), max(values)
     logarithmic = least > 0 and most / least > _WIDE
     low, high = (math.log10(least), math.log10(most)) if logarithmic else (least, most)
     margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    return Axis(metric, low - margin, high + margin, logarithmic, start, length)
+    return ChartAxis(metric, low - margin, high + margin, logarithmic, start, length)
 
 
 def _step(least: float) -> float:

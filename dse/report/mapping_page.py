@@ -24,7 +24,7 @@ Part = tuple[str, float]  # name, value
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class StackedBar:
     """One total and its share of all; a part is its kind, its width in per cent, what it says."""
 
     name: str
@@ -39,11 +39,11 @@ class Bars:
 
     title: str
     kinds: tuple[str, ...]
-    bars: tuple[Bar, ...]
+    bars: tuple[StackedBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class OccupancyGrid:
     """A table of numbers, shaded: (text, shade 0 … 1) by row and column."""
 
     title: str
@@ -95,7 +95,7 @@ def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars
     kept = sorted((n for n in totals if totals[n] > 0), key=lambda n: (-totals[n], n))
     longest, everything = max(totals.values(), default=0.0), sum(totals.values())
     bars = [
-        Bar(
+        StackedBar(
             name,
             with_unit(totals[name], unit),
             f"{100 * totals[name] / everything:.2g} %" if unit == "J" else "",
@@ -122,7 +122,7 @@ def memories(best: ScoredMapping) -> Bars:
         used = 100 * float(bits) / size
         shown = with_unit(float(bits), "bit")
         told = f"{memory}: {shown} of {with_unit(size, 'bit')}"
-        found.append(Bar(memory, shown, f"{used:.3g} %", (("in use", used, told),)))
+        found.append(StackedBar(memory, shown, f"{used:.3g} %", (("in use", used, told),)))
     return Bars("Memories when they are fullest", ("in use",), tuple(found))
 
 
@@ -172,7 +172,7 @@ def _charts(best: ScoredMapping) -> list[Bars]:
     ]
 
 
-def _grids(best: ScoredMapping) -> list[Grid]:
+def _grids(best: ScoredMapping) -> list[OccupancyGrid]:
     """Return what differs by Einsum: energy, time and room by component, lanes in use."""
     score = best.score
     lanes = grid("Lanes in use", _cells(score.spatial_usage, 3), "%")
@@ -199,7 +199,7 @@ def _cells(values: Mapping[str, float], parts: int) -> dict[tuple[str, str], flo
 
 def grid(
     title: str, cells: Mapping[tuple[str, str], float], unit: str, order: Sequence[str] = ()
-) -> Grid:
+) -> OccupancyGrid:
     """Return a table of the values by (row, column), without columns of zeros.
 
     Unit "%": values are fractions. Shades are relative to the greatest value, of fractions to 1.
@@ -209,7 +209,7 @@ def grid(
     columns = tuple(name for name in dict.fromkeys((*order, *used)) if name in used)
     greatest = 1.0 if unit == "%" else max(cells.values(), default=0.0)
     rows = dict.fromkeys(row for row, _ in cells) if columns else {}
-    return Grid(
+    return OccupancyGrid(
         title,
         columns,
         tuple(

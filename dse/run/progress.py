@@ -34,7 +34,7 @@ def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
     return ", ".join(parts)
 
 
-class Lines:
+class ProgressLines:
     """One line per batch on standard error."""
 
     def __init__(self, spec: StudySpec) -> None:
@@ -58,7 +58,7 @@ class Lines:
         """Say nothing: a line per batch is enough."""
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with the state behind it."""
 
     def __init__(self, spec: StudySpec) -> None:
@@ -110,6 +110,6 @@ class Bar:
         self._progress.update(self._task, completed=self._done + done)
 
 
-def watcher_for(spec: StudySpec) -> Bar | Lines:
+def watcher_for(spec: StudySpec) -> ProgressBar | ProgressLines:
     """Return the bar if standard error is a terminal."""
-    return Bar(spec) if sys.stderr.isatty() else Lines(spec)
+    return ProgressBar(spec) if sys.stderr.isatty() else ProgressLines(spec)

@@ -11,7 +11,7 @@ from typing import Any
 from tilewright.arch.names import did_you_mean
 from tilewright.dse.command.console import check_writable
 from tilewright.dse.models.evaluators import make_evaluator
-from tilewright.dse.models.simulated import Run, SimulatedEvaluator, total_metrics
+from tilewright.dse.models.simulated import EinsumRun, SimulatedEvaluator, total_metrics
 from tilewright.dse.report.units import label, quantity
 from tilewright.dse.run.record import Trial, front_of
 from tilewright.dse.run.rundir import SPEC, RunDirectory, RunError, write_atomically
@@ -25,7 +25,7 @@ class Answer:
     """A design that was executed again."""
 
     trial: Trial
-    runs: list[Run]
+    runs: list[EinsumRun]
     timeline: Path | None
 
     def document(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def rerun(
     return Answer(trial, runs, out)
 
 
-def perfetto_events(runs: list[Run]) -> dict[str, Any]:
+def perfetto_events(runs: list[EinsumRun]) -> dict[str, Any]:
     """Return the timeline of all Einsums as Trace Event data; one cycle is shown as 1 µs."""
     events: list[dict[str, Any]] = []
     offset = 0.0

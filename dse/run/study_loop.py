@@ -18,7 +18,7 @@ from tilewright.dse.models.worker_pool import Pool
 from tilewright.dse.run.record import Trial, TrialStatus, front_of
 from tilewright.dse.run.rundir import RunDirectory, TrialLog
 from tilewright.dse.study.design_space import Point, Value
-from tilewright.dse.study.sampler import Proposal, Result, Sampler, Search
+from tilewright.dse.study.sampler import Proposal, Result, Sampler, SamplerSettings
 from tilewright.dse.study.samplers import make_sampler
 from tilewright.dse.study.study import StudySpec
 
@@ -90,9 +90,9 @@ def excess_of(metrics: Mapping[str, float], spec: StudySpec) -> dict[str, float]
     return excess
 
 
-def _search(spec: StudySpec) -> Search:
+def _search(spec: StudySpec) -> SamplerSettings:
     start = tuple(spec.space.choice(baseline.point) for baseline in spec.baselines)
-    return Search(spec.sampler, spec.seed, spec.objectives, start, spec.population)
+    return SamplerSettings(spec.sampler, spec.seed, spec.objectives, start, spec.population)
 
 
 def _batch(

@@ -47,7 +47,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SamplerSettings:
     """How to search. `population`: size of a generation of nsga2."""
 
     sampler: SamplerName

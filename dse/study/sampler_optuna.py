@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from tilewright.dse.run.record import Trial
 from tilewright.dse.study.design_space import Choice, Dimension, Space
-from tilewright.dse.study.sampler import Proposal, Result, Search, batch_seed
+from tilewright.dse.study.sampler import Proposal, Result, SamplerSettings, batch_seed
 
 _BUILDABLE, _UNBUILDABLE_EXCESS = "can be built", 1e9
 _GENERATION = "NSGAIISampler:generation"
@@ -34,7 +34,7 @@ class OptunaSampler:
     would give other numbers after a resume, and one made anew from the same seed repeats itself.
     """
 
-    def __init__(self, search: Search, space: Space) -> None:
+    def __init__(self, search: SamplerSettings, space: Space) -> None:
         self._search = search
         self._space = space
         self._distributions: dict[str, BaseDistribution] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.dse.study.design_space import Space
-from tilewright.dse.study.sampler import Sampler, Search
+from tilewright.dse.study.sampler import Sampler, SamplerSettings
 from tilewright.dse.study.sampler_sequence import (
     GridSequence,
     RandomSequence,
@@ -12,7 +12,7 @@ from tilewright.dse.study.sampler_sequence import (
 )
 
 
-def make_sampler(search: Search, space: Space) -> Sampler:
+def make_sampler(search: SamplerSettings, space: Space) -> Sampler:
     """Return the sampler that the study asks for."""
     if search.sampler == "grid":
         return SequenceSampler(search.start, GridSequence(space))

@@ -13,7 +13,7 @@ from tilewright.dse.study.study_file import MapperObjective, ModelName
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StudyInput:
     """An input file (absolute path), the values for its variables, and fields written anew."""
 
     file: str
@@ -36,8 +36,8 @@ class StudySpec:
     name: str
     question: str
     seed: int
-    arch: Source
-    workload: Source
+    arch: StudyInput
+    workload: StudyInput
     model: ModelName
     machine: str
     objectives: tuple[Objective, ...]

@@ -16,7 +16,7 @@ from tilewright.dse.models.evaluators import METRICS
 from tilewright.dse.run.record import Constraint, Objective
 from tilewright.dse.study.changed_keys import replaced
 from tilewright.dse.study.design_space import Dimension, Space, Value, canonical_json
-from tilewright.dse.study.study import Baseline, Source, StudySpec
+from tilewright.dse.study.study import Baseline, StudyInput, StudySpec
 from tilewright.dse.study.study_file import ArchFile, BaselineItem, InputFile, KnobItem, StudyFile
 
 _KNOB_KINDS = ("arch", "workload", "mapping", "machine")
@@ -89,13 +89,13 @@ class StudyReader:
                 instead=f"name: {re.sub(r'[^A-Za-z0-9_-]+', '_', name).strip('_') or 'study'}",
             )
 
-    def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> Source:
+    def _source(self, item: InputFile, key: str, variables: Mapping[str, Value]) -> StudyInput:
         values = item.values if isinstance(item, ArchFile) else {}
         if self._stored:
-            return Source(item.file, dict(item.variables), values)
+            return StudyInput(item.file, dict(item.variables), values)
         kind: Kind = "hardware" if key == "arch" else "workloads"
         path = find_file(item.file, kind, self._base, self._where(key, "file"))
-        return Source(str(path), {**item.variables, **variables}, values)
+        return StudyInput(str(path), {**item.variables, **variables}, values)
 
     def _objectives(self, file: StudyFile) -> tuple[Objective, ...]:
         names = [objective.metric for objective in file.objectives]
@@ -249,7 +249,7 @@ def _is_ordered(values: Sequence[Value]) -> bool:
     return len(numbers) == len(values) and numbers == sorted(numbers)
 
 
-def _resolved(file: StudyFile, sources: Mapping[str, Source]) -> dict[str, Any]:
+def _resolved(file: StudyFile, sources: Mapping[str, StudyInput]) -> dict[str, Any]:
     """Return the study as the data of a study file, complete and with absolute paths."""
     data: dict[str, Any] = file.model_dump(mode="json", exclude_none=True)
     for key, source in sources.items():

@@ -2,6 +2,6 @@
 
 from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.sharding import Sharding
-from tilewright.mapper.layout.tile_addresses import Buffer, MemoryMap, ModuloRotation
+from tilewright.mapper.layout.tile_addresses import MemoryMap, ModuloRotation, TileBuffer
 
-__all__ = ["Buffer", "Collapse", "MemoryMap", "ModuloRotation", "Sharding"]
+__all__ = ["Collapse", "MemoryMap", "ModuloRotation", "Sharding", "TileBuffer"]

@@ -46,7 +46,7 @@ class ModuloRotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class TileBuffer:
     """A named region of an element's memory: `copies` tiles of `size` words from `base` on."""
 
     name: str
@@ -68,7 +68,7 @@ class MemoryMap:
     """The buffers of one memory of `capacity` 16-bit words, in order of address."""
 
     capacity: int
-    buffers: tuple[Buffer, ...] = ()
+    buffers: tuple[TileBuffer, ...] = ()
 
     def __post_init__(self) -> None:
         clash = self.overlap()
@@ -94,7 +94,7 @@ class MemoryMap:
         Raises InfeasibleMapping with the numbers when the memory is too small.
         """
         base = -(-self.used // align) * align
-        buffer = Buffer(name, base, size, copies)
+        buffer = TileBuffer(name, base, size, copies)
         if buffer.end > self.capacity:
             tiles = f"{copies} × {2 * size}" if copies > 1 else f"{2 * size}"
             left = max(0, self.capacity - base)
@@ -104,7 +104,7 @@ class MemoryMap:
             )
         return MemoryMap(self.capacity, (*self.buffers, buffer))
 
-    def buffer(self, name: str) -> Buffer:
+    def buffer(self, name: str) -> TileBuffer:
         """Return the buffer called `name`; KeyError if there is none."""
         for buffer in self.buffers:
             if buffer.name == name:

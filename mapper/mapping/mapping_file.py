@@ -27,21 +27,21 @@ from tilewright.mapper.mapping.mapping import (
 from tilewright.mapper.workload.errors import MappingError
 
 
-class _Storage(SpecModel):
+class _StorageSpec(SpecModel):
     tensors: tuple[str, ...] = Field(min_length=1)
     component: str
     persistent: bool = False
     binding: Any = None  # refused unless empty
 
 
-class _Temporal(SpecModel):
+class _TemporalSpec(SpecModel):
     rank_variable: str
     tile_shape: int = Field(ge=1)
     initial_tile_shape: int | None = Field(default=None, ge=1)
     names: dict[str, str] = Field(default_factory=dict)
 
 
-class _Spatial(SpecModel):
+class _SpatialSpec(SpecModel):
     rank_variable: str
     tile_shape: int = Field(ge=1)
     name: str
@@ -49,7 +49,7 @@ class _Spatial(SpecModel):
     names: dict[str, str] = Field(default_factory=dict)
 
 
-class _Compute(SpecModel):
+class _ComputeSpec(SpecModel):
     einsum: str
     component: str
 
@@ -126,20 +126,20 @@ def _tag(document: Document, place: DocPath, item: Any) -> str:
 def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> Node:
     places.append(document.where(place))
     if tag in ("Storage", "Toll"):
-        held = parse(_Storage, document, place)
+        held = parse(_StorageSpec, document, place)
         _refuse_binding(held.binding, document.where((*place, "binding")))
         kind = Toll if tag == "Toll" else Storage
         return kind(held.tensors, held.component, held.persistent)
     if tag == "Temporal":
-        loop = parse(_Temporal, document, place)
+        loop = parse(_TemporalSpec, document, place)
         names = tuple(loop.names.items())
         return Temporal(loop.rank_variable, loop.tile_shape, loop.initial_tile_shape, names)
     if tag == "Spatial":
-        lanes = parse(_Spatial, document, place)
+        lanes = parse(_SpatialSpec, document, place)
         names = tuple(lanes.names.items())
         return Spatial(lanes.rank_variable, lanes.tile_shape, lanes.name, lanes.component, names)
     if tag == "Compute":
-        leaf = parse(_Compute, document, place)
+        leaf = parse(_ComputeSpec, document, place)
         return Compute(leaf.einsum, leaf.component)
     spec = parse(_Nodes, document, place)
     branches = []

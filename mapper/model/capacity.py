@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from tilewright.arch.errors import Where
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
-from tilewright.mapper.model.occupancy import Body, Occupancy
+from tilewright.mapper.model.occupancy import Occupancy, PathOccupancies
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.view import Count, lowest_terms
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -23,7 +23,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 Key = tuple[int, str]  # number of the Storage node, tensor
 Tile = tuple[int, Occupancy]  # with the number of the Einsum that uses it
 # Einsums in order -> number of loops that each of them shares with the next one
-SharedLoops = Callable[[list[Body]], list[int]]
+SharedLoops = Callable[[list[PathOccupancies]], list[int]]
 # (tile, number of the Einsum that uses it) -> equal for tiles that share their room
 Copy = Callable[[Occupancy, int], object]
 Sizes = Mapping[str, float]  # bits of each memory, as one Einsum sees them
@@ -31,7 +31,7 @@ Sizes = Mapping[str, float]  # bits of each memory, as one Einsum sees them
 Weight = Callable[[Count, str, int], Count | float]
 
 
-def loops_above_the_split(bodies: list[Body]) -> list[int]:
+def loops_above_the_split(bodies: list[PathOccupancies]) -> list[int]:
     """Count the loops above the Sequential at which an Einsum and the next one part."""
     return [_above_the_split(one.path, other.path) for one, other in pairwise(bodies)]
 
@@ -43,7 +43,7 @@ def _above_the_split(one: Path, other: Path) -> int:
     return 0
 
 
-def loops_above_exchanged(bodies: list[Body]) -> list[int]:
+def loops_above_exchanged(bodies: list[PathOccupancies]) -> list[int]:
     """Count the loops above the tensors that are exchanged, as accelforge does.
 
     Loops of the mapping that no exchanged tensor sits below do not count as shared.
@@ -55,7 +55,7 @@ def loops_above_exchanged(bodies: list[Body]) -> list[int]:
     return depths
 
 
-def _spans(bodies: list[Body]) -> dict[Key, tuple[int, int, int]]:
+def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
     """Return (first user, last user, loops above) of each tensor that Einsums exchange."""
     spans: dict[Key, tuple[int, int, int]] = {}
     for number, body in enumerate(bodies):
@@ -77,7 +77,7 @@ def one_per_einsum(held: Occupancy, einsum: int) -> object:
     return _key(held) if held.backing else (*_key(held), einsum)
 
 
-def peak_bits(bodies: list[Body], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
+def peak_bits(bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
     """Return the most bits that live at a time in one instance of each memory in use."""
     peaks = _peaks(bodies, shared, copy, _all_bits)
     return {name: lowest_terms(Fraction(bits)) for name, bits in peaks.items()}
@@ -89,7 +89,7 @@ def _all_bits(bits: Count, memory: str, number: int) -> Count:
 
 
 def peak_parts(
-    bodies: list[Body], shared: SharedLoops, copy: Copy, sizes: Sequence[Sizes]
+    bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy, sizes: Sequence[Sizes]
 ) -> dict[str, Count | float]:
     """Return the largest part of each memory that is full at a time.
 
@@ -107,7 +107,7 @@ def peak_parts(
 
 
 def _peaks(
-    bodies: list[Body], shared: SharedLoops, copy: Copy, weight: Weight
+    bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy, weight: Weight
 ) -> dict[str, Count | float]:
     peaks: dict[str, Count | float] = {}
     numbered = list(enumerate(bodies))
@@ -126,7 +126,7 @@ def _peaks(
     return peaks
 
 
-def _alive(bodies: list[Body], shared: list[int]) -> Iterator[list[Tile]]:
+def _alive(bodies: list[PathOccupancies], shared: list[int]) -> Iterator[list[Tile]]:
     """Yield the tiles that live while each Einsum runs."""
     everywhere = [(n, held) for n, body in enumerate(bodies) for held in body.held]
     everywhere = [(n, held) for n, held in everywhere if held.persistent]
@@ -136,7 +136,7 @@ def _alive(bodies: list[Body], shared: list[int]) -> Iterator[list[Tile]]:
         yield [*own, *everywhere, *left[number], *_around(bodies, shared, number)]
 
 
-def _left_for_others(bodies: list[Body]) -> list[list[Tile]]:
+def _left_for_others(bodies: list[PathOccupancies]) -> list[list[Tile]]:
     """Return the tiles of exchanged tensors that live while each Einsum runs."""
     found: list[list[Tile]] = [[] for _ in bodies]
     spans = _spans(bodies)
@@ -148,7 +148,7 @@ def _left_for_others(bodies: list[Body]) -> list[list[Tile]]:
     return found
 
 
-def _around(bodies: list[Body], shared: list[int], number: int) -> Iterator[Tile]:
+def _around(bodies: list[PathOccupancies], shared: list[int], number: int) -> Iterator[Tile]:
     """Yield the tiles of other Einsums above the loops that they share with Einsum `number`."""
     for others, loops in (
         (range(number + 1, len(bodies)), shared[number:]),
@@ -166,7 +166,7 @@ def _in_width(held: Occupancy, width: Count) -> Count:
     return Fraction(held.bits) * width / held.width
 
 
-def check_capacity(bodies: list[Body], peaks: Mapping[str, Count], sizes: Sizes) -> None:
+def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], sizes: Sizes) -> None:
     """Raise InfeasibleMapping for the first memory whose tiles do not fit; `sizes` in bits."""
     for name, bits in peaks.items():
         if bits > sizes[name]:
@@ -174,7 +174,7 @@ def check_capacity(bodies: list[Body], peaks: Mapping[str, Count], sizes: Sizes)
             _refuse(bodies, name, float(bits), text)
 
 
-def check_parts(bodies: list[Body], parts: Mapping[str, Count | float]) -> None:
+def check_parts(bodies: list[PathOccupancies], parts: Mapping[str, Count | float]) -> None:
     """Raise InfeasibleMapping for the first memory of which more than all is needed."""
     for name, part in parts.items():
         if part > 1:
@@ -182,7 +182,7 @@ def check_parts(bodies: list[Body], parts: Mapping[str, Count | float]) -> None:
             _refuse(bodies, name, float(part), text)
 
 
-def _refuse(bodies: list[Body], name: str, needed: float, text: str) -> NoReturn:
+def _refuse(bodies: list[PathOccupancies], name: str, needed: float, text: str) -> NoReturn:
     tiles = _largest(bodies, name)
     raise InfeasibleMapping(
         f"the tiles in {name} {text}",
@@ -193,7 +193,7 @@ def _refuse(bodies: list[Body], name: str, needed: float, text: str) -> NoReturn
     )
 
 
-def _largest(bodies: list[Body], name: str) -> list[tuple[Occupancy, Where | None]]:
+def _largest(bodies: list[PathOccupancies], name: str) -> list[tuple[Occupancy, Where | None]]:
     """Return the tiles in memory `name` and where they are placed, the largest first."""
     tiles = [
         (held, body.path.where(body.path.origins.index(held.origin)))

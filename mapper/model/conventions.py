@@ -26,12 +26,12 @@ from tilewright.mapper.model.capacity import (
 )
 from tilewright.mapper.model.copies import Plan, source_moves_up, source_to_destination
 from tilewright.mapper.model.distributed import PlacesAtWork, at_least_one, in_proportion
-from tilewright.mapper.model.loops import Loop, average_turns, temporal_steps
+from tilewright.mapper.model.loops import PathLoop, average_turns, temporal_steps
 from tilewright.mapper.model.messages import hops_of_messages
 from tilewright.mapper.model.nest import (
-    Nest,
     SinkRule,
     StopRule,
+    TensorNest,
     no_loop_sinks,
     some_loop_sinks,
     stop_at_any_holder,
@@ -42,9 +42,9 @@ from tilewright.mapper.model.offsets import EinsumRule, offsets_add, offsets_mov
 from tilewright.mapper.model.path import Path
 from tilewright.mapper.model.reuse import Traffic, even_traffic
 from tilewright.mapper.model.uneven import exact_traffic
-from tilewright.mapper.model.view import IRRELEVANT, Count, View, lowest_terms
+from tilewright.mapper.model.view import IRRELEVANT, Count, EinsumView, lowest_terms
 
-Loops = dict[int, Loop]
+Loops = dict[int, PathLoop]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Conventions:
 
     name: str
     first_tiles: Callable[[Path], Path]
-    traffic: Callable[[Nest], list[Traffic]]
-    hops: Callable[[Nest], list[Hops]]
-    steps: Callable[[Loops, View], Count]
-    used: Callable[[Loop], Count]
+    traffic: Callable[[TensorNest], list[Traffic]]
+    hops: Callable[[TensorNest], list[Hops]]
+    steps: Callable[[Loops, EinsumView], Count]
+    used: Callable[[PathLoop], Count]
     stops: StopRule
     sinks: SinkRule
-    copy: Callable[[Path, View], Plan]
+    copy: Callable[[Path, EinsumView], Plan]
     einsum: EinsumRule
     shared: SharedLoops
     tile: Copy
@@ -93,27 +93,27 @@ def _without_first_tiles(path: Path) -> Path:
     return replace(path, steps=steps)
 
 
-def _exact(nest: Nest) -> list[Traffic]:
+def _exact(nest: TensorNest) -> list[Traffic]:
     """Exact counts; with even tiles only, products are enough."""
     if all(loop.even for loop in nest.loops.values()):
         return even_traffic(nest, _whole(nest))
     return exact_traffic(nest)
 
 
-def _whole(nest: Nest) -> Mapping[int, Count]:
+def _whole(nest: TensorNest) -> Mapping[int, Count]:
     return {place: loop.turns for place, loop in nest.loops.items()}
 
 
-def _average(nest: Nest) -> list[Traffic]:
+def _average(nest: TensorNest) -> list[Traffic]:
     """Average tiles (accelforge.md §2.8)."""
     return even_traffic(nest, _average_of(nest))
 
 
-def _average_hops(nest: Nest) -> list[Hops]:
+def _average_hops(nest: TensorNest) -> list[Hops]:
     return hops_of(nest, _average_of(nest))
 
 
-def _average_of(nest: Nest) -> Mapping[int, Count]:
+def _average_of(nest: TensorNest) -> Mapping[int, Count]:
     """Average turns; whole iterations where a simple variable is irrelevant (§2.8)."""
     simple, relevance = nest.view.simple_variables, nest.tensor.relevance
     return {
@@ -124,7 +124,7 @@ def _average_of(nest: Nest) -> Mapping[int, Count]:
     }
 
 
-def _whole_steps(loops: Loops, view: View) -> Count:
+def _whole_steps(loops: Loops, view: EinsumView) -> Count:
     steps = 1
     if all(loop.even for loop in loops.values()):
         for loop in loops.values():
@@ -137,7 +137,7 @@ def _whole_steps(loops: Loops, view: View) -> Count:
     return steps
 
 
-def _average_steps(loops: Loops, _view: View) -> Count:
+def _average_steps(loops: Loops, _view: EinsumView) -> Count:
     steps: Count = 1
     for loop in loops.values():
         if loop.spatial is None:
@@ -145,11 +145,11 @@ def _average_steps(loops: Loops, _view: View) -> Count:
     return lowest_terms(Fraction(steps))
 
 
-def _whole_turns(loop: Loop) -> Count:
+def _whole_turns(loop: PathLoop) -> Count:
     return loop.turns
 
 
-def _average_lanes(loop: Loop) -> Count:
+def _average_lanes(loop: PathLoop) -> Count:
     return average_turns(loop, whole=False)
 
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tilewright.mapper.model.path import Hold, Path, keep
-from tilewright.mapper.model.view import TensorView, View
+from tilewright.mapper.model.view import EinsumView, TensorView
 
 Plan = tuple[Path, Mapping[str, TensorView]]  # the path to analyse and the tensors on it
 
 
-def no_copy(path: Path, view: View) -> Plan:
+def no_copy(path: Path, view: EinsumView) -> Plan:
     """Leave an Einsum that computes as it is."""
     return path, view.tensors
 
 
-def source_to_destination(path: Path, view: View) -> Plan:
+def source_to_destination(path: Path, view: EinsumView) -> Plan:
     """Read the source where it lies and write the destination (design.md §5).
 
     What the source holds in, or below, the innermost memory of the destination is the
@@ -43,7 +43,7 @@ def source_to_destination(path: Path, view: View) -> Plan:
     return shorter, tensors
 
 
-def source_moves_up(path: Path, view: View) -> Plan:
+def source_moves_up(path: Path, view: EinsumView) -> Plan:
     """Count as accelforge 1.0.467 does: every holder counts as one of the source, data only rise.
 
     Holders of one component are merged into the first, none is lowered.

@@ -10,7 +10,7 @@ from tilewright.arch.components.components import Component, Container
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.network import Hops
-from tilewright.mapper.model.tally import Tally
+from tilewright.mapper.model.tally import EinsumCounts
 from tilewright.mapper.model.view import Count
 
 Calls = dict[str, float]
@@ -37,7 +37,7 @@ class Costs:
         self.latency_by |= other.latency_by
 
 
-def costs_of(tally: Tally, flat: FlatArch, conventions: Conventions) -> Costs:
+def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> Costs:
     """Return energy and latency of what `tally` counted."""
     costs = Costs()
     calls = _count_actions(tally, costs)
@@ -55,7 +55,7 @@ def costs_of(tally: Tally, flat: FlatArch, conventions: Conventions) -> Costs:
     return costs
 
 
-def _count_actions(tally: Tally, costs: Costs) -> dict[str, Calls]:
+def _count_actions(tally: EinsumCounts, costs: Costs) -> dict[str, Calls]:
     """Fill in actions and their energy; return the calls per action of one busiest instance."""
     calls: dict[str, Calls] = {}
     times = tally.view.einsum.n_instances
@@ -91,7 +91,7 @@ def _bill(costs: Costs, key: str, count: Count, energy: float) -> None:
         costs.energy_by[key] = float(count) * energy
 
 
-def _compute(tally: Tally, costs: Costs, calls: dict[str, Calls]) -> None:
+def _compute(tally: EinsumCounts, costs: Costs, calls: dict[str, Calls]) -> None:
     compute = tally.view.compute
     einsum = tally.view.einsum
     scale = Fraction(compute.actions_scale)
@@ -104,7 +104,7 @@ def _compute(tally: Tally, costs: Costs, calls: dict[str, Calls]) -> None:
     calls[compute.name] = {"compute": float(tally.steps * scale)}
 
 
-def _networks(tally: Tally, costs: Costs, calls: dict[str, Calls]) -> None:
+def _networks(tally: EinsumCounts, costs: Costs, calls: dict[str, Calls]) -> None:
     found: dict[str, list[Hops]] = {}
     totals: dict[str, tuple[Count, float]] = {}
     for hops in tally.hops:
@@ -124,7 +124,7 @@ def _networks(tally: Tally, costs: Costs, calls: dict[str, Calls]) -> None:
         calls[name] = {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
 
 
-def _leak(tally: Tally, flat: FlatArch, conventions: Conventions, costs: Costs) -> None:
+def _leak(tally: EinsumCounts, flat: FlatArch, conventions: Conventions, costs: Costs) -> None:
     name = tally.view.einsum.name
     leak = leak_power_by(flat, conventions)
     for component in (*flat.components, *flat.beside):
@@ -136,7 +136,9 @@ def _leak(tally: Tally, flat: FlatArch, conventions: Conventions, costs: Costs) 
         costs.leak_energy += energy
 
 
-def _gate(component: Component, tally: Tally, flat: FlatArch, conventions: Conventions) -> float:
+def _gate(
+    component: Component, tally: EinsumCounts, flat: FlatArch, conventions: Conventions
+) -> float:
     """Return the part of the component's instances that is not gated (accelforge.md §2.5)."""
     if component.name in flat.gated:
         return 0.0

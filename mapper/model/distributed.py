@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tilewright.arch.components.components import Component
 from tilewright.mapper.model.occupancy import Occupancy
-from tilewright.mapper.model.view import Count, View, lowest_terms
+from tilewright.mapper.model.view import Count, EinsumView, lowest_terms
 
 # instances in use of a dimension / instances that one place serves -> places at work
 PlacesAtWork = Callable[[Fraction], Fraction]
@@ -25,7 +25,7 @@ def in_proportion(places: Fraction) -> Fraction:
 
 
 def active_places(
-    view: View, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
+    view: EinsumView, used: Mapping[tuple[str, str], Count], rule: PlacesAtWork
 ) -> dict[str, Count]:
     """Return, for each distributed memory, how many of its places share its work.
 

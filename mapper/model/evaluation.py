@@ -25,12 +25,12 @@ from tilewright.mapper.model.capacity import (
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.costs import Costs, area_by, costs_of, leak_power_by
 from tilewright.mapper.model.guards import check
-from tilewright.mapper.model.occupancy import Body
+from tilewright.mapper.model.occupancy import PathOccupancies
 from tilewright.mapper.model.offsets import counted
 from tilewright.mapper.model.path import Hold, Path, paths_of, restrict
-from tilewright.mapper.model.tally import Tally, tally
+from tilewright.mapper.model.tally import EinsumCounts, tally
 from tilewright.mapper.model.unfinished import unfinished
-from tilewright.mapper.model.view import Count, View, make_view
+from tilewright.mapper.model.view import Count, EinsumView, make_view
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import MappingError
 from tilewright.mapper.workload.workload import Workload
@@ -109,21 +109,21 @@ def _notes(nodes: tuple[Node, ...]) -> tuple[str, ...]:
     return (note, *inner)
 
 
-def evaluate_flat(runs: list[tuple[Path, View]], conventions: Conventions) -> Score:
+def evaluate_flat(runs: list[tuple[Path, EinsumView]], conventions: Conventions) -> Score:
     """Score paths of Einsums on views made with `make_view` (what the search calls)."""
     tallies = [
         tally(restrict(path, frozenset(view.tensors)), view, conventions) for path, view in runs
     ]
     for one in tallies:
         check(one)
-    bodies = [Body(one.path, one.occupancy) for one in tallies]
+    bodies = [PathOccupancies(one.path, one.occupancy) for one in tallies]
     peaks = peak_bits(bodies, conventions.shared, conventions.tile)
     _check_fit(bodies, peaks, [_sizes(one) for one in tallies], conventions)
     return _score(tallies, peaks, conventions)
 
 
 def _check_fit(
-    bodies: list[Body],
+    bodies: list[PathOccupancies],
     peaks: dict[str, Count],
     sizes: list[dict[str, float]],
     conventions: Conventions,
@@ -135,12 +135,12 @@ def _check_fit(
         check_parts(bodies, peak_parts(bodies, conventions.shared, conventions.tile, sizes))
 
 
-def _sizes(one: Tally) -> dict[str, float]:
+def _sizes(one: EinsumCounts) -> dict[str, float]:
     """Bits of each memory, as one Einsum sees them."""
     return {c.name: c.size for c in one.view.flat.components if isinstance(c, Memory)}
 
 
-def view_of(einsum: Einsum, flat: FlatArch) -> View:
+def view_of(einsum: Einsum, flat: FlatArch) -> EinsumView:
     """Prepare the model's tables for one Einsum on one flattened architecture."""
     return make_view(einsum, flat)
 
@@ -210,10 +210,10 @@ def _check_tensors(path: Path, tensors: frozenset[str]) -> None:
             )
 
 
-_views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, View]] = OrderedDict()
+_views: OrderedDict[tuple[object, ...], tuple[Arch, Workload, EinsumView]] = OrderedDict()
 
 
-def _view(arch: Arch, workload: Workload, path: Path, conventions: Conventions) -> View:
+def _view(arch: Arch, workload: Workload, path: Path, conventions: Conventions) -> EinsumView:
     """Return the view of a path's Einsum, kept for the same loaded objects and placement."""
     held: dict[str, set[str]] = {}
     for step in path.steps:
@@ -235,7 +235,7 @@ def _view(arch: Arch, workload: Workload, path: Path, conventions: Conventions) 
     return view
 
 
-def _make_view(einsum: Einsum, flats: tuple[FlatArch, ...], path: Path) -> View:
+def _make_view(einsum: Einsum, flats: tuple[FlatArch, ...], path: Path) -> EinsumView:
     for flat in flats:
         if flat.compute.name == path.component:
             return make_view(einsum, flat)
@@ -248,7 +248,7 @@ def _make_view(einsum: Einsum, flats: tuple[FlatArch, ...], path: Path) -> View:
     )
 
 
-def _score(tallies: list[Tally], peaks: dict[str, Count], conventions: Conventions) -> Score:
+def _score(tallies: list[EinsumCounts], peaks: dict[str, Count], conventions: Conventions) -> Score:
     total = Costs()
     latency_of: dict[str, float] = {}
     for one in tallies:
@@ -281,7 +281,7 @@ def _score(tallies: list[Tally], peaks: dict[str, Count], conventions: Conventio
     )
 
 
-def _memory_usage(tallies: list[Tally]) -> dict[str, float]:
+def _memory_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
     """Return the share of its memory that each tile takes."""
     usage: dict[str, float] = {}
     for one in tallies:
@@ -292,7 +292,7 @@ def _memory_usage(tallies: list[Tally]) -> dict[str, float]:
     return usage
 
 
-def _spatial_usage(tallies: list[Tally]) -> dict[str, float]:
+def _spatial_usage(tallies: list[EinsumCounts]) -> dict[str, float]:
     """Return the share of each dimension's lanes that every Einsum uses."""
     usage: dict[str, float] = {}
     for one in tallies:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tilewright.mapper.model.reuse import Traffic
-from tilewright.mapper.model.tally import Tally
+from tilewright.mapper.model.tally import EinsumCounts
 
 
 class ConservationError(AssertionError):
     """The model contradicts itself: a defect of Tilewright, never of the user's files."""
 
 
-def check(tally: Tally) -> None:
+def check(tally: EinsumCounts) -> None:
     """Raise ConservationError if the counts of `tally` cannot all be true."""
     name = tally.view.einsum.name
     lanes = tally.lanes

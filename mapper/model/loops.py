@@ -8,12 +8,12 @@ from fractions import Fraction
 
 from tilewright.mapper.mapping.mapping import Spatial, Temporal
 from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import Count, View, lowest_terms
+from tilewright.mapper.model.view import Count, EinsumView, lowest_terms
 from tilewright.mapper.workload.errors import MappingError
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class PathLoop:
     """A loop of the path. `outer` and `tile`: largest tile of `variable` above and below it."""
 
     variable: str
@@ -38,7 +38,7 @@ class Loop:
         return 1 + -(-(self.outer - self.initial) // self.tile)
 
 
-def loops_of(path: Path, view: View) -> dict[int, Loop]:
+def loops_of(path: Path, view: EinsumView) -> dict[int, PathLoop]:
     """Return the loops by their place in `path.steps`, checked against the Einsum.
 
     MappingError: variable that the Einsum does not have, tile larger than the tile above,
@@ -46,7 +46,7 @@ def loops_of(path: Path, view: View) -> dict[int, Loop]:
     """
     shape = dict(view.einsum.bounds)
     seen: set[str] = set()
-    loops: dict[int, Loop] = {}
+    loops: dict[int, PathLoop] = {}
     for place, step in enumerate(path.steps):
         if isinstance(step, Hold):
             continue
@@ -65,7 +65,9 @@ def loops_of(path: Path, view: View) -> dict[int, Loop]:
     return loops
 
 
-def _loop(place: int, shape: dict[str, int], seen: set[str], path: Path, view: View) -> Loop:
+def _loop(
+    place: int, shape: dict[str, int], seen: set[str], path: Path, view: EinsumView
+) -> PathLoop:
     step = path.steps[place]
     assert not isinstance(step, Hold)
     name, tile = step.rank_variable, step.tile_shape
@@ -88,10 +90,10 @@ def _loop(place: int, shape: dict[str, int], seen: set[str], path: Path, view: V
             )
     spatial, dim = _fanout(place, path, view)
     even = initial in (None, tile) and outer % tile == 0
-    return Loop(name, outer, tile, initial, spatial, dim, even, name not in seen)
+    return PathLoop(name, outer, tile, initial, spatial, dim, even, name not in seen)
 
 
-def _fanout(place: int, path: Path, view: View) -> tuple[str | None, str]:
+def _fanout(place: int, path: Path, view: EinsumView) -> tuple[str | None, str]:
     step = path.steps[place]
     if not isinstance(step, Spatial):
         return None, ""
@@ -107,7 +109,7 @@ def _fanout(place: int, path: Path, view: View) -> tuple[str | None, str]:
     )
 
 
-def average_turns(loop: Loop, whole: bool) -> Count:
+def average_turns(loop: PathLoop, whole: bool) -> Count:
     """Count the iterations on average, with no remainder (accelforge.md §2.8).
 
     With `whole`, the outermost loop over a variable takes whole iterations.
@@ -117,7 +119,7 @@ def average_turns(loop: Loop, whole: bool) -> Count:
     return lowest_terms(Fraction(loop.outer, loop.tile))
 
 
-def parts(loop: Loop, outer: int) -> tuple[tuple[int, int], ...]:
+def parts(loop: PathLoop, outer: int) -> tuple[tuple[int, int], ...]:
     """Return (tile size, how often) of a loop that divides `outer` values, in order of time."""
     found: list[tuple[int, int]] = []
     left = outer
@@ -132,7 +134,7 @@ def parts(loop: Loop, outer: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def temporal_steps(loops: list[Loop], outer: int) -> int:
+def temporal_steps(loops: list[PathLoop], outer: int) -> int:
     """Count the steps that loops over one variable take: time adds, lanes run side by side."""
     if not loops:
         return 1
@@ -143,7 +145,7 @@ def temporal_steps(loops: list[Loop], outer: int) -> int:
     return sum(steps * often for steps, often in inner)
 
 
-def swapped_variables(items: Sequence[int], loops: dict[int, Loop]) -> frozenset[str]:
+def swapped_variables(items: Sequence[int], loops: dict[int, PathLoop]) -> frozenset[str]:
     """Find variables whose loops stand in another order here than in the mapping.
 
     Only variables irrelevant to the tensor can; they keep the turns of the mapping's own order.

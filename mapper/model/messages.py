@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tilewright.mapper.model.loops import Loop, parts, swapped_variables
-from tilewright.mapper.model.nest import Nest
-from tilewright.mapper.model.network import Hops, Leg, legs_of, physical_stride
+from tilewright.mapper.model.loops import PathLoop, parts, swapped_variables
+from tilewright.mapper.model.nest import TensorNest
+from tilewright.mapper.model.network import Hops, NetworkLeg, legs_of, physical_stride
 from tilewright.mapper.model.view import IRRELEVANT
 
 Shape = tuple[int, ...]
@@ -34,7 +34,7 @@ Turns = Sequence[tuple[_Trip, int]]  # what happens in a turn, and how many turn
 
 
 @dataclass(frozen=True, slots=True)
-class _Fan:
+class _NetworkLoop:
     """A spatial loop below the network. `stride`: links between its instances; `served`: instances
     of one place of a distributed source, or None."""
 
@@ -100,7 +100,7 @@ class _Fan:
         return ends
 
 
-def hops_of_messages(nest: Nest) -> list[Hops]:
+def hops_of_messages(nest: TensorNest) -> list[Hops]:
     """Return the hops of the tensor on every network between two holders that follow each other.
 
     All rounds count and all dimensions: `traffic` is what the first link of each dimension
@@ -108,17 +108,17 @@ def hops_of_messages(nest: Nest) -> list[Hops]:
     """
     found = []
     for leg in legs_of(nest):
-        trip = _Walk(nest, leg).trip()
+        trip = _MessageWalk(nest, leg).trip()
         scale = leg.network.scale
         traffic = {dim: values * scale for dim, values in trip.links.items()}
         found.append(Hops(leg.network, trip.hops * scale, trip.farthest, traffic))
     return found
 
 
-class _Walk:
+class _MessageWalk:
     """The loops above the lower end of a leg, outermost first; equal visits are counted once."""
 
-    def __init__(self, nest: Nest, leg: Leg) -> None:
+    def __init__(self, nest: TensorNest, leg: NetworkLeg) -> None:
         self._tensor = nest.tensor
         self._bounds = nest.view.einsum.bounds
         self._loops = [nest.loops[item] for item in leg.loops]
@@ -151,7 +151,7 @@ class _Walk:
             return fan.deal(turns, [self._values(tile) for tile in tiles])
         return _together(turns, one_by_one=loop.spatial is None)
 
-    def _sizes(self, loop: Loop, outer: int) -> tuple[tuple[int, int], ...]:
+    def _sizes(self, loop: PathLoop, outer: int) -> tuple[tuple[int, int], ...]:
         if loop.variable in self._fixed:
             return ((loop.tile, loop.turns),)
         return parts(loop, outer)
@@ -160,12 +160,14 @@ class _Walk:
         return self._tensor.tile(dict(zip(self._bounds, shape, strict=True)))
 
 
-def _fans(loops: Sequence[Loop], nest: Nest, leg: Leg) -> list[_Fan | None]:
+def _fans(
+    loops: Sequence[PathLoop], nest: TensorNest, leg: NetworkLeg
+) -> list[_NetworkLoop | None]:
     """Return the fan of each loop, None where it does not stand below the network."""
     view, tensor = nest.view, nest.tensor
     switch = leg.network.component.topology == "all_to_all"
     used: dict[tuple[str, str], int] = {}
-    fans: list[_Fan | None] = []
+    fans: list[_NetworkLoop | None] = []
     for loop in reversed(loops):
         if loop.spatial is None or view.index[loop.spatial] < leg.place:
             fans.append(None)
@@ -175,7 +177,7 @@ def _fans(loops: Sequence[Loop], nest: Nest, leg: Leg) -> list[_Fan | None]:
         shared = shared and tensor.name in view.dims[key].may_reuse
         stride = used.get(key, 1)
         served = physical_stride(leg.source, loop, view)
-        fans.append(_Fan(loop.dim, stride, served, shared, switch))
+        fans.append(_NetworkLoop(loop.dim, stride, served, shared, switch))
         used[key] = stride * loop.turns
     return fans[::-1]
 

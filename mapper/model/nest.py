@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tilewright.mapper.model.loops import Loop
+from tilewright.mapper.model.loops import PathLoop
 from tilewright.mapper.model.path import Hold, Path
-from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, TensorView, View
+from tilewright.mapper.model.view import IRRELEVANT, PARTIAL, EinsumView, TensorView
 from tilewright.mapper.workload.errors import MappingError
 
 # (path, place of the holder, place of another holder below it) -> does the walk stop there?
@@ -21,7 +21,7 @@ StopRule = Callable[[Path, int, int], bool]
 
 
 # (path, place of the holder, loops, view) -> is a spatial loop above it seen below it?
-SinkRule = Callable[[Path, int, dict[int, Loop], View], bool]
+SinkRule = Callable[[Path, int, dict[int, PathLoop], EinsumView], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +30,28 @@ class Lowering:
 
     stops: StopRule
     sinks: SinkRule
-    view: View
+    view: EinsumView
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
+class Reservation:
     """The tile of the tensor held at step `holder` of the path takes its place from here down."""
 
     holder: int
 
 
-Item = int | Reserve  # a place in path.steps, or a reservation
+Item = int | Reservation  # a place in path.steps, or a reservation
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class TensorNest:
     """What one tensor sees of a path: items from the outermost in; behind them the Compute."""
 
     tensor: TensorView
     items: tuple[Item, ...]
     path: Path
-    loops: dict[int, Loop]
-    view: View
+    loops: dict[int, PathLoop]
+    view: EinsumView
 
 
 def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
@@ -69,12 +69,14 @@ def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
     return any(not isinstance(step, Hold) for step in path.steps[holder + 1 : other])
 
 
-def no_loop_sinks(_path: Path, _holder: int, _loops: dict[int, Loop], _view: View) -> bool:
+def no_loop_sinks(
+    _path: Path, _holder: int, _loops: dict[int, PathLoop], _view: EinsumView
+) -> bool:
     """Take the loops in the order of the mapping (accelforge.md §2.3)."""
     return False
 
 
-def some_loop_sinks(path: Path, holder: int, loops: dict[int, Loop], view: View) -> bool:
+def some_loop_sinks(path: Path, holder: int, loops: dict[int, PathLoop], view: EinsumView) -> bool:
     """Does a spatial loop above the holder belong to a fanout below it?
 
     The tensor sees that loop right below the holder, wherever it is written, so the walk stops.
@@ -87,7 +89,7 @@ def some_loop_sinks(path: Path, holder: int, loops: dict[int, Loop], view: View)
 
 
 def reservations(
-    path: Path, loops: dict[int, Loop], tensors: Mapping[str, TensorView], rules: Lowering
+    path: Path, loops: dict[int, PathLoop], tensors: Mapping[str, TensorView], rules: Lowering
 ) -> dict[int, tuple[int, ...]]:
     """Return {gap: holders}: the tiles of these holders are reserved in front of step `gap`."""
     found: dict[int, tuple[int, ...]] = {}
@@ -108,7 +110,7 @@ def reservations(
 
 
 def _gap(
-    path: Path, holder: int, loops: dict[int, Loop], tensor: TensorView, stops: StopRule
+    path: Path, holder: int, loops: dict[int, PathLoop], tensor: TensorView, stops: StopRule
 ) -> int:
     """Walk down from a lower holder: a loop on a relevant variable only streams its tile."""
     component = path.steps[holder].component  # type: ignore[union-attr]  # a Hold
@@ -133,10 +135,10 @@ def _gap(
 def nest_of(
     tensor: TensorView,
     path: Path,
-    loops: dict[int, Loop],
-    view: View,
+    loops: dict[int, PathLoop],
+    view: EinsumView,
     reserved: dict[int, tuple[int, ...]],
-) -> Nest:
+) -> TensorNest:
     """Return the steps that `tensor` sees.
 
     MappingError if a spatial and a temporal loop over the same variable of the tensor would have
@@ -151,7 +153,7 @@ def nest_of(
             if path.steps[holder].tensor == tensor.name:  # type: ignore[union-attr]
                 nest += sorted(group)
                 group = []
-                nest.append(Reserve(holder))
+                nest.append(Reservation(holder))
         loop = loops.get(place)
         if loop is not None:
             if loop.spatial is None:
@@ -168,10 +170,12 @@ def nest_of(
         if place < end:
             nest.append(place)
     _check_order(nest, loops, tensor, path)
-    return Nest(tensor, tuple(nest), path, loops, view)
+    return TensorNest(tensor, tuple(nest), path, loops, view)
 
 
-def _check_order(nest: list[Item], loops: dict[int, Loop], tensor: TensorView, path: Path) -> None:
+def _check_order(
+    nest: list[Item], loops: dict[int, PathLoop], tensor: TensorView, path: Path
+) -> None:
     order = [item for item in nest if isinstance(item, int)]
     if all(a < b for a, b in pairwise(order)):
         return

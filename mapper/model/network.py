@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.arch.components.components import Component
-from tilewright.mapper.model.loops import Loop
-from tilewright.mapper.model.nest import Nest
+from tilewright.mapper.model.loops import PathLoop
+from tilewright.mapper.model.nest import TensorNest
 from tilewright.mapper.model.path import Hold
-from tilewright.mapper.model.view import IRRELEVANT, Count, NetworkView, View, lowest_terms
+from tilewright.mapper.model.view import IRRELEVANT, Count, EinsumView, NetworkView, lowest_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Hops:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class NetworkLeg:
     """The way of the tensor from one holder down to the next (or the Compute) over a network.
 
     `place`: of the network in the architecture; `loops`: places in the path of the loops above the
@@ -45,11 +45,11 @@ class Leg:
     loops: tuple[int, ...]
 
 
-def legs_of(nest: Nest) -> list[Leg]:
+def legs_of(nest: TensorNest) -> list[NetworkLeg]:
     """Return the legs that cross a network, innermost first; the first network between counts."""
     view = nest.view
     loops: list[int] = []
-    legs: list[Leg] = []
+    legs: list[NetworkLeg] = []
     source = ""
     ends = [item for item in nest.items if isinstance(item, int)]
     for item in (*ends, len(nest.path.steps)):
@@ -66,13 +66,13 @@ def legs_of(nest: Nest) -> list[Leg]:
         for place, network in view.networks:
             if place in between:
                 seen = view.network(network.name, nest.tensor.name)
-                legs.append(Leg(seen, place, view.component(source), tuple(loops)))
+                legs.append(NetworkLeg(seen, place, view.component(source), tuple(loops)))
                 break
         source = below
     return legs[::-1]
 
 
-def _lowest(nest: Nest) -> int:
+def _lowest(nest: TensorNest) -> int:
     """Return where data stop falling: a copy brings nothing below the copy's innermost holder."""
     view = nest.view
     if not view.einsum.is_copy:
@@ -84,7 +84,7 @@ def _lowest(nest: Nest) -> int:
     return max((view.index[step.component] for step in held), default=0)
 
 
-def hops_of(nest: Nest, turns: Mapping[int, Count]) -> list[Hops]:
+def hops_of(nest: TensorNest, turns: Mapping[int, Count]) -> list[Hops]:
     """Return the hops of the tensor on every network between two holders that follow each other.
 
     `turns` of each loop, whole or average.
@@ -92,7 +92,7 @@ def hops_of(nest: Nest, turns: Mapping[int, Count]) -> list[Hops]:
     return [_hops_of_leg(leg, nest, turns) for leg in legs_of(nest)]
 
 
-def _hops_of_leg(leg: Leg, nest: Nest, turns: Mapping[int, Count]) -> Hops:
+def _hops_of_leg(leg: NetworkLeg, nest: TensorNest, turns: Mapping[int, Count]) -> Hops:
     hops: Count = 0
     farthest: Count = 0
     traffic: dict[str, Count] = {}
@@ -124,7 +124,7 @@ def _hops_of_leg(leg: Leg, nest: Nest, turns: Mapping[int, Count]) -> Hops:
 Cost = tuple[Count, Count, Count]  # hops per value, farthest, values on the busiest link
 
 
-def _cost(leg: Leg, nest: Nest, loop: Loop, fan: tuple[Count, Count]) -> Cost:
+def _cost(leg: NetworkLeg, nest: TensorNest, loop: PathLoop, fan: tuple[Count, Count]) -> Cost:
     """Return what one round of a loop costs; `fan`: its turns, and the stride between them."""
     topology = leg.network.component.topology
     if nest.tensor.relevance[loop.variable] == IRRELEVANT:
@@ -132,7 +132,7 @@ def _cost(leg: Leg, nest: Nest, loop: Loop, fan: tuple[Count, Count]) -> Cost:
     return _UNICAST[topology](*fan, physical_stride(leg.source, loop, nest.view))
 
 
-def physical_stride(source: Component, loop: Loop, view: View) -> int | None:
+def physical_stride(source: Component, loop: PathLoop, view: EinsumView) -> int | None:
     """Instances that one place of a distributed source serves along the loop's dimension."""
     for dim in source.physical_spatial:
         if dim.name == loop.dim and dim.fanout > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.model.nest import Nest, Reserve
+from tilewright.mapper.model.nest import Reservation, TensorNest
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.view import Count, lowest_terms
 
@@ -25,14 +25,14 @@ class Occupancy:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class PathOccupancies:
     """One Einsum with what its tensors occupy."""
 
     path: Path
     held: tuple[Occupancy, ...]
 
 
-def occupancies(nest: Nest) -> list[Occupancy]:
+def occupancies(nest: TensorNest) -> list[Occupancy]:
     """Return what the tensor occupies in each Memory that holds it, outermost first."""
     tensor, path, loops, view = nest.tensor, nest.path, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
@@ -40,7 +40,7 @@ def occupancies(nest: Nest) -> list[Occupancy]:
     above = 0
     top = next(item for item in nest.items if isinstance(item, int) and item not in loops)
     for item in nest.items:
-        if isinstance(item, Reserve):
+        if isinstance(item, Reservation):
             step = path.steps[item.holder]
             assert isinstance(step, Hold)
             holder = view.holder(step.component, tensor.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.mapper.model.nest import Nest
+from tilewright.mapper.model.nest import TensorNest
 from tilewright.mapper.model.path import Hold
 from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, Count, HolderView, TensorView
 
@@ -36,7 +36,7 @@ class Traffic:
 
 
 @dataclass(slots=True)
-class _Level:
+class _LoopProducts:
     """Products of the turns of loops above a holder, and between it and the holder above it."""
 
     holder: HolderView
@@ -49,7 +49,7 @@ class _Level:
     gap_first: Count
 
 
-def even_traffic(nest: Nest, turns: Mapping[int, Count]) -> list[Traffic]:
+def even_traffic(nest: TensorNest, turns: Mapping[int, Count]) -> list[Traffic]:
     """Return the traffic of each holder of the tensor, outermost first; `turns` of each loop."""
     tensor = nest.tensor
     levels, gap, gap_first = _walk_down(nest, turns)
@@ -68,7 +68,9 @@ def even_traffic(nest: Nest, turns: Mapping[int, Count]) -> list[Traffic]:
     return traffic
 
 
-def _walk_down(nest: Nest, turns: Mapping[int, Count]) -> tuple[list[_Level], Count, Count]:
+def _walk_down(
+    nest: TensorNest, turns: Mapping[int, Count]
+) -> tuple[list[_LoopProducts], Count, Count]:
     tensor, loops, view = nest.tensor, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
     total: Count = 1
@@ -77,7 +79,7 @@ def _walk_down(nest: Nest, turns: Mapping[int, Count]) -> tuple[list[_Level], Co
     unit_first: Count = 1
     gap: Count = 1
     gap_first: Count = 1
-    levels: list[_Level] = []
+    levels: list[_LoopProducts] = []
     for item in nest.items:
         if not isinstance(item, int):
             continue
@@ -88,7 +90,7 @@ def _walk_down(nest: Nest, turns: Mapping[int, Count]) -> tuple[list[_Level], Co
             holder = view.holder(step.component, tensor.name)
             size = tensor.tile(shape)
             levels.append(
-                _Level(holder, size, total, unit, total_first, unit_first, gap, gap_first)
+                _LoopProducts(holder, size, total, unit, total_first, unit_first, gap, gap_first)
             )
             gap = gap_first = 1
             continue
@@ -113,7 +115,7 @@ def _walk_down(nest: Nest, turns: Mapping[int, Count]) -> tuple[list[_Level], Co
 
 
 def _own_requests(
-    level: _Level, tensor: TensorView, *, top: bool, below: tuple[Count, Count, Count]
+    level: _LoopProducts, tensor: TensorView, *, top: bool, below: tuple[Count, Count, Count]
 ) -> tuple[Count, Count, Count]:
     """Return (reads from above, writes to above, first reads skipped) of one visit."""
     if top:
@@ -129,7 +131,7 @@ def _own_requests(
 
 
 def _traffic(
-    level: _Level,
+    level: _LoopProducts,
     below: tuple[Count, Count, Count],
     own: tuple[Count, Count, Count],
     tensor: str,

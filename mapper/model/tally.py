@@ -9,18 +9,18 @@ from tilewright.arch.errors import Where
 from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.model.copies import no_copy
 from tilewright.mapper.model.distributed import active_places, spread
-from tilewright.mapper.model.loops import Loop, loops_of
+from tilewright.mapper.model.loops import PathLoop, loops_of
 from tilewright.mapper.model.nest import Lowering, nest_of, reservations
 from tilewright.mapper.model.network import Hops
 from tilewright.mapper.model.occupancy import Occupancy, occupancies
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.reuse import Traffic
-from tilewright.mapper.model.view import Count, View
+from tilewright.mapper.model.view import Count, EinsumView
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class EinsumCounts:
     """Counts of one Einsum, for one of its instances.
 
     `used[component, dim]`: instances of a fanout in use; `steps`: operations of the busiest
@@ -29,7 +29,7 @@ class Tally:
     """
 
     path: Path
-    view: View
+    view: EinsumView
     traffic: tuple[Traffic, ...]
     hops: tuple[Hops, ...]
     occupancy: tuple[Occupancy, ...]
@@ -40,7 +40,7 @@ class Tally:
     lanes: int
 
 
-def tally(path: Path, view: View, conventions: Conventions) -> Tally:
+def tally(path: Path, view: EinsumView, conventions: Conventions) -> EinsumCounts:
     """Count what the Einsum of `view` does on `path` (already restricted to its tensors).
 
     MappingError if the path is no mapping of the Einsum on this architecture, InfeasibleMapping if
@@ -70,7 +70,7 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
     looped = {(loop.spatial, loop.dim) for loop in loops.values()}
     over = {dim: count for dim, count in used.items() if dim in looped}
     places = active_places(view, over, conventions.places)
-    return Tally(
+    return EinsumCounts(
         shorter,
         view,
         tuple(traffic),
@@ -84,7 +84,7 @@ def tally(path: Path, view: View, conventions: Conventions) -> Tally:
     )
 
 
-def _lanes(loops: dict[int, Loop]) -> int:
+def _lanes(loops: dict[int, PathLoop]) -> int:
     lanes = 1
     for loop in loops.values():
         if loop.spatial is not None:
@@ -93,7 +93,7 @@ def _lanes(loops: dict[int, Loop]) -> int:
 
 
 def _used_instances(
-    path: Path, loops: dict[int, Loop], view: View, conventions: Conventions
+    path: Path, loops: dict[int, PathLoop], view: EinsumView, conventions: Conventions
 ) -> dict[tuple[str, str], Count]:
     used: dict[tuple[str, str], Count] = dict.fromkeys(view.dims, 1)
     for loop in loops.values():
@@ -117,7 +117,7 @@ def _used_instances(
     return used
 
 
-def _check_holders(path: Path, view: View) -> None:
+def _check_holders(path: Path, view: EinsumView) -> None:
     """Every tensor has holders: known ones, no Toll on top, none twice, in hierarchy order."""
     seen: dict[str, list[str]] = {name: [] for name in view.tensors}
     for place, step in enumerate(path.steps):
@@ -135,7 +135,7 @@ def _check_holders(path: Path, view: View) -> None:
             )
 
 
-def _check_holder(place: int, above: list[str], path: Path, view: View) -> None:
+def _check_holder(place: int, above: list[str], path: Path, view: EinsumView) -> None:
     step, where = path.steps[place], path.where(place)
     assert isinstance(step, Hold)
     known = [c.name for c in view.flat.components if isinstance(c, Memory | Toll)]
@@ -165,7 +165,7 @@ def _check_holder(place: int, above: list[str], path: Path, view: View) -> None:
         )
 
 
-def _check_kind(step: Hold, path: Path, view: View, where: Where | None) -> None:
+def _check_kind(step: Hold, path: Path, view: EinsumView, where: Where | None) -> None:
     """A Storage names a Memory and a Toll names a Toll, as in accelforge 1.0.467."""
     toll = isinstance(view.component(step.component), Toll)
     if step.toll == toll:

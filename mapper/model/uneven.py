@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilewright.mapper.model.loops import Loop, parts, swapped_variables
-from tilewright.mapper.model.nest import Nest
+from tilewright.mapper.model.loops import PathLoop, parts, swapped_variables
+from tilewright.mapper.model.nest import TensorNest
 from tilewright.mapper.model.path import Hold
 from tilewright.mapper.model.reuse import Traffic
 from tilewright.mapper.model.view import IRRELEVANT, RELEVANT, HolderView
@@ -39,7 +39,7 @@ class _Visit:
 Often = tuple[tuple[_Visit, int], ...]
 
 
-def exact_traffic(nest: Nest) -> list[Traffic]:
+def exact_traffic(nest: TensorNest) -> list[Traffic]:
     """Return the traffic of each holder of the tensor, outermost first."""
     counter = _Counter(nest)
     visit = counter.visit(0, tuple(nest.view.einsum.bounds.values()))
@@ -64,7 +64,7 @@ def exact_traffic(nest: Nest) -> list[Traffic]:
 
 
 class _Counter:
-    def __init__(self, nest: Nest) -> None:
+    def __init__(self, nest: TensorNest) -> None:
         tensor, loops, path, view = nest.tensor, nest.loops, nest.path, nest.view
         self._tensor = tensor
         self._view = view
@@ -98,7 +98,7 @@ class _Counter:
             return self._hold(item, self.visit(position + 1, shape), shape)
         return self._turn(loop, position, shape)
 
-    def _turn(self, loop: Loop, position: int, shape: Row) -> _Visit:
+    def _turn(self, loop: PathLoop, position: int, shape: Row) -> _Visit:
         axis = self._names.index(loop.variable)
         if loop.variable in self._fixed:
             sizes: tuple[tuple[int, int], ...] = ((loop.tile, loop.turns),)

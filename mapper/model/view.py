@@ -100,7 +100,7 @@ class NetworkView:
 
 
 @dataclass(slots=True)
-class View:
+class EinsumView:
     """One Einsum on one flattened architecture."""
 
     einsum: Einsum
@@ -137,7 +137,7 @@ class View:
         return found
 
 
-def make_view(einsum: Einsum, flat: Flat) -> View:
+def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
     """Prepare the model's tables for `einsum` on `flat`."""
     components = flat.components
     index = {component.name: place for place, component in enumerate(components)}
@@ -145,7 +145,7 @@ def make_view(einsum: Einsum, flat: Flat) -> View:
     networks = tuple((i, c) for i, c in enumerate(components) if isinstance(c, Network))
     skips = flat.compute.skip_initial_output_write
     tensors = {access.tensor: _tensor_view(access, einsum, skips) for access in einsum.accesses}
-    return View(einsum, flat, index, tensors, dims, networks, simple_variables(einsum))
+    return EinsumView(einsum, flat, index, tensors, dims, networks, simple_variables(einsum))
 
 
 def simple_variables(einsum: Einsum) -> frozenset[str]:
@@ -216,7 +216,7 @@ def _scale(
     return lowest_terms(Fraction(component.actions_scale) / values), action.energy
 
 
-def _holder_view(view: View, component_name: str, tensor_name: str) -> HolderView:
+def _holder_view(view: EinsumView, component_name: str, tensor_name: str) -> HolderView:
     component = view.component(component_name)
     assert isinstance(component, Memory | Toll)
     tensor = view.tensors[tensor_name]
@@ -244,7 +244,7 @@ def _holder_view(view: View, component_name: str, tensor_name: str) -> HolderVie
     )
 
 
-def _network_view(view: View, name: str, tensor_name: str) -> NetworkView:
+def _network_view(view: EinsumView, name: str, tensor_name: str) -> NetworkView:
     component = view.component(name)
     assert isinstance(component, Network)
     tensor = view.tensors[tensor_name]

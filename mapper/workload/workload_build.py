@@ -21,7 +21,7 @@ from tilewright.mapper.workload.notation import (
     rank_of_variable,
 )
 from tilewright.mapper.workload.workload import Workload
-from tilewright.mapper.workload.workload_check import Draft, check_agreement, check_draft
+from tilewright.mapper.workload.workload_check import EinsumDraft, check_agreement, check_draft
 from tilewright.mapper.workload.workload_file import (
     AccessSpec,
     EinsumSpec,
@@ -104,7 +104,7 @@ def _draft(
     item: object,
     workload: WorkloadSpec,
     given: Mapping[str, object],
-) -> Draft:
+) -> EinsumDraft:
     where = document.where(path)
     spec = (
         EinsumSpec(einsum=item)
@@ -112,7 +112,7 @@ def _draft(
         else parse(EinsumSpec, document, path, data=item)
     )
     accesses, name, combine = _accesses(spec, document, path)
-    draft = Draft(name, spec, path, where, accesses, {}, combine)
+    draft = EinsumDraft(name, spec, path, where, accesses, {}, combine)
     check_draft(draft)
     limits = _limits(draft, document, workload, given)
     return replace(draft, ranges=ranges(draft.variables, limits, name, where))
@@ -166,7 +166,7 @@ def _long(
 
 
 def _limits(
-    draft: Draft, document: Document, workload: WorkloadSpec, given: Mapping[str, object]
+    draft: EinsumDraft, document: Document, workload: WorkloadSpec, given: Mapping[str, object]
 ) -> list[Limit]:
     """Collect all bounds on the Einsum's rank variables: sizes of ranks, then written bounds."""
     sizes = {**_sizes(workload.rank_sizes, document, ("workload",), given)}
@@ -197,7 +197,7 @@ def _sizes(
     return {rank: (whole_number(names[rank], {}, places[rank]), places[rank]) for rank in sizes}
 
 
-def _finish(draft: Draft, names: Names) -> tuple[Einsum, Scope]:
+def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
     """Shift every rank variable to start at 0 and add what the names say about the tensors."""
     resolved = names.of(draft)
     accesses = tuple(

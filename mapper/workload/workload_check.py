@@ -14,7 +14,7 @@ from tilewright.mapper.workload.workload_file import AccessSpec, EinsumSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EinsumDraft:
     """An Einsum whose tensors and ranges are known, but not yet its sets and widths.
 
     `accesses`: (tensor and projection, output?, long form if there is one).
@@ -54,7 +54,7 @@ class Draft:
         return frozenset(access.tensor for access, output, _ in self.accesses if output)
 
 
-def check_draft(draft: Draft) -> None:
+def check_draft(draft: EinsumDraft) -> None:
     """Refuse an Einsum that makes no sense by itself."""
     if draft.name == "Total":
         raise WorkloadError(
@@ -90,13 +90,13 @@ def check_draft(draft: Draft) -> None:
         )
 
 
-def check_agreement(drafts: list[Draft]) -> None:
+def check_agreement(drafts: list[EinsumDraft]) -> None:
     """Refuse Einsums that contradict each other."""
-    by_name: dict[str, Draft] = {}
-    writers: dict[str, Draft] = {}
-    readers: dict[str, Draft] = {}
-    ranks: dict[str, tuple[tuple[str, ...], Draft]] = {}
-    bounds: dict[str, tuple[tuple[int, int], Draft]] = {}
+    by_name: dict[str, EinsumDraft] = {}
+    writers: dict[str, EinsumDraft] = {}
+    readers: dict[str, EinsumDraft] = {}
+    ranks: dict[str, tuple[tuple[str, ...], EinsumDraft]] = {}
+    bounds: dict[str, tuple[tuple[int, int], EinsumDraft]] = {}
     for draft in drafts:
         if draft.name in by_name:
             raise _disagree(f"two Einsums are called {draft.name}", by_name[draft.name], draft)
@@ -123,7 +123,9 @@ def check_agreement(drafts: list[Draft]) -> None:
                 )
 
 
-def _check_order(draft: Draft, writers: dict[str, Draft], readers: dict[str, Draft]) -> None:
+def _check_order(
+    draft: EinsumDraft, writers: dict[str, EinsumDraft], readers: dict[str, EinsumDraft]
+) -> None:
     for name in sorted(draft.outputs):
         if name in writers:
             raise _disagree(
@@ -144,5 +146,5 @@ def _check_order(draft: Draft, writers: dict[str, Draft], readers: dict[str, Dra
             readers.setdefault(name, draft)
 
 
-def _disagree(what: str, first: Draft, second: Draft) -> WorkloadError:
+def _disagree(what: str, first: EinsumDraft, second: EinsumDraft) -> WorkloadError:
     return WorkloadError(what, where=second.where, instead=f"make it agree with {first.where}")

@@ -16,7 +16,7 @@ from tilewright.arch.expressions.sets import rank_variable_set, tensor_set
 from tilewright.arch.files.document import DocPath, Document
 from tilewright.arch.flattening.scope import EinsumNames, Layer
 from tilewright.mapper.workload.errors import WorkloadError
-from tilewright.mapper.workload.workload_check import Draft
+from tilewright.mapper.workload.workload_check import EinsumDraft
 from tilewright.mapper.workload.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
 
 # Used where a file has no `renames` of its own (accelforge.md §1.2 names this default file).
@@ -31,7 +31,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedNames:
     """What the names of one Einsum stand for."""
 
     renames: Mapping[str, frozenset[str]]
@@ -62,7 +62,7 @@ class Names:
         document: Document,
         spec: WorkloadSpec,
         renames: RenamesSpec,
-        drafts: list[Draft],
+        drafts: list[EinsumDraft],
         given: Mapping[str, object],
     ) -> None:
         self._document = document
@@ -80,17 +80,17 @@ class Names:
         self._variables = tuple(dict.fromkeys(name for d in drafts for name in d.variables))
         self._rank_sets: dict[str, dict[str, frozenset[str]]] = {}
         self._shared = frozenset(name for name in used if used.count(name) > 1)
-        self._widths: dict[str, tuple[Fraction, Draft]] = {}
-        self._persistent: dict[str, tuple[bool, Draft]] = {}
+        self._widths: dict[str, tuple[Fraction, EinsumDraft]] = {}
+        self._persistent: dict[str, tuple[bool, EinsumDraft]] = {}
         where = document.where(("workload", "n_instances"))
         self._instances = whole_number(spec.n_instances, given, where)
 
-    def instances(self, draft: Draft) -> int:
+    def instances(self, draft: EinsumDraft) -> int:
         """Return how often the Einsum runs: its own instances times those of the workload."""
         where = self._document.where((*draft.path, "n_instances"))
         return self._instances * whole_number(draft.spec.n_instances, self._given, where)
 
-    def of(self, draft: Draft) -> Resolved:
+    def of(self, draft: EinsumDraft) -> ResolvedNames:
         """Resolve the renames, then the persistent tensors, then the widths of an Einsum."""
         sets = self._basic(draft)
         renames: dict[str, frozenset[str]] = {}
@@ -103,9 +103,9 @@ class Names:
         sets["Persistent"] = persistent
         widths = self._bits(draft, sets)
         self._agree(draft, persistent, widths)
-        return Resolved(renames, persistent, widths, self._scope(draft, sets, widths))
+        return ResolvedNames(renames, persistent, widths, self._scope(draft, sets, widths))
 
-    def _basic(self, draft: Draft) -> dict[str, frozenset[str]]:
+    def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
         own = frozenset(draft.tensors)
         sets = {name: own & {name} for name in self._everything}
         sets |= {
@@ -120,7 +120,7 @@ class Names:
         }
         return sets
 
-    def _rename_variables(self, draft: Draft, sets: dict[str, frozenset[str]]) -> None:
+    def _rename_variables(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> None:
         """Add the renames of rank variables to the Einsum's names, one after the other."""
         found = self._rank_sets.setdefault(draft.name, {})
         for rename, path in self._rename_specs(draft, "rank_variables"):
@@ -134,7 +134,7 @@ class Names:
                 )
             found[rename.name] = self._rename(rename, path, draft, sets, rank_variable_set)
 
-    def _rename_specs(self, draft: Draft, kind: _Kind) -> list[tuple[RenameSpec, DocPath]]:
+    def _rename_specs(self, draft: EinsumDraft, kind: _Kind) -> list[tuple[RenameSpec, DocPath]]:
         """The Einsum's own renames replace those of the section, those its default."""
         built_in = _BUILT_IN if kind == "tensor_accesses" else ()
         chosen: dict[str, tuple[RenameSpec, DocPath]] = {}
@@ -156,7 +156,7 @@ class Names:
         self,
         rename: RenameSpec,
         path: DocPath,
-        draft: Draft,
+        draft: EinsumDraft,
         sets: dict[str, frozenset[str]],
         evaluate_set: Callable[..., frozenset[str]] = tensor_set,
     ) -> frozenset[str]:
@@ -183,14 +183,16 @@ class Names:
                 )
         return found
 
-    def _persistent_tensors(self, draft: Draft, sets: dict[str, frozenset[str]]) -> frozenset[str]:
+    def _persistent_tensors(
+        self, draft: EinsumDraft, sets: dict[str, frozenset[str]]
+    ) -> frozenset[str]:
         found = {long.name for _, _, long in draft.accesses if long is not None and long.persistent}
         if self._spec.persistent_tensors is not None:
             where = self._document.where(("workload", "persistent_tensors"))
             found |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
         return frozenset(found)
 
-    def _bits(self, draft: Draft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
+    def _bits(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
         """Width of each tensor: its own, or that of the one set of the workload that holds it."""
         names = self._names(draft, sets)
         widths: dict[str, Fraction] = {}
@@ -221,7 +223,7 @@ class Names:
         return widths
 
     def _agree(
-        self, draft: Draft, persistent: frozenset[str], widths: Mapping[str, Fraction]
+        self, draft: EinsumDraft, persistent: frozenset[str], widths: Mapping[str, Fraction]
     ) -> None:
         for tensor in draft.tensors:
             width, first = self._widths.setdefault(tensor, (widths[tensor], draft))
@@ -242,11 +244,11 @@ class Names:
                     instead=f"make it agree with {first.where}",
                 )
 
-    def _names(self, draft: Draft, sets: dict[str, frozenset[str]]) -> Mapping[str, object]:
+    def _names(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> Mapping[str, object]:
         return Layer(EinsumNames(self._scope(draft, sets, {})).all, self._given)
 
     def _scope(
-        self, draft: Draft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
+        self, draft: EinsumDraft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
     ) -> Scope:
         own = draft.variables
         return Scope(

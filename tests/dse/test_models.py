@@ -15,7 +15,7 @@ from tilewright.dse.command.shipped import studies_folder
 from tilewright.dse.models.analytical import AnalyticalEvaluator, branches_of
 from tilewright.dse.models.evaluators import METRICS
 from tilewright.dse.models.simulated import SimulatedEvaluator
-from tilewright.dse.study.study import Source
+from tilewright.dse.study.study import StudyInput
 from tilewright.simulator import cost_model
 
 ARCH = """\
@@ -66,7 +66,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "arch.yaml").write_text(ARCH)
     (tmp_path / "work.yaml").write_text(WORKLOAD)
     monkeypatch.chdir(tmp_path)
-    return Source(str(tmp_path / "arch.yaml"), {}), Source(str(tmp_path / "work.yaml"), {})
+    return StudyInput(str(tmp_path / "arch.yaml"), {}), StudyInput(str(tmp_path / "work.yaml"), {})
 
 
 def run(*arguments):
@@ -194,7 +194,7 @@ GRID = {
 
 def grid_model(files):
     hardware = studies_folder() / "hardware" / "wafer_grid.yaml"
-    return SimulatedEvaluator(Source(str(hardware), {}), files[1], "wse2-sdk-sim")
+    return SimulatedEvaluator(StudyInput(str(hardware), {}), files[1], "wse2-sdk-sim")
 
 
 def test_simulated_model_executes_and_describes(files):

@@ -22,10 +22,10 @@ from tilewright.mapper.mapping.mapping import Node, Spatial, Storage, Temporal
 from tilewright.mapper.model.capacity import check_capacity, peak_bits
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.costs import costs_of
-from tilewright.mapper.model.occupancy import Body, Occupancy
+from tilewright.mapper.model.occupancy import Occupancy, PathOccupancies
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.tally import tally
-from tilewright.mapper.model.view import View, make_view
+from tilewright.mapper.model.view import EinsumView, make_view
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -191,14 +191,14 @@ def well_used(
     return left
 
 
-def scored_alone(subject: Subject, view: View, nodes: tuple[Node, ...]) -> Alone | None:
+def scored_alone(subject: Subject, view: EinsumView, nodes: tuple[Node, ...]) -> Alone | None:
     """Return energy, latency and what the holders occupy; None if it does not fit."""
     rules = conventions_called(subject.conventions)
     (path,) = paths_of(LoopNest(nodes))
     sizes = {c.name: c.size for c in view.flat.components if isinstance(c, Memory)}
     try:
         counted = tally(path, view, rules)
-        bodies = [Body(counted.path, counted.occupancy)]
+        bodies = [PathOccupancies(counted.path, counted.occupancy)]
         check_capacity(bodies, peak_bits(bodies, rules.shared, rules.tile), sizes)
     except InfeasibleMapping:
         return None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.errors import SpecError
-from tilewright.mapper.layout import Buffer, MemoryMap, ModuloRotation
+from tilewright.mapper.layout import MemoryMap, ModuloRotation, TileBuffer
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
@@ -51,7 +51,7 @@ def test_a_block_needs_one_index_per_count() -> None:
 
 def test_a_map_grows_aligned_and_refuses_what_does_not_fit() -> None:
     memory = MemoryMap(100).place("w", 33).place("x", 10, copies=2, align=8)
-    assert memory.buffer("x") == Buffer("x", 40, 10, 2)
+    assert memory.buffer("x") == TileBuffer("x", 40, 10, 2)
     assert memory.used == 60
     with pytest.raises(InfeasibleMapping, match="buffer z needs 100 bytes, 80 of 200 are left"):
         memory.place("z", 50)
@@ -59,4 +59,4 @@ def test_a_map_grows_aligned_and_refuses_what_does_not_fit() -> None:
 
 def test_overlapping_buffers_are_named_with_a_witness() -> None:
     with pytest.raises(SpecError, match="buffers a and b overlap at word 4"):
-        MemoryMap(16, (Buffer("a", 0, 8), Buffer("b", 4, 8)))
+        MemoryMap(16, (TileBuffer("a", 0, 8), TileBuffer("b", 4, 8)))
