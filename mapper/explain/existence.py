@@ -13,8 +13,8 @@ from tilewright.mapper.mapspace.points import occupied
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Placement, Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.spatial_choices import divisors
 
 Check = Callable[[float], None]  # is told the work of the next step; may raise to end it
@@ -26,14 +26,14 @@ _LANES = 300_000  # choices of a dimension that are looked through
 class Witness:
     """A mapping that fits: a template, and the tile below each of its slots."""
 
-    frame: Frame
+    problem: Problem
     template: Template
     tiles: Tiles
 
     def bits(self, memory: str) -> dict[str, float]:
         """Return the bits of each tensor in a memory."""
-        slots = skeleton(self.frame, self.template)
-        return occupied(self.frame, slots, self.tiles).get(memory, {})
+        slots = slot_sequence(self.problem, self.template)
+        return occupied(self.problem, slots, self.tiles).get(memory, {})
 
 
 def _no_check(_: float) -> None:
@@ -50,7 +50,7 @@ class Existence:
 
     check: Check = _no_check
     _hints: dict[object, Placement] = field(default_factory=dict, repr=False)
-    _frames: dict[object, Frame] = field(default_factory=dict, repr=False)
+    _problems: dict[object, Problem] = field(default_factory=dict, repr=False)
 
     def find(self, space: Mapspace) -> Witness | None:
         """Return a mapping that fits; None if there is none. Exact.
@@ -65,23 +65,23 @@ class Existence:
         return self._found(space)
 
     def _found(self, space: Mapspace) -> Witness | None:
-        self._share_lanes(space.frame)
+        self._share_lanes(space.problem)
         tried: set[Template] = set()
         lattice = Lattice(space.einsum.bounds)
 
         def has_tiles(placement: Placement) -> bool:
-            return _has_tiles(space.frame, placement, lattice)
+            return _has_tiles(space.problem, placement, lattice)
 
         known = (space.placement_like(hint) for hint in reversed(self._hints.values()))
         found = self._first(
-            space, space.some_templates(self._each(p for p in known if p)), tried, lattice
+            space, space.probe_templates(self._each(p for p in known if p)), tried, lattice
         )
         if found is None:
             few = tuple(filter(has_tiles, self._each(space.sparse_placements())))
-            found = self._first(space, space.some_templates(few), tried, lattice)
+            found = self._first(space, space.probe_templates(few), tried, lattice)
         if found is None:
             likely = self._each(space.all_placements()) if space.uneven else few
-            found = self._first(space, space.roomy_templates(likely), tried, lattice)
+            found = self._first(space, space.templates_with_capacity(likely), tried, lattice)
         if found is not None:
             self._remember(found.template.placement)
         return found
@@ -104,22 +104,22 @@ class Existence:
                 continue
             tried.add(template)
             self.check(lattice.size)
-            tiles = reach(space.frame, template, lattice, lambda: self.check(0.0))
+            tiles = reach(space.problem, template, lattice, lambda: self.check(0.0))
             if tiles is not None:
-                return Witness(space.frame, template, tiles)
+                return Witness(space.problem, template, tiles)
         return None
 
-    def _share_lanes(self, frame: Frame) -> None:
-        """Take over the lanes of an earlier frame with the same dimensions."""
-        dims = tuple((component.name, component.spatial) for component in frame.components)
-        for dim in (dim for component in frame.components for dim in component.spatial):
+    def _share_lanes(self, problem: Problem) -> None:
+        """Take over the lanes of an earlier problem with the same dimensions."""
+        dims = tuple((component.name, component.spatial) for component in problem.components)
+        for dim in (dim for component in problem.components for dim in component.spatial):
             counts = (
-                min(bound, dim.fanout) if v in frame.uneven else len(divisors(bound))
-                for v, bound in frame.einsum.bounds.items()
+                min(bound, dim.fanout) if v in problem.uneven else len(divisors(bound))
+                for v, bound in problem.einsum.bounds.items()
             )
             if prod(counts) > _LANES:
                 raise UnsupportedFeature(f"too many choices of lanes of {dim.name}")
-        frame.share_lanes(self._frames.setdefault((dims, frame.uneven), frame))
+        problem.share_spatial_choices(self._problems.setdefault((dims, problem.uneven), problem))
 
     def _remember(self, placement: Placement) -> None:
         self._hints.pop(placement.kept, None)
@@ -128,11 +128,11 @@ class Existence:
             del self._hints[next(iter(self._hints))]
 
 
-def _has_tiles(frame: Frame, placement: Placement, lattice: Lattice) -> bool:
+def _has_tiles(problem: Problem, placement: Placement, lattice: Lattice) -> bool:
     """Tell whether some tile keeps the tile_shape of each memory that holds something."""
-    if frame.uneven or not frame.rules.tile_shape:
+    if problem.uneven or not problem.conventions.honours_tile_shape:
         return True
-    memories = {c.name for c in frame.components if isinstance(c, Memory)}
+    memories = {c.name for c in problem.components if isinstance(c, Memory)}
     return all(
         bool(lattice.admitted(rules.tile_shape).any())
         for (name, tensors), rules in zip(placement.kept, placement.rules, strict=True)
@@ -146,7 +146,7 @@ def even_tiles_decide(space: Mapspace) -> bool:
     So it is without lanes and tile_shape: let the first loop over a variable leave one value, and
     drop the others. No tile is larger then, and no loop stands where none was.
     """
-    components = space.frame.components
+    components = space.problem.components
     lanes = any(dim.fanout > 1 for component in components for dim in component.spatial)
     shaped = any(rules.tile_shape for one in space.sparse_placements() for rules in one.rules)
-    return not lanes and not (space.frame.rules.tile_shape and shaped)
+    return not lanes and not (space.problem.conventions.honours_tile_shape and shaped)

@@ -15,17 +15,17 @@ from tilewright.mapper.searches.program.deferred_costs import count_rooms
 from tilewright.mapper.searches.program.program import Compiler
 from tilewright.mapper.searches.program.program_tree import grow, look_ahead
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slot_sequence import slot_sequence
 
 
-def reach_open(frame: Frame, template: Template) -> tuple[Tile, ...] | None:
+def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none."""
-    rooms = count_rooms(frame, skeleton(frame, template), frozenset())
-    layout = fields(frame, (), owed=Owed(room=rooms))
-    engine = Engine(frame, layout)
-    root = grow([Compiler(frame, layout).without_costs(template)])
+    rooms = count_rooms(problem, slot_sequence(problem, template), frozenset())
+    layout = fields(problem, (), owed=Owed(room=rooms))
+    engine = Engine(problem, layout)
+    root = grow([Compiler(problem, layout).without_costs(template)])
     look_ahead(root, engine)
-    search = DynamicSearch(Compiled(engine, Metrics(frame, layout, ()), root))
+    search = DynamicSearch(Compiled(engine, Metrics(problem, layout, ()), root))
     found = search.solve("energy").found
     return None if found is None else found.tiles

@@ -22,10 +22,10 @@ from tilewright.mapper.mapspace.points import Points, overflow, reserved_bits, s
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame, room_for, value_bits
-from tilewright.mapper.templates.slot_sequence import skeleton
-from tilewright.mapper.templates.slots import Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slot_sequence import slot_sequence
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Need = NDArray[np.float64]  # bits per state; inf: the state has no way on
 Tiles = tuple[Tile, ...]
@@ -44,106 +44,110 @@ def first_mapping(
     """
     lattice = Lattice(space.einsum.bounds)
     for template in sorted(space.templates_within(check), key=lambda t: len(t.holders)):
-        tiles = reach(space.frame, template, lattice, check)
+        tiles = reach(space.problem, template, lattice, check)
         if tiles is not None:
             return template, tiles
     return None
 
 
 def reach(
-    frame: Frame, template: Template, lattice: Lattice, check: Callable[[], None] = _no_check
+    problem: Problem, template: Template, lattice: Lattice, check: Callable[[], None] = _no_check
 ) -> Tiles | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none.
 
     `check`, called now and then, may raise to end it.
     """
     check()
-    slots = skeleton(frame, template)
-    if any(isinstance(slot, Fan) and not slot.choices for slot in slots):
+    slots = slot_sequence(problem, template)
+    if any(isinstance(slot, SpatialLoops) and not slot.choices for slot in slots):
         return None
-    sizes = binding(frame, slots)
-    if not _smallest_fit(frame, slots, sizes):
+    sizes = binding(problem, slots)
+    if not _smallest_fit(problem, slots, sizes):
         return None
-    if frame.uneven:
-        return reach_apart(UnevenPoints(frame, template, slots), check)
-    if any(isinstance(slot, Reserve) and slot.under for slot in slots):
+    if problem.uneven:
+        return reach_apart(UnevenPoints(problem, template, slots), check)
+    if any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
         from tilewright.mapper.explain.open_lanes import reach_open
 
-        return reach_open(frame, template)
-    points = Points(frame, template, slots, lattice)
+        return reach_open(problem, template)
+    points = Points(problem, template, slots, lattice)
     loose = dict(_loose(slots, sizes))
     some = _last_together(loose)
     tiles = _together(points, some, sizes)
-    if tiles is None or some == loose or overflow(frame, slots, tiles) is None:
+    if tiles is None or some == loose or overflow(problem, slots, tiles) is None:
         return tiles
     return reach_apart(points, check)
 
 
-def binding(frame: Frame, slots: Sequence[Slot]) -> dict[str, float]:
+def binding(problem: Problem, slots: Sequence[Slot]) -> dict[str, float]:
     """Return the memories that can overflow, with the room that the fixed tiles leave.
 
     Tiles above every loop and lane are whole tensors whatever the mapping.
     """
-    moving = next((i for i, s in enumerate(slots) if isinstance(s, Loops | Fan)), len(slots))
+    moving = next(
+        (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops)), len(slots)
+    )
     room: dict[str, float] = {}
-    for component in frame.components:
+    for component in problem.components:
         if not isinstance(component, Memory):
             continue
         own = [
             (i, s)
             for i, s in enumerate(slots)
-            if isinstance(s, Reserve) and s.component == component.name
+            if isinstance(s, Reservation) and s.component == component.name
         ]
-        bits = [_bits(frame, s, tuple(frame.einsum.bounds.values())) for _, s in own]
-        size = room_for(frame, own[0][1]) if own else inf
+        bits = [_bits(problem, s, tuple(problem.einsum.bounds.values())) for _, s in own]
+        size = problem.capacity_bits(own[0][1]) if own else inf
         if sum(bits) > size:
             fixed = sum(b for (i, _), b in zip(own, bits, strict=True) if i < moving)
             room[component.name] = size - fixed
     return room
 
 
-def _bits(frame: Frame, slot: Reserve, tile: Tile) -> float:
-    named = dict(zip(frame.einsum.bounds, tile, strict=True))
-    return reserved_bits(frame, slot, named)
+def _bits(problem: Problem, slot: Reservation, tile: Tile) -> float:
+    named = dict(zip(problem.einsum.bounds, tile, strict=True))
+    return reserved_bits(problem, slot, named)
 
 
-def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Reserve]]:
+def _loose(slots: Sequence[Slot], sizes: dict[str, float]) -> list[tuple[int, Reservation]]:
     """Return the reservations below the first loop or lane, in memories that can overflow."""
-    moving = next((i for i, s in enumerate(slots) if isinstance(s, Loops | Fan)), len(slots))
+    moving = next(
+        (i for i, s in enumerate(slots) if isinstance(s, TemporalLoops | SpatialLoops)), len(slots)
+    )
     return [
         (i, s)
         for i, s in enumerate(slots)
-        if isinstance(s, Reserve) and s.component in sizes and i > moving
+        if isinstance(s, Reservation) and s.component in sizes and i > moving
     ]
 
 
-def _smallest_fit(frame: Frame, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
+def _smallest_fit(problem: Problem, slots: Sequence[Slot], sizes: dict[str, float]) -> bool:
     """Rule out at once what even the smallest tiles that the slots can leave overfill."""
-    tiles = _smallest_tiles(frame, slots)
+    tiles = _smallest_tiles(problem, slots)
     least = dict.fromkeys(sizes, 0.0)
     for index, slot in _loose(slots, sizes):
-        least[slot.component] += _bits(frame, slot, tiles[index])
+        least[slot.component] += _bits(problem, slot, tiles[index])
     return all(least[name] <= room for name, room in sizes.items())
 
 
-def _smallest_tiles(frame: Frame, slots: Sequence[Slot]) -> list[Tile]:
+def _smallest_tiles(problem: Problem, slots: Sequence[Slot]) -> list[Tile]:
     """Return a tile above each slot that none is smaller than: loops leave one value of each of
     their variables, and dimensions have the most lanes."""
-    tile, found = dict(frame.einsum.bounds), []
+    tile, found = dict(problem.einsum.bounds), []
     for slot in slots:
         found.append(tuple(tile.values()))
-        if isinstance(slot, Loops):
+        if isinstance(slot, TemporalLoops):
             tile |= dict.fromkeys(slot.variables, 1)
-        elif isinstance(slot, Fan):
+        elif isinstance(slot, SpatialLoops):
             for name, lanes in zip(slot.variables, zip(*slot.choices, strict=True), strict=True):
                 tile[name] = -(-tile[name] // max(lanes))
     return found
 
 
-def _last_together(loose: Mapping[int, Reserve]) -> dict[int, Reserve]:
+def _last_together(loose: Mapping[int, Reservation]) -> dict[int, Reservation]:
     """Return the reservations without those that stand above one of another memory and have one of
     their own memory below it."""
-    kept: dict[int, Reserve] = {}
+    kept: dict[int, Reservation] = {}
     closed: set[str] = set()
     below = ""
     for index, slot in sorted(loose.items(), reverse=True):
@@ -156,7 +160,7 @@ def _last_together(loose: Mapping[int, Reserve]) -> dict[int, Reserve]:
 
 
 def _together(
-    points: Points, loose: Mapping[int, Reserve], sizes: Mapping[str, float]
+    points: Points, loose: Mapping[int, Reservation], sizes: Mapping[str, float]
 ) -> Tiles | None:
     """Return tiles that fit, as far as the reservations `loose` tell; those of a memory stand
     together."""
@@ -167,12 +171,12 @@ def _together(
     below = [need]  # below[-1 - i]: what is needed below slot i
     for index in range(len(slots) - 1, -1, -1):
         slot = slots[index]
-        if isinstance(slot, Loops):
+        if isinstance(slot, TemporalLoops):
             need = _over_loops(lattice, slot, need)
-        elif isinstance(slot, Fan):
+        elif isinstance(slot, SpatialLoops):
             need = _over_lanes(lattice, slot, need)
         elif index in loose:
-            need = need + _all_bits(points.frame, loose[index], lattice)
+            need = need + _all_bits(points.problem, loose[index], lattice)
             fits = need <= sizes[loose[index].component]
             top = tops[loose[index].component] == index
             need = np.where(fits, 0.0 if top else need, inf)
@@ -182,12 +186,12 @@ def _together(
     return _traced(points, lattice, below) if need[-1] < inf else None
 
 
-def _all_bits(frame: Frame, slot: Reserve, lattice: Lattice) -> Need:
-    access = frame.einsum.access(slot.tensor)
-    return lattice.occupancy(access, dict(slot.lanes)) * value_bits(frame, slot)
+def _all_bits(problem: Problem, slot: Reservation, lattice: Lattice) -> Need:
+    access = problem.einsum.access(slot.tensor)
+    return lattice.occupancy(access, dict(slot.lanes)) * problem.value_bits(slot)
 
 
-def _over_loops(lattice: Lattice, slot: Loops, need: Need) -> Need:
+def _over_loops(lattice: Lattice, slot: TemporalLoops, need: Need) -> Need:
     if not slot.single:
         return _least_below(lattice, lattice.axes_of(slot.variables), need)
     each = [_least_below(lattice, lattice.axes_of([v]), need) for v in slot.variables]
@@ -202,7 +206,7 @@ def _least_below(lattice: Lattice, axes: Sequence[Axis], need: Need) -> Need:
     return shaped.reshape(-1)
 
 
-def _over_lanes(lattice: Lattice, fan: Fan, need: Need) -> Need:
+def _over_lanes(lattice: Lattice, fan: SpatialLoops, need: Need) -> Need:
     axes = lattice.axes_of(fan.variables)
     if len(fan.choices) == prod(axis.radix for axis in axes):  # any lanes, as loops
         return _least_below(lattice, axes, need)

@@ -32,8 +32,7 @@ from tilewright.mapper.searches.scope import scope_alone, scope_unfused
 from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
 from tilewright.mapper.searches.unfused import shared_tensors, unfused
 from tilewright.mapper.searches.verify import TOLERANCE, agree
-from tilewright.mapper.templates.problem import value_bits
-from tilewright.mapper.templates.slots import Reserve
+from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.einsum import Einsum
 
 
@@ -190,10 +189,10 @@ def _others(
 
 
 def _outermost(space: Mapspace) -> str:
-    return next(c.name for c in space.frame.components if isinstance(c, Memory))
+    return next(c.name for c in space.problem.components if isinstance(c, Memory))
 
 
 def _seen(space: Mapspace, tensor: str, memory: str) -> tuple[int, float]:
     """Return the values of a whole tensor and the bits of each there, as its Einsum sees it."""
     size = space.einsum.access(tensor).tile_size(space.einsum.bounds)
-    return size, float(value_bits(space.frame, Reserve(tensor, memory)))
+    return size, float(space.problem.value_bits(Reservation(tensor, memory)))

@@ -70,8 +70,8 @@ def sweep_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLES
         from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 
         return UnevenSweep(space, memories, budget)
-    spread = {c.name for c in space.frame.components if c.physical_fanout > 1}
-    refuse_unsupported(space.frame, networks=True, arrays=not spread & set(memories))
+    spread = {c.name for c in space.problem.components if c.physical_fanout > 1}
+    refuse_unsupported(space.problem, networks=True, arrays=not spread & set(memories))
     ready = compiled(space, budget=budget, tracked=frozenset(memories))
     return Sweep(ready, tuple(ready.engine.fields.room[name] for name in memories), budget)
 
@@ -81,9 +81,7 @@ def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
     names = space.crowded | frozenset(memories)
     if names == space.crowded:
         return space
-    return Mapspace(
-        space.einsum, space.flat, space.conventions, space.backed, space.uneven, crowded=names
-    )
+    return space.with_crowded(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +223,7 @@ def judged(
     times = space.einsum.n_instances
     points: list[Point] = []
     for one in candidates:
-        mapping = assemble(space.frame, one.program.skeleton, one.tiles)
+        mapping = assemble(space.problem, one.program.slot_sequence, one.tiles)
         score = judge.score(mapping)
         row = measures.row(score)
         mine = (one.row[0] * times, one.row[1] * times, *one.row[2:])
@@ -303,7 +301,7 @@ def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
     if space.einsum.is_copy:
         copies = Copies(space, limits=budget)
         return copies.few if copies.every is None else copies.every
-    return space.each_within(budget.check)
+    return space.mappings_within(budget.check)
 
 
 def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:

@@ -29,7 +29,7 @@ class UnevenSweep:
     `memories`) of one instance."""
 
     def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
-        refuse_unsupported(space.frame, networks=space.frame.rules.messages)
+        refuse_unsupported(space.problem, networks=space.problem.conventions.links_carry_all_rounds)
         self._run = Run(space, Goal("energy"), budget, memories)
         self._memories = len(memories)
         self._run.rank()

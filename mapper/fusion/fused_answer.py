@@ -42,7 +42,7 @@ def on_chip_in(found: Found) -> tuple[str, ...]:
 
 
 def _has_upper_lanes(space: Mapspace, inner: str) -> bool:
-    components = space.frame.components
+    components = space.problem.components
     names = [component.name for component in components]
     if inner not in names:  # a compute right below the outermost memory
         return False
@@ -107,7 +107,7 @@ def _orders_in(spaces: Sequence[Mapspace]) -> str:
     if not free:
         return ""
     text = f"; above what is exchanged on chip {', '.join(free)} hold nothing out of their order"
-    if any(not space.frame.rules.sinks for space in spaces):
+    if any(not space.problem.conventions.loops_sink for space in spaces):
         text += ", nor anywhere below lanes of a deeper level"
     return text
 

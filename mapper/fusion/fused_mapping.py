@@ -28,7 +28,7 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapspace.assemble import assemble
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill
 
 Loop = tuple[LoopName, int]  # its rank variable as the Einsum calls it, tile shape
@@ -69,7 +69,7 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
         for h in layout.template.holders[: layout.first]
     ]
-    held = list(_held(source, solution.space.frame, names))
+    held = list(_held(source, solution.space.problem, names))
     backing = {(names[place.tensor], place.memory) for place in layout.on_chip}
     on_chip = frozenset(s for _, s in held if (s.tensors[0], s.component) in backing)
     inner = tuple(_renamed(node, names, table) for node in _inner(table, trail, label))
@@ -79,12 +79,12 @@ def body_of(table: Table, chosen: Chosen) -> Body:
 
 
 def _held(
-    source: Source, frame: Frame, names: Mapping[str, str]
+    source: Source, problem: Problem, names: Mapping[str, str]
 ) -> Iterator[tuple[int, Storage | Toll]]:
     """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first."""
     part = source.part
     found: list[tuple[int, Storage | Toll]] = []
-    tolls = passages(frame, part)
+    tolls = passages(problem, part)
     for place, holder in enumerate((*part.layout.region, None)):
         for one in (one for one in tolls if one.place == place):
             toll = Toll((names[one.toll.tensor],), one.toll.component)
@@ -97,7 +97,7 @@ def _held(
 def _inner(table: Table, trail: Trail, label: int) -> Sequence[Node]:
     """Return the nodes below the lowest tensor on chip, in the names of the solution."""
     part = trail.part
-    slots = part.program.skeleton
+    slots = part.program.slot_sequence
     engine = table.solution.engine
     below, state = trail.below(engine.lattice, label), trail.state(label)
     tile = tuple(engine.lattice.tiles[state - stride(engine.lattice, part.spreads)].tolist())
@@ -107,7 +107,7 @@ def _inner(table: Table, trail: Trail, label: int) -> Sequence[Node]:
     for index in range(first, len(slots)):
         tile = below.get(index, tile)
         tiles.append(tile)
-    return assemble(engine.frame, slots[first:], tiles).nodes
+    return assemble(engine.problem, slots[first:], tiles).nodes
 
 
 def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:

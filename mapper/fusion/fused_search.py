@@ -30,6 +30,7 @@ from tilewright.mapper.fusion.pmappings.fused_templates import free_orders
 from tilewright.mapper.fusion.pmappings.pmapping_builder import refuse_elsewhere, run_of
 from tilewright.mapper.fusion.pmappings.shared_tolls import tolls_in
 from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
 from tilewright.mapper.searches.result import Certificate, SearchResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
@@ -182,7 +183,7 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     ways = [(einsum, flat) for einsum, flats in runs for flat in flats]
     refuse_levelled(request, memories)
     # accelforge may count fewer bits than this search where holders stand with no loop between
-    deeper = not memories or conventions != "accelforge"
+    deeper = not memories or conventions_called(conventions).adjacent_holders_shrink
     try:
         room, boundaries, usage = _exchange(request, ways, memories, deeper)
     except UnsupportedFeature:
@@ -218,8 +219,13 @@ def _exchange(
 
     `deeper`: below the second memory, too.
     """
-    room, own = room_of(ways, deeper), request.options.conventions != "accelforge"
-    boundaries = boundaries_of(request.workload, own, own, room.memories)
+    room, conventions = room_of(ways, deeper), conventions_called(request.options.conventions)
+    boundaries = boundaries_of(
+        request.workload,
+        conventions.shared_tile_counts_once,
+        conventions.equal_instances_exchange,
+        room.memories,
+    )
     counted = [name for name in room.memories if name in room.crowded or name in memories]
     varied, unsettled = (one(ways, counted, boundaries) for one in (varied_in, unsettled_in))
     tolls = tolls_in(flat for _, flat in ways)

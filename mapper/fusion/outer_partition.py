@@ -155,8 +155,8 @@ def _choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str
         v for v in einsum.bounds if any(a.relevance(v) != "relevant" for a in handed)
     )
     variables = free_variables(dim, einsum, banned)
-    as_accelforge = request.options.conventions == "accelforge"
-    bounds = bounds_in_effect(dim, einsum, as_accelforge, banned)
+    conventions = conventions_called(request.options.conventions)
+    bounds = bounds_in_effect(dim, einsum, conventions, banned)
     found = lane_choices(dim, einsum, variables, bounds)
     most = max((usage(dim, prod(one)) for one in found), default=0.0)
     least = 0.0 if einsum.is_copy else min(dim.min_usage, most) - 1e-9

@@ -17,13 +17,13 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Fill, Loops, Pass, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops, TollCrossing
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MapspacePoint:
     """Number of the template, and the tile below each of its slots."""
 
     template: int
@@ -36,8 +36,8 @@ _Top = frozenset[tuple[str, str]]  # (tensor, component) of the holders that sta
 
 
 def locate(
-    frame: Frame, candidates: Sequence[Candidate], mapping: Mapping
-) -> tuple[Place, ...] | str:
+    problem: Problem, candidates: Sequence[Candidate], mapping: Mapping
+) -> tuple[MapspacePoint, ...] | str:
     """Return the places of `mapping` among `candidates`, or the reason why it has none.
 
     It has several where runs of holders keep smaller tiles for the same loops.
@@ -45,28 +45,28 @@ def locate(
     leaf = mapping.nodes[-1]
     if isinstance(leaf, Sequential):
         return "it maps several Einsums; a mapspace is of one"
-    compute = frame.components[-1].name
-    if leaf != Compute(frame.einsum.name, compute):
-        return f"it does not compute {frame.einsum.name} on {compute}"
+    compute = problem.components[-1].name
+    if leaf != Compute(problem.einsum.name, compute):
+        return f"it does not compute {problem.einsum.name} on {compute}"
     steps = _steps(mapping.nodes[:-1])
     if any(isinstance(s, Temporal) and s.initial_tile_shape is not None for s in steps):
         return "its first tiles have a size of their own; the mapspace holds no such tiles"
     stored = [step for step in steps if isinstance(step, tuple)]
-    places: list[Place] = []
+    places: list[MapspacePoint] = []
     reasons: list[str] = []
     for number, (_, slots) in enumerate(candidates):
-        wanted = [(s.tensor, s.component) for s in slots if isinstance(s, (Fill, Pass))]
+        wanted = [(s.tensor, s.component) for s in slots if isinstance(s, (Fill, TollCrossing))]
         top = frozenset((s.tensor, s.component) for s in slots if isinstance(s, Fill) and s.backing)
-        if _grouped(frame, wanted, top) != _grouped(frame, stored, top):
+        if _grouped(problem, wanted, top) != _grouped(problem, stored, top):
             continue
-        found = _walk(frame, slots, steps, top)
+        found = _walk(problem, slots, steps, top)
         if isinstance(found, str):
             reasons.append(found)
         else:
-            places.append(Place(number, found))
+            places.append(MapspacePoint(number, found))
     if places:
         return tuple(places)
-    return min(reasons) if reasons else _no_template(frame, candidates, stored)
+    return min(reasons) if reasons else _no_template(problem, candidates, stored)
 
 
 def _steps(nodes: Sequence[Node]) -> list[_Step]:
@@ -79,10 +79,10 @@ def _steps(nodes: Sequence[Node]) -> list[_Step]:
     return steps
 
 
-def _grouped(frame: Frame, stored: Sequence[tuple[str, str]], top: _Top) -> list[object]:
+def _grouped(problem: Problem, stored: Sequence[tuple[str, str]], top: _Top) -> list[object]:
     """Forget the order of the holders on top: no loop stands between them."""
     rest = [pair for pair in stored if pair not in top]
-    tolls = _tolls(frame)
+    tolls = _tolls(problem)
     return [
         sorted(pair for pair in stored if pair in top),
         [p for p in rest if p[1] not in tolls],
@@ -91,34 +91,33 @@ def _grouped(frame: Frame, stored: Sequence[tuple[str, str]], top: _Top) -> list
 
 
 def _no_template(
-    frame: Frame, candidates: Sequence[Candidate], stored: Sequence[tuple[str, str]]
+    problem: Problem, candidates: Sequence[Candidate], stored: Sequence[tuple[str, str]]
 ) -> str:
     kept = sorted(stored)
     for template, _ in candidates:
         if sorted((h.tensor, h.component) for h in (*template.holders, *template.tolls)) == kept:
             return "its holders stand in an order that the architecture's rules exclude"
     listed = ", ".join(f"{tensor} in {component}" for tensor, component in kept)
-    return (
-        f"keep and may_keep do not allow this placement: {listed} ({len(frame.components)} levels)"
-    )
+    levels = len(problem.components)
+    return f"keep and may_keep do not allow this placement: {listed} ({levels} levels)"
 
 
 def _walk(
-    frame: Frame, slots: tuple[Slot, ...], steps: list[_Step], top: _Top
+    problem: Problem, slots: tuple[Slot, ...], steps: list[_Step], top: _Top
 ) -> tuple[Tile, ...] | str:
     """Deal the loops of the mapping to the slots of a template."""
-    shape = dict(frame.einsum.bounds)
-    open_ = set(frame.uneven)
+    shape = dict(problem.einsum.bounds)
+    open_ = set(problem.uneven)
     tiles: list[Tile] = []
-    loops = _loops_by_gap(frame, steps, top)
+    loops = _loops_by_gap(problem, steps, top)
     for index, slot in enumerate(slots):
         if isinstance(slot, Fill) and not slot.backing:
             if loops[0]:
                 return _left(loops[0][0])
             del loops[0]
-        if isinstance(slot, (Loops, Fan)):
+        if isinstance(slot, (TemporalLoops, SpatialLoops)):
             mine = _mine(slots, index, loops[0])
-            reason = _take((frame, open_), slot, (loops[0], mine), shape)
+            reason = _take((problem, open_), slot, (loops[0], mine), shape)
             if reason:
                 return reason
         tiles.append(tuple(shape.values()))
@@ -129,9 +128,11 @@ def _walk(
     return tuple(tiles)
 
 
-def _loops_by_gap(frame: Frame, steps: list[_Step], top: _Top) -> list[list[Temporal | Spatial]]:
+def _loops_by_gap(
+    problem: Problem, steps: list[_Step], top: _Top
+) -> list[list[Temporal | Spatial]]:
     """Return the loops between the holders that are not on top."""
-    tolls = _tolls(frame)
+    tolls = _tolls(problem)
     gaps: list[list[Temporal | Spatial]] = [[]]
     for step in steps:
         if not isinstance(step, tuple):
@@ -141,8 +142,8 @@ def _loops_by_gap(frame: Frame, steps: list[_Step], top: _Top) -> list[list[Temp
     return gaps
 
 
-def _tolls(frame: Frame) -> set[str]:
-    return {component.name for component in frame.components if isinstance(component, Toll)}
+def _tolls(problem: Problem) -> set[str]:
+    return {component.name for component in problem.components if isinstance(component, Toll)}
 
 
 _Loop = Temporal | Spatial
@@ -154,10 +155,10 @@ def _mine(slots: Sequence[Slot], index: int, rest: Sequence[_Loop]) -> list[_Loo
     Above a reservation they are the first ones: a tile streams up to the first loop that stops it.
     """
     slot = slots[index]
-    if isinstance(slot, Fan):
+    if isinstance(slot, SpatialLoops):
         here = (slot.component, slot.name)
         return [s for s in rest if isinstance(s, Spatial) and (s.component, s.name) == here]
-    assert isinstance(slot, Loops)
+    assert isinstance(slot, TemporalLoops)
     fits = [isinstance(s, Temporal) and s.rank_variable in slot.variables for s in rest]
     if slot.single:
         return list(rest[:1]) if fits[:1] == [True] else []
@@ -168,38 +169,38 @@ def _mine(slots: Sequence[Slot], index: int, rest: Sequence[_Loop]) -> list[_Loo
 
 def _reserves_below(slots: Sequence[Slot], index: int) -> bool:
     """Tell whether a reservation follows in the same gap."""
-    following = (s for s in slots[index + 1 :] if not isinstance(s, Loops))
-    return isinstance(next(following, None), Reserve)
+    following = (s for s in slots[index + 1 :] if not isinstance(s, TemporalLoops))
+    return isinstance(next(following, None), Reservation)
 
 
 def _take(
-    rules: tuple[Frame, set[str]],
-    slot: Loops | Fan,
+    rules: tuple[Problem, set[str]],
+    slot: TemporalLoops | SpatialLoops,
     loops: tuple[list[_Loop], list[_Loop]],
     shape: dict[str, int],
 ) -> str | None:
     """Move the loops of a slot out of the others; return a reason to refuse.
 
     `loops`: those left of the gap, and those of the slot.
-    `rules`: the frame, and the variables of which an uneven loop may still come. With averages,
+    `rules`: the problem, and the variables of which an uneven loop may still come. With averages,
     an uneven loop right above another one of its variable counts turns that no loop needs.
     """
-    (frame, open_), (rest, mine) = rules, loops
+    (problem, open_), (rest, mine) = rules, loops
     before = dict(shape)
     for step in mine:
         variable, outer = step.rank_variable, shape[step.rank_variable]
         if outer % step.tile_shape:
-            if variable not in open_ or outer not in frame.wholes[variable]:
+            if variable not in open_ or outer not in problem.cuttable_tiles[variable]:
                 return f"{variable}: tiles of {step.tile_shape} do not divide {outer}"
             if outer != before[variable]:
                 return f"{variable}: an uneven loop right below another one; one can do the work"
             open_.remove(variable)
-        elif before[variable] % outer and not frame.rules.remainders:
+        elif before[variable] % outer and not problem.conventions.exact_remainders:
             return f"{variable}: a loop right below an uneven one; one can do the work"
         shape[step.rank_variable] = step.tile_shape
         rest.remove(step)
-    if isinstance(slot, Fan):
-        lanes = {v: -(-before[v] // shape[v]) for v in frame.einsum.bounds}
+    if isinstance(slot, SpatialLoops):
+        lanes = {v: -(-before[v] // shape[v]) for v in problem.einsum.bounds}
         if tuple(lanes[v] for v in slot.variables) not in slot.choices:
             return f"{slot.component}.{slot.name}: fanout, loop_bounds or min_usage exclude {lanes}"
     return None

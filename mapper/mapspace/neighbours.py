@@ -12,9 +12,9 @@ from tilewright.mapper.mapspace.lattice import factorise
 from tilewright.mapper.mapspace.points import Points
 from tilewright.mapper.mapspace.uneven_points import is_chain
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Fill, Loops, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Tiles = tuple[Tile, ...]
 
@@ -26,10 +26,10 @@ def moved_tiles(points: Points, tiles: Sequence[Tile]) -> Iterator[Tiles]:
     uneven, one tile changes: the loops above and below it share their part of the work anew. Or the
     lanes of one dimension become another of its choices, at the cost of one slot per variable.
     """
-    for column in range(len(points.frame.einsum.bounds)):
+    for column in range(len(points.problem.einsum.bounds)):
         yield from _of_variable(points, tiles, column)
     for number, slot in enumerate(points.slots):
-        if isinstance(slot, Fan):
+        if isinstance(slot, SpatialLoops):
             for choice in slot.choices:
                 yield from _with_lanes(points, tiles, (number, slot), choice)
 
@@ -39,8 +39,12 @@ def random_move(points: Points, tiles: Sequence[Tile], rng: Random) -> Tiles | N
 
     First what to change is drawn, a rank variable or a dimension, then how; not uniform.
     """
-    fans = [(i, s) for i, s in enumerate(points.slots) if isinstance(s, Fan) and len(s.choices) > 1]
-    which = rng.randrange(len(points.frame.einsum.bounds) + len(fans))
+    fans = [
+        (i, s)
+        for i, s in enumerate(points.slots)
+        if isinstance(s, SpatialLoops) and len(s.choices) > 1
+    ]
+    which = rng.randrange(len(points.problem.einsum.bounds) + len(fans))
     if which < len(fans):
         lanes = rng.choice(fans[which][1].choices)
         options = list(_with_lanes(points, tiles, fans[which], lanes))
@@ -51,29 +55,29 @@ def random_move(points: Points, tiles: Sequence[Tile], rng: Random) -> Tiles | N
 
 def _of_variable(points: Points, tiles: Sequence[Tile], column: int) -> Iterator[Tiles]:
     """Yield the neighbours that differ in one rank variable."""
-    frame = points.frame
-    name = list(frame.einsum.bounds)[column]
+    problem = points.problem
+    name = list(problem.einsum.bounds)[column]
     hosts = _hosts(points, name)
-    now = [frame.einsum.bounds[name], *(tile[column] for tile in tiles)]
-    wholes = frame.wholes.get(name)
+    now = [problem.einsum.bounds[name], *(tile[column] for tile in tiles)]
+    wholes = problem.cuttable_tiles.get(name)
     for chain in _regrouped(hosts, now) if wholes is None else _recut(hosts, now, wholes):
         yield from _legal_only(points, _replaced(tiles, {column: chain}), hosts)
 
 
 def _with_lanes(
-    points: Points, tiles: Sequence[Tile], place: tuple[int, Fan], choice: tuple[int, ...]
+    points: Points, tiles: Sequence[Tile], place: tuple[int, SpatialLoops], choice: tuple[int, ...]
 ) -> Iterator[Tiles]:
     """Yield the tiles with other lanes, where that moves more than one prime.
 
     For each changed variable one other slot makes up; variables that may be uneven stay.
     """
     number, fan = place
-    bounds = points.frame.einsum.bounds
+    bounds = points.problem.einsum.bounds
     names = list(bounds)
-    turns = _turns(points.frame, tiles)
+    turns = _turns(points.problem, tiles)
     wanted = {names.index(v): lanes for v, lanes in zip(fan.variables, choice, strict=True)}
     changed = {c: lanes for c, lanes in wanted.items() if turns[number][c] != lanes}
-    if any(names[c] in points.frame.uneven for c in changed):
+    if any(names[c] in points.problem.uneven for c in changed):
         return
     if sum(n for c, lanes in changed.items() for _, n in factorise(turns[number][c] * lanes)) < 2:
         return
@@ -94,7 +98,7 @@ def _hosts(points: Points, name: str) -> list[int]:
     return [
         i
         for i, slot in enumerate(points.slots)
-        if isinstance(slot, Loops | Fan) and name in slot.variables
+        if isinstance(slot, TemporalLoops | SpatialLoops) and name in slot.variables
     ]
 
 
@@ -107,9 +111,9 @@ def _replaced(tiles: Sequence[Tile], chains: dict[int, list[int]]) -> Tiles:
 
 def _legal_only(points: Points, tiles: Tiles, hosts: Sequence[int]) -> Iterator[Tiles]:
     """Yield the tiles if the slots that changed, and every tile_shape, let them pass."""
-    turns = _turns(points.frame, tiles)
-    above = (tuple(points.frame.einsum.bounds.values()), *tiles)
-    if all(_legal(points.frame, points.slots[i], turns[i]) for i in hosts) and all(
+    turns = _turns(points.problem, tiles)
+    above = (tuple(points.problem.einsum.bounds.values()), *tiles)
+    if all(_legal(points.problem, points.slots[i], turns[i]) for i in hosts) and all(
         points.admits(index, above[index]) for index in range(len(points.slots))
     ):
         yield tiles
@@ -146,9 +150,9 @@ def _recut(
                 yield found
 
 
-def _turns(frame: Frame, tiles: Sequence[Tile]) -> list[Tile]:
+def _turns(problem: Problem, tiles: Sequence[Tile]) -> list[Tile]:
     """Return the iterations of each slot per variable."""
-    above = tuple(frame.einsum.bounds.values())
+    above = tuple(problem.einsum.bounds.values())
     turns = []
     for tile in tiles:
         turns.append(tuple(-(-a // b) for a, b in zip(above, tile, strict=True)))
@@ -156,11 +160,11 @@ def _turns(frame: Frame, tiles: Sequence[Tile]) -> list[Tile]:
     return turns
 
 
-def _legal(frame: Frame, slot: Slot, turn: Sequence[int]) -> bool:
-    if isinstance(slot, Fan):
-        lanes = dict(zip(frame.einsum.bounds, turn, strict=True))
+def _legal(problem: Problem, slot: Slot, turn: Sequence[int]) -> bool:
+    if isinstance(slot, SpatialLoops):
+        lanes = dict(zip(problem.einsum.bounds, turn, strict=True))
         return tuple(lanes[v] for v in slot.variables) in slot.choices
-    assert isinstance(slot, Loops)
+    assert isinstance(slot, TemporalLoops)
     return not slot.single or sum(n > 1 for n in turn) <= 1
 
 
@@ -209,11 +213,11 @@ def carried_over(points: Points, tiles: Sequence[Tile], target: Points) -> Tiles
 
 def _wanted(points: Points, tiles: Sequence[Tile], target: Points) -> list[Tile]:
     """Return, per slot of `target`, the tile of the next holder below it that both have."""
-    above = dict(zip(points.slots, [tuple(points.frame.einsum.bounds.values()), *tiles],
+    above = dict(zip(points.slots, [tuple(points.problem.einsum.bounds.values()), *tiles],
                      strict=False))  # fmt: skip
     known = {(s.tensor, s.component): t for s, t in above.items() if isinstance(s, Fill)}
     wanted: list[Tile] = []
-    tile: Tile = (1,) * len(points.frame.einsum.bounds)
+    tile: Tile = (1,) * len(points.problem.einsum.bounds)
     for slot in reversed(target.slots):
         wanted.append(tile)
         if isinstance(slot, Fill):

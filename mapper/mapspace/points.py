@@ -16,9 +16,9 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame, pinned, room_for, value_bits
-from tilewright.mapper.templates.slots import Fill, Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan, divisors, holds
+from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors, holds
 
 Tiles = tuple[Tile, ...]
 EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums
@@ -32,34 +32,38 @@ class Points:
 
     def __init__(
         self,
-        frame: Frame,
+        problem: Problem,
         template: Template,
         slots: Sequence[Slot],
         lattice: Lattice | None = None,
     ) -> None:
-        self.frame = frame
+        self.problem = problem
         self.template = template
         self.slots = tuple(slots)
-        self._names = tuple(frame.einsum.bounds)
-        self._bounds = tuple(frame.einsum.bounds.values())
+        self._names = tuple(problem.einsum.bounds)
+        self._bounds = tuple(problem.einsum.bounds.values())
         self._later = self._variables_later()
-        self.pins = [pinned(frame, template, slot) for slot in self.slots]
-        self.lattice = lattice or Lattice(frame.einsum.bounds)
+        self.pins = [required_tile_shape(problem, template, slot) for slot in self.slots]
+        self.lattice = lattice or Lattice(problem.einsum.bounds)
         self._weights: list[Any] | None = None
         self.memories = tuple(
-            c.name for c in frame.components if isinstance(c, Memory) and c.size < inf
+            c.name for c in problem.components if isinstance(c, Memory) and c.size < inf
         )
 
     def _variables_later(self) -> list[frozenset[str]]:
         later: list[frozenset[str]] = [frozenset()]
         for slot in reversed(self.slots[1:]):
-            here = frozenset(slot.variables) if isinstance(slot, (Loops, Fan)) else frozenset()
+            here = (
+                frozenset(slot.variables)
+                if isinstance(slot, (TemporalLoops, SpatialLoops))
+                else frozenset()
+            )
             later.append(later[-1] | here)
         return later[::-1]
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
-        for points in self.with_known_lanes():
+        for points in self.with_chosen_lanes():
             yield from points._extend((), points._bounds, (0.0,) * len(points.memories))
 
     def without_capacity(self) -> Iterator[Tiles]:
@@ -74,17 +78,21 @@ class Points:
 
         yield from extend((), self.start())
 
-    def with_known_lanes(self) -> Iterator[Points]:
+    def with_chosen_lanes(self) -> Iterator[Points]:
         """Yield the same points, by the lanes that holders below them see below themselves."""
-        under = {name for slot in self.slots if isinstance(slot, Reserve) for name in slot.under}
-        fans = [s for s in self.slots if isinstance(s, Fan) and (s.component, s.name) in under]
+        under = {
+            name for slot in self.slots if isinstance(slot, Reservation) for name in slot.open_dims
+        }
+        fans = [
+            s for s in self.slots if isinstance(s, SpatialLoops) and (s.component, s.name) in under
+        ]
         if not fans:
             yield self
             return
         for chosen in product(*(fan.choices for fan in fans)):
             only = {(f.component, f.name): c for f, c in zip(fans, chosen, strict=True)}
             slots = [_known(slot, fans, only) for slot in self.slots]
-            yield Points(self.frame, self.template, slots, self.lattice)
+            yield Points(self.problem, self.template, slots, self.lattice)
 
     def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)
@@ -95,7 +103,7 @@ class Points:
         after = self.bits_after(index, tile, used)
         if after is None:
             return
-        for below in self.below(index, tile):
+        for below in self.tiles_below(index, tile):
             yield from self._extend((*done, below), below, after)
 
     def bits_after(
@@ -108,23 +116,23 @@ class Points:
         slot = self.slots[index]
         if not self.admits(index, tile):
             return None
-        if not isinstance(slot, Reserve) or slot.component not in self.memories:
+        if not isinstance(slot, Reservation) or slot.component not in self.memories:
             return used
         which = self.memories.index(slot.component)
         named = dict(zip(self._names, tile, strict=True))
-        bits = used[which] + reserved_bits(self.frame, slot, named)
-        if bits > room_for(self.frame, slot):
+        bits = used[which] + reserved_bits(self.problem, slot, named)
+        if bits > self.problem.capacity_bits(slot):
             return None
         return (*used[:which], bits, *used[which + 1 :])
 
-    def below(self, index: int, tile: Tile) -> Iterator[Tile]:
+    def tiles_below(self, index: int, tile: Tile) -> Iterator[Tile]:
         """Yield the tiles that slot `index` can leave of the one above it."""
         slot = self.slots[index]
-        if isinstance(slot, Fan):
+        if isinstance(slot, SpatialLoops):
             yield from self._dealt(slot, tile)
             return
-        variables = slot.variables if isinstance(slot, Loops) else ()
-        single = isinstance(slot, Loops) and slot.single
+        variables = slot.variables if isinstance(slot, TemporalLoops) else ()
+        single = isinstance(slot, TemporalLoops) and slot.single
         choices = [
             divisors(extent) if name in variables else (extent,)
             for name, extent in zip(self._names, tile, strict=True)
@@ -139,7 +147,7 @@ class Points:
         later = self._later[index]
         return all(e == 1 or v in later for v, e in zip(self._names, tile, strict=True))
 
-    def _dealt(self, fan: Fan, tile: Tile) -> Iterator[Tile]:
+    def _dealt(self, fan: SpatialLoops, tile: Tile) -> Iterator[Tile]:
         for choice in fan.choices:
             lanes = dict(zip(fan.variables, choice, strict=True))
             pairs = [(e, lanes.get(v, 1)) for v, e in zip(self._names, tile, strict=True)]
@@ -188,11 +196,11 @@ class Points:
             tables.append(ways)
         return tables
 
-    def ways(self, index: int, state: Any) -> int:
+    def completions(self, index: int, state: Any) -> int:
         """Count the ways to finish from the tile above slot `index`, exact."""
         return int(self._counts()[len(self.slots) - index][state])
 
-    def ways_above(self, index: int) -> Any:
+    def completions_by_state(self, index: int) -> Any:
         """Count the ways to finish from each tile above slot `index`, exact, per state."""
         return self._counts()[len(self.slots) - index]
 
@@ -241,31 +249,31 @@ class Points:
 
 
 def _known(
-    slot: Slot, fans: Sequence[Fan], only: Mapping[tuple[str, str], tuple[int, ...]]
+    slot: Slot, fans: Sequence[SpatialLoops], only: Mapping[tuple[str, str], tuple[int, ...]]
 ) -> Slot:
     """Return a slot of a template in which some dimensions have one choice of lanes."""
-    if isinstance(slot, Fan) and (slot.component, slot.name) in only:
+    if isinstance(slot, SpatialLoops) and (slot.component, slot.name) in only:
         return replace(slot, choices=(only[slot.component, slot.name],))
-    if not isinstance(slot, Reserve) or not slot.under:
+    if not isinstance(slot, Reservation) or not slot.open_dims:
         return slot
     lanes = dict(slot.lanes)
     for fan in fans:
-        if (fan.component, fan.name) in slot.under:
+        if (fan.component, fan.name) in slot.open_dims:
             for variable, share in zip(fan.variables, only[fan.component, fan.name], strict=True):
                 lanes[variable] = lanes.get(variable, 1) * share
     known = tuple(sorted((v, share) for v, share in lanes.items() if share > 1))
-    return replace(slot, lanes=known, under=())
+    return replace(slot, lanes=known, open_dims=())
 
 
 def ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the number of ways to finish from each state above a slot."""
-    if isinstance(slot, Fan):
+    if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, ways.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
             above, below = lattice.meeting(shift)
             total[above] += ways.reshape(lattice.shape)[below]
         return total.reshape(-1)
-    if not isinstance(slot, Loops):
+    if not isinstance(slot, TemporalLoops):
         return ways.copy()
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
     sums = [_summed_below(lattice, group, ways) for group in groups]
@@ -282,11 +290,11 @@ def _summed_below(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
 
 def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     """Return the states that a slot can lead to, from the one above it."""
-    if isinstance(slot, Fan):
+    if isinstance(slot, SpatialLoops):
         shifts = lattice.shifts(slot.variables, slot.choices)
         possible = shifts[(shifts <= lattice.digits[state]).all(axis=1)]
         return [state - lattice.offset(shift) for shift in possible]
-    if not isinstance(slot, Loops):
+    if not isinstance(slot, TemporalLoops):
         return [state]
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
     found = [state]
@@ -299,36 +307,38 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     return sorted(set(found))
 
 
-def reserved_bits(frame: Frame, slot: Reserve, tile: Mapping[str, int]) -> float:
+def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:
     """Return the bits that a tile of a tensor needs in its memory (accelforge.md §2.4)."""
     if slot.lanes:
         tile = {**tile, **{v: tile[v] * lanes for v, lanes in slot.lanes}}
-    return frame.einsum.access(slot.tensor).tile_size(tile) * value_bits(frame, slot)
+    return problem.einsum.access(slot.tensor).tile_size(tile) * problem.value_bits(slot)
 
 
-def occupied(frame: Frame, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
+def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str, dict[str, float]]:
     """Return the bits that a point reserves, by memory and tensor."""
-    above = tuple(frame.einsum.bounds.values())
+    above = tuple(problem.einsum.bounds.values())
     used: dict[str, dict[str, float]] = {}
     lanes: dict[tuple[str, str], Tile] = {}
     for slot, tile in zip(slots, tiles, strict=True):
-        if isinstance(slot, Fan):
+        if isinstance(slot, SpatialLoops):
             lanes[slot.component, slot.name] = tuple(map(floordiv, above, tile))
-        elif isinstance(slot, Reserve):
-            seen = tuple(map(prod, zip(above, *(lanes[name] for name in slot.under), strict=True)))
-            named = dict(zip(frame.einsum.bounds, seen, strict=True))
-            bits = reserved_bits(frame, slot, named)
+        elif isinstance(slot, Reservation):
+            seen = tuple(
+                map(prod, zip(above, *(lanes[name] for name in slot.open_dims), strict=True))
+            )
+            named = dict(zip(problem.einsum.bounds, seen, strict=True))
+            bits = reserved_bits(problem, slot, named)
             used.setdefault(slot.component, {})[slot.tensor] = bits
         above = tile
     return used
 
 
 def overflow(
-    frame: Frame, slots: Sequence[Slot], tiles: Tiles
+    problem: Problem, slots: Sequence[Slot], tiles: Tiles
 ) -> tuple[str, dict[str, float], float] | None:
     """Return the first memory that a point overfills, the bits of each tensor there, its room."""
-    room = {s.component: room_for(frame, s) for s in slots if isinstance(s, Reserve)}
-    for name, parts in occupied(frame, slots, tiles).items():
+    room = {s.component: problem.capacity_bits(s) for s in slots if isinstance(s, Reservation)}
+    for name, parts in occupied(problem, slots, tiles).items():
         if sum(parts.values()) > room[name]:
             return name, parts, room[name]
     return None

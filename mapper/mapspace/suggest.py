@@ -30,7 +30,7 @@ def suggested_tiles(points: Points, trial: Suggests, name: str) -> tuple[Tile, .
 
     `points` must not be empty. Capacity is not looked at.
     """
-    names = tuple(points.frame.einsum.bounds)
+    names = tuple(points.problem.einsum.bounds)
     state, tiles = points.start(), []
     for index in range(len(points.slots)):
         options = [(points.tile_of(option), option) for option in points.options(index, state)]

@@ -18,9 +18,9 @@ from tilewright.mapper.mapspace.points import Points, Tiles
 from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Loops, Slot
-from tilewright.mapper.templates.spatial_choices import Fan, divisors
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
 from tilewright.mapper.workload.einsum import Einsum
 
 MAX_WORK = 3_000_000  # steps from one tile shape to the next that counting may look at
@@ -80,16 +80,16 @@ class UnevenPoints(Points):
 
     def __init__(
         self,
-        frame: Frame,
+        problem: Problem,
         template: Template,
         slots: Sequence[Slot],
         lattice: Lattice | None = None,
     ) -> None:
-        super().__init__(frame, template, slots, lattice)
+        super().__init__(problem, template, slots, lattice)
         self._ways: dict[tuple[int, State], int] = {}
         self._ends: dict[tuple[int, int, Step], bool] = {}
         self._work = 0
-        self._wholes = [frame.wholes.get(name, ()) for name in self._names]
+        self._wholes = [problem.cuttable_tiles.get(name, ()) for name in self._names]
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
@@ -101,14 +101,14 @@ class UnevenPoints(Points):
 
         TilewrightError if there are too many tile shapes to count them.
         """
-        return self.ways(0, self.start())
+        return self.completions(0, self.start())
 
     def sample(self, rng: random.Random) -> Tiles:
         """Draw one point uniformly, before capacity is looked at."""
         state, tiles = self.start(), []
         for index in range(len(self.slots)):
             options = self.successors(index, state)
-            weights = [self.ways(index + 1, option) for option in options]
+            weights = [self.completions(index + 1, option) for option in options]
             ticket = rng.randrange(sum(weights))
             for option, weight in zip(options, weights, strict=True):
                 ticket -= weight
@@ -120,8 +120,8 @@ class UnevenPoints(Points):
 
     def start(self) -> State:
         """Return the state above the first slot: the whole iteration space."""
-        bounds = self.frame.einsum.bounds
-        return tuple((bound, v in self.frame.uneven) for v, bound in bounds.items())
+        bounds = self.problem.einsum.bounds
+        return tuple((bound, v in self.problem.uneven) for v, bound in bounds.items())
 
     def _continue(self, done: Tiles, state: State, used: tuple[float, ...]) -> Iterator[Tiles]:
         index = len(done)
@@ -135,7 +135,7 @@ class UnevenPoints(Points):
         for below in self.successors(index, state):
             yield from self._continue((*done, _tile(below)), below, after)
 
-    def ways(self, index: int, state: State) -> int:
+    def completions(self, index: int, state: State) -> int:
         """Count the ways to finish from the tile above slot `index`."""
         if index == len(self.slots):
             return int(all(tile == 1 for tile, _ in state))
@@ -145,11 +145,11 @@ class UnevenPoints(Points):
             self._work += len(options)
             if self._work > MAX_WORK:
                 raise TilewrightError(
-                    f"the uneven mapspace of {self.frame.einsum.name} has too many tile shapes to"
+                    f"the uneven mapspace of {self.problem.einsum.name} has too many tile shapes to"
                     " count",
                     instead="fewer uneven rank variables; the exact search does not count",
                 )
-            self._ways[key] = sum(self.ways(index + 1, option) for option in options)
+            self._ways[key] = sum(self.completions(index + 1, option) for option in options)
         return self._ways[key]
 
     def successors(self, index: int, state: State) -> list[State]:
@@ -157,9 +157,9 @@ class UnevenPoints(Points):
         slot = self.slots[index]
         if not self.admits(index, _tile(state)):
             return []
-        if isinstance(slot, Loops):
+        if isinstance(slot, TemporalLoops):
             found = self._looped(slot, state)
-        elif isinstance(slot, Fan):
+        elif isinstance(slot, SpatialLoops):
             found = self._spread(slot, state)
         else:
             found = [state]
@@ -177,9 +177,9 @@ class UnevenPoints(Points):
         if key not in self._ends:
             name, slot = self._names[v], self.slots[index]
             below = [step]
-            if isinstance(slot, Loops) and name in slot.variables:
+            if isinstance(slot, TemporalLoops) and name in slot.variables:
                 below = loop_tiles(step, self._wholes[v])
-            elif isinstance(slot, Fan) and name in slot.variables:
+            elif isinstance(slot, SpatialLoops) and name in slot.variables:
                 place = slot.variables.index(name)
                 lanes = sorted({choice[place] for choice in slot.choices})
                 below = [one for n in lanes for one in lane_tiles(step, n, self._wholes[v])]
@@ -188,13 +188,13 @@ class UnevenPoints(Points):
 
     def options(self, index: int, state: State) -> list[State]:
         """Return those of the successors from which the other slots can be finished."""
-        return [s for s in self.successors(index, state) if self.ways(index + 1, s)]
+        return [s for s in self.successors(index, state) if self.completions(index + 1, s)]
 
     def tile_of(self, state: State) -> Tile:
         """Return the tile of a state."""
         return _tile(state)
 
-    def _looped(self, slot: Loops, state: State) -> list[State]:
+    def _looped(self, slot: TemporalLoops, state: State) -> list[State]:
         choices = [
             loop_tiles(step, wholes) if name in slot.variables else [step]
             for name, step, wholes in zip(self._names, state, self._wholes, strict=True)
@@ -208,7 +208,7 @@ class UnevenPoints(Points):
             if sum(a[0] != b[0] for a, b in zip(state, below, strict=True)) <= 1
         ]
 
-    def _spread(self, slot: Fan, state: State) -> list[State]:
+    def _spread(self, slot: SpatialLoops, state: State) -> list[State]:
         found: list[State] = []
         for choice in slot.choices:
             lanes = dict(zip(slot.variables, choice, strict=True))

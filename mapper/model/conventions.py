@@ -1,7 +1,8 @@
-"""The two sets of conventions: the points where they differ, each as one small function.
+"""The two sets of conventions: the points where they differ, each as one field.
 
 `default` is what design.md §5 lists; `accelforge` gives the numbers of accelforge 1.0.467.
-docs/conventions.md works an example of each point by hand.
+docs/conventions.md works an example of each point by hand. This module alone knows what a set is
+called: the mapspace and the searches ask the record about the point that matters to them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ Loops = dict[int, PathLoop]
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """One function per point in which the conventions differ.
+    """One field per point in which the conventions differ: functions of the model, then facts
+    about the mapspace. A fact that follows from a function of the model is a property.
 
     `first_tiles`: what becomes of initial_tile_shape; `traffic`, `hops`, `steps`, `used`: how
     uneven tiles are counted, and in `hops` also what the links of a network carry; `stops`: which
@@ -60,6 +62,15 @@ class Conventions:
     leaks; `grid_gate`: the part of a component inside an Array that leaks, by one gateable
     dimension of the grid; `instances`: how many instances of a component have area and leak;
     `switch`: what stands in the place of a component that is disabled.
+
+    `honours_tile_shape`: tensors.tile_shape restricts mappings. `no_refetch_covers_spatial`:
+    no_refetch_from_above forbids spatial loops, too. `all_loop_bounds`: every loop bound of a file
+    restricts lanes, also one on a set of tensors (spatial_choices.bounds_in_effect).
+    `backing_above_loops`: no loop stands above the outermost holder of a tensor.
+    `copies_hold_below_backing`: a copy Einsum holds its tensors in every memory that must keep
+    them, else down to the level that backs the last one. `spatial_loops_in_file_order`: the spatial
+    loops of a fanout stand in the order of the file, else behind a Network the last one on top.
+    `equal_instances_exchange`: only Einsums with equally many instances exchange tensors on chip.
     """
 
     name: str
@@ -79,6 +90,43 @@ class Conventions:
     grid_gate: Callable[[Component, SpatialDim, Count], float]
     instances: Callable[[Component], int]
     switch: Switch
+    honours_tile_shape: bool
+    no_refetch_covers_spatial: bool
+    all_loop_bounds: bool
+    backing_above_loops: bool
+    copies_hold_below_backing: bool
+    spatial_loops_in_file_order: bool
+    equal_instances_exchange: bool
+
+    @property
+    def exact_remainders(self) -> bool:
+        """Whether uneven tiles count as they are; else they count on average (§2.8)."""
+        return self.traffic is _exact
+
+    @property
+    def links_carry_all_rounds(self) -> bool:
+        """Whether the links of a network carry the messages of all rounds (model/messages.py)."""
+        return self.hops is hops_of_messages
+
+    @property
+    def adjacent_holders_shrink(self) -> bool:
+        """Whether adjacent holders let each other's tiles shrink (docs/conventions.md §4)."""
+        return self.stops is stop_unless_adjacent
+
+    @property
+    def loops_sink(self) -> bool:
+        """Whether a tile keeps its size below spatial loops of a deeper level (model/nest.py)."""
+        return self.sinks is some_loop_sinks
+
+    @property
+    def shared_tile_counts_once(self) -> bool:
+        """Whether Einsums that hold a tensor at one place reserve its tile once."""
+        return self.tile is one_per_storage
+
+    @property
+    def whole_places(self) -> bool:
+        """Whether a place of a distributed memory is at work as a whole or not at all."""
+        return self.places is at_least_one
 
 
 def _as_given(path: Path) -> Path:
@@ -192,6 +240,13 @@ DEFAULT = Conventions(
     grid_gate=_places_used,
     instances=instances,
     switch=passed_by,
+    honours_tile_shape=True,
+    no_refetch_covers_spatial=True,
+    all_loop_bounds=True,
+    backing_above_loops=True,
+    copies_hold_below_backing=True,
+    spatial_loops_in_file_order=True,
+    equal_instances_exchange=True,
 )
 ACCELFORGE = Conventions(
     name="accelforge",
@@ -211,6 +266,13 @@ ACCELFORGE = Conventions(
     grid_gate=_grid_used_twice,
     instances=instances_accelforge,
     switch=emptied,
+    honours_tile_shape=False,
+    no_refetch_covers_spatial=False,
+    all_loop_bounds=False,
+    backing_above_loops=False,
+    copies_hold_below_backing=False,
+    spatial_loops_in_file_order=False,
+    equal_instances_exchange=False,
 )
 _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORGE)}
 

@@ -58,7 +58,7 @@ def _gains(request: Request, objective: Objective, uneven: Sequence[Solved]) -> 
         most += max(one.best.value(goal) - other.lower_bound, 0.0)
         if other.best.value(goal) < one.best.value(goal):
             alone[other.space.einsum.name] = other.best.mapping
-    components = uneven[0].space.frame.components
+    components = uneven[0].space.problem.components
     outer = next(one.name for one in components if isinstance(one, Memory))
     return Gains(alone, most, outer)
 

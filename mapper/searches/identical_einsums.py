@@ -37,11 +37,11 @@ def signature(space: Mapspace) -> Hashable:
     return (
         space.conventions,
         _chosen(space.uneven, variables),
-        _chosen(space.floats, tensors),
+        _chosen(space.floating_tensors, tensors),
         _chosen(space.exchanged, tensors),
         space.crowded,
         _einsum(space.einsum, variables),
-        tuple(_component(c, tensors, variables) for c in space.frame.components),
+        tuple(_component(c, tensors, variables) for c in space.problem.components),
         tuple(_placement(p, tensors, variables) for p in space.placements),
         leaks_of(space.flat, space.conventions),
     )

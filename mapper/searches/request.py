@@ -99,7 +99,7 @@ class Request:
         asked, own = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:
             return frozenset()
-        if asked == ALL and self.options.conventions == "accelforge":
+        if asked == ALL and not conventions_called(self.options.conventions).exact_remainders:
             return simple_variables(einsum)
         return own if asked == ALL else own & frozenset(asked)
 

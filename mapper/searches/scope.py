@@ -53,11 +53,11 @@ def lanes_of(space: Mapspace) -> str:
         if isinstance(component, Memory) or component.own_fanout > 1
     ]
     if any(isinstance(component, Network) for component in space.flat.components):
-        if space.conventions == "accelforge":
+        if not space.problem.conventions.spatial_loops_in_file_order:
             return _STAND + ", behind a Network in AccelForge's order (docs/conventions.md)"
         return _STAND + ", in the order of the file's dimensions and the Einsum's variables"
     inner = kinds[kinds.index("memory") + 1 :] if "memory" in kinds else []
-    if space.conventions == "accelforge":
+    if not space.problem.conventions.loops_sink:
         return ""
     if "memory" not in inner or "lanes" not in inner[inner.index("memory") :]:
         return ""
@@ -65,4 +65,4 @@ def lanes_of(space: Mapspace) -> str:
 
 
 def _outermost(space: Mapspace) -> str:
-    return next(c.name for c in space.frame.components if isinstance(c, Memory))
+    return next(c.name for c in space.problem.components if isinstance(c, Memory))

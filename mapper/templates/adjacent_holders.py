@@ -16,29 +16,29 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from math import inf, prod
 
-from tilewright.mapper.templates.placement import Run, Template
-from tilewright.mapper.templates.problem import Frame, reserve_of, value_bits
+from tilewright.mapper.templates.placement import AdjacentHolders, Template
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import sliding_variables, streaming_variables
 
 
-def with_runs(
-    frame: Frame, template: Template, crowded: frozenset[str] = frozenset()
+def with_adjacent_holders(
+    problem: Problem, template: Template, crowded: frozenset[str] = frozenset()
 ) -> Iterator[Template]:
     """Yield `template`, then its variants with one or more runs.
 
     `crowded`: memories in which room may be short even if everything kept there fits.
     """
     yield template
-    known = list(_runs(frame, template, crowded | overflowing(frame, template)))
+    known = list(_runs(problem, template, crowded | overflowing(problem, template)))
     for number in range(1, len(known) + 1):
         for chosen in combinations(known, number):
             spans = sorted((run.first, run.last) for run in chosen)
             if all(a[1] < b[0] for a, b in pairwise(spans)):
                 ordered = tuple(sorted(chosen, key=lambda run: run.first))
-                yield replace(template, runs=ordered)
+                yield replace(template, adjacent=ordered)
 
 
-def _runs(frame: Frame, template: Template, full: frozenset[str]) -> Iterator[Run]:
+def _runs(problem: Problem, template: Template, full: frozenset[str]) -> Iterator[AdjacentHolders]:
     """Enumerate the runs of neighbouring holders that no other template stands for."""
     top = sum(holder.backing for holder in template.holders)
     if not full:
@@ -47,53 +47,53 @@ def _runs(frame: Frame, template: Template, full: frozenset[str]) -> Iterator[Ru
     for first in range(top, count):
         for last in range(first + 1, count):
             if template.holders[last].backing or not _can_stand_together(
-                frame, template, first, last
+                problem, template, first, last
             ):
                 break
-            maker = _Maker(frame, template, (first, last), full)
+            maker = _Maker(problem, template, (first, last), full)
             if first not in maker.moving:
                 continue
             for groups in maker.extend((), maker.moving):
-                yield Run(first, last, groups)
+                yield AdjacentHolders(first, last, groups)
 
 
-def runs_across(
-    frame: Frame, template: Template, span: tuple[int, int], crowded: frozenset[str]
-) -> Iterator[Run]:
+def adjacent_across(
+    problem: Problem, template: Template, span: tuple[int, int], crowded: frozenset[str]
+) -> Iterator[AdjacentHolders]:
     """Enumerate the runs from above to below (or at) holder `span[1]`, which is backed there.
 
     They begin at holder `span[0]` or below; holders that are backed keep their whole tiles.
     """
-    full = crowded | overflowing(frame, template)
+    full = crowded | overflowing(problem, template)
     for first in range(*span):
         for last in range(span[1], len(template.holders)):
-            if not _can_stand_together(frame, template, first, last):
+            if not _can_stand_together(problem, template, first, last):
                 break
-            maker = _Maker(frame, template, (first, last), full)
+            maker = _Maker(problem, template, (first, last), full)
             if first in maker.moving:
                 for groups in maker.extend((), maker.moving):
-                    yield Run(first, last, groups)
+                    yield AdjacentHolders(first, last, groups)
 
 
-def overflowing(frame: Frame, template: Template) -> frozenset[str]:
+def overflowing(problem: Problem, template: Template) -> frozenset[str]:
     """Return the memories that do not hold everything that is kept there at once."""
     bits: dict[str, float] = {}
     for holder in template.holders:
-        size = frame.einsum.access(holder.tensor).tile_size(frame.einsum.bounds)
-        need = size * value_bits(frame, reserve_of(frame, holder))
+        size = problem.einsum.access(holder.tensor).tile_size(problem.einsum.bounds)
+        need = size * problem.value_bits(problem.reservation(holder))
         bits[holder.component] = bits.get(holder.component, 0.0) + need
-    sizes = {name: getattr(frame.holder(name), "size", inf) for name in bits}
+    sizes = {name: getattr(problem.holder(name), "size", inf) for name in bits}
     return frozenset(name for name, need in bits.items() if sizes[name] < need)
 
 
-def _can_stand_together(frame: Frame, template: Template, first: int, last: int) -> bool:
+def _can_stand_together(problem: Problem, template: Template, first: int, last: int) -> bool:
     """Tell whether the mapspace has points without lanes between two holders."""
-    outer = frame.level(template.holders[first].component)
-    inner = frame.level(template.holders[last].component)
+    outer = problem.level(template.holders[first].component)
+    inner = problem.level(template.holders[last].component)
     return all(
         any(prod(choice) == 1 for choice in fan.choices)
-        for fan in frame.fans(template)
-        if outer < frame.level(fan.component) <= inner
+        for fan in problem.spatial_loops(template)
+        if outer < problem.level(fan.component) <= inner
     )
 
 
@@ -101,9 +101,9 @@ class _Maker:
     """Enumerates the orders in which the tiles of one run are reserved."""
 
     def __init__(
-        self, frame: Frame, template: Template, span: tuple[int, int], full: frozenset[str]
+        self, problem: Problem, template: Template, span: tuple[int, int], full: frozenset[str]
     ) -> None:
-        self._frame = frame
+        self._problem = problem
         self._template = template
         self._span = span
         self._full = full
@@ -134,14 +134,14 @@ class _Maker:
     def _makes_sense(
         self, done: tuple[tuple[int, ...], ...], group: tuple[int, ...], left: tuple[int, ...]
     ) -> bool:
-        slides = sliding_variables(self._frame, self._template, group, left)
+        slides = sliding_variables(self._problem, self._template, group, left)
         if len(group) > 1 and not slides:
             return False
         if not done:
             return True
         if any(self._keeps_order(i, j) for i in group for before in done for j in before if j > i):
             return False
-        streams = streaming_variables(self._frame, self._template, (*group, *left))
+        streams = streaming_variables(self._problem, self._template, (*group, *left))
         last = done[-1]
         if any(not self._all_relevant(v, last) for v in (*streams, *slides)):
             return True
@@ -155,7 +155,7 @@ class _Maker:
         return not self._template.placement.rules_of(one.component).tensor_order_options
 
     def _all_relevant(self, variable: str, group: Sequence[int]) -> bool:
-        return variable in streaming_variables(self._frame, self._template, group)
+        return variable in streaming_variables(self._problem, self._template, group)
 
     def _is_cut(self, left: tuple[int, ...]) -> bool:
         """Tell whether the upper holders are through before the lower ones: two runs then."""

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 from tilewright.mapper.templates.adjacent_holders import overflowing
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 
-def is_needless(frame: Frame, template: Template, crowded: frozenset[str]) -> bool:
+def is_needless(problem: Problem, template: Template, crowded: frozenset[str]) -> bool:
     """Tell whether the template with its first holder out of order put in order is never worse."""
-    if frame.has_networks or frame.einsum.is_copy:  # their costs depend on all loops above lanes
+    if (
+        problem.has_networks or problem.einsum.is_copy
+    ):  # their costs depend on all loops above lanes
         return False
     deepest = -1
     for holder in template.holders:
         if holder.backing:
             continue  # these stand on top in any case
-        level = frame.level(holder.component)
+        level = problem.level(holder.component)
         if level >= deepest:
             deepest = level
             continue
         rules = template.placement.rules_of(holder.component)
         free = holder.tensor not in rules.no_resend_to_below
-        free = free and not (rules.tile_shape and frame.rules.tile_shape)
-        return free and holder.component not in crowded | overflowing(frame, template)
+        free = free and not (rules.tile_shape and problem.conventions.honours_tile_shape)
+        return free and holder.component not in crowded | overflowing(problem, template)
     return False

@@ -45,7 +45,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AdjacentHolders:
     """Holders number `first` … `last` with no loop between them; their tiles shrink below.
 
     Group by group, loops over which all that are left stream, then one over which the group
@@ -58,7 +58,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Dealt:
+class LaneRestriction:
     """The only `choices` left of a spatial dimension (see lane_variants.py)."""
 
     component: str
@@ -73,8 +73,8 @@ class Template:
     placement: Placement
     holders: tuple[Holder, ...]
     tolls: tuple[Holder, ...] = ()
-    runs: tuple[Run, ...] = ()
-    dealt: tuple[Dealt, ...] = ()
+    adjacent: tuple[AdjacentHolders, ...] = ()
+    lane_restrictions: tuple[LaneRestriction, ...] = ()
 
 
 def placements(

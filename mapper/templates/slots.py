@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.mapper.model.view import Count
 from tilewright.mapper.templates.lane_variants import DimName, Lanes
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
-class Loops:
+class TemporalLoops:
     """Temporal loops over any of `variables`; `single`: over one of them at most."""
 
     variables: tuple[str, ...]
@@ -27,7 +27,7 @@ class Loops:
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
+class Reservation:
     """The tile that `component` must have room for: the one that the loops above leave.
 
     `persistent`: it stays there for every instance of the Einsum (accelforge.md §2.4). `lanes`:
@@ -40,16 +40,16 @@ class Reserve:
     component: str
     persistent: bool = False
     lanes: Lanes = ()
-    under: tuple[DimName, ...] = ()
+    open_dims: tuple[DimName, ...] = ()
     places: Count = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class TollCrossing:
     """`tensor` crosses a Toll here."""
 
     tensor: str
     component: str
 
 
-Slot = Fill | Loops | Reserve | Pass | Fan
+Slot = Fill | TemporalLoops | Reservation | TollCrossing | SpatialLoops

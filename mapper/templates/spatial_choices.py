@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tilewright.arch.components.components import Comparison, SpatialDim
+from tilewright.mapper.model.conventions import Conventions
 from tilewright.mapper.workload.einsum import Einsum
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
@@ -25,7 +26,7 @@ _ROUNDING = 1e-9  # usage is a quotient of small integers; the file's min_usage 
 
 
 @dataclass(frozen=True, slots=True)
-class Fan:
+class SpatialLoops:
     """Dimension `name` of `component`; `choices[i]` gives the lanes of each of `variables`."""
 
     component: str
@@ -66,14 +67,17 @@ def free_variables(dim: SpatialDim, einsum: Einsum, banned: frozenset[str]) -> t
 
 
 def bounds_in_effect(
-    dim: SpatialDim, einsum: Einsum, as_accelforge: bool, banned: frozenset[str] = frozenset()
+    dim: SpatialDim,
+    einsum: Einsum,
+    conventions: Conventions,
+    banned: frozenset[str] = frozenset(),
 ) -> tuple[Comparison, ...]:
     """Return the loop bounds of `dim` that restrict its lanes.
 
     As in AccelForge, a bound on a set of tensors selects nothing, and loops that `reuse` or a bound
     of one removes, or that are `banned`, are no target of the others (accelforge.md §2.7).
     """
-    if not as_accelforge:
+    if conventions.all_loop_bounds:
         return dim.loop_bounds
     bounds = [bound for bound in dim.loop_bounds if not bound.of_tensors]
     removing = [b for b in bounds if b.value == 1 and b.operator.endswith(("==", "<="))]
@@ -128,7 +132,7 @@ class Dim:
 
     level: int
     dim: SpatialDim
-    fan: Fan
+    fan: SpatialLoops
 
 
 Wholes = Mapping[str, tuple[int, ...]]
@@ -155,7 +159,7 @@ class Unlimited:
 
 def apply_min_usage(
     dims: Sequence[Dim], einsum: Einsum, room: Room, wholes: Wholes = NONE
-) -> tuple[Fan, ...]:
+) -> tuple[SpatialLoops, ...]:
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 
     `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
@@ -188,7 +192,7 @@ def apply_min_usage(
     )
 
 
-def _above_floor(one: Dim, floor: float) -> Fan:
+def _above_floor(one: Dim, floor: float) -> SpatialLoops:
     """Return the dimension with the choices of at least a usage."""
     kept = [c for c in one.fan.choices if usage(one.dim, prod(c)) >= floor - _ROUNDING]
     return replace(one.fan, choices=tuple(kept))
@@ -248,7 +252,7 @@ def _fitting(
 
 
 def _spend(
-    fan: Fan, lanes: tuple[int, ...], spent: tuple[int, ...], rules: tuple[Einsum, Wholes]
+    fan: SpatialLoops, lanes: tuple[int, ...], spent: tuple[int, ...], rules: tuple[Einsum, Wholes]
 ) -> Iterator[tuple[int, ...]]:
     """Yield the extents that lanes reach from those below them; negative: an uneven loop is used.
 

@@ -60,15 +60,15 @@ def space_of(seed: int, sizes: tuple[int, ...] = (2, 3, 4, 6)) -> Mapspace:
 
 
 def defers(space: Mapspace) -> bool:
-    plain = fields(space.frame, leaks_of(space.flat, space.conventions))
-    return most_owed(space.frame, plain, space.templates) != NOTHING
+    plain = fields(space.problem, leaks_of(space.flat, space.conventions))
+    return most_owed(space.problem, plain, space.templates) != NOTHING
 
 
 def check(space: Mapspace, objective: Objective, monkeypatch: pytest.MonkeyPatch) -> None:
     goal = Goal(objective)
     deferred = ExactSearch().find(space, goal, None)
     with monkeypatch.context() as patched:
-        patched.setattr(compiled, "most_owed", lambda frame, layout, templates: NOTHING)
+        patched.setattr(compiled, "most_owed", lambda problem, layout, templates: NOTHING)
         enumerated = ExactSearch().find(space, goal, None)
     assert (deferred.best is None) == (enumerated.best is None)
     if deferred.best is None or enumerated.best is None:

@@ -17,7 +17,7 @@ from tilewright.mapper.explain.subject import Subject
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.verify import Judge
-from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.workload.workload_loading import load_workload
 
 
@@ -122,7 +122,7 @@ def test_witness_is_a_mapping(seed: int) -> None:
         likely = None if few is None else (few.template, few.tiles)
         for found in (first_mapping(space), likely):
             if found is not None:
-                mapping = assemble(space.frame, skeleton(space.frame, found[0]), found[1])
+                mapping = assemble(space.problem, slot_sequence(space.problem, found[0]), found[1])
                 assert space.contains(mapping) is None
                 assert Judge(space).score(mapping).energy >= 0
 

@@ -18,8 +18,8 @@ from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_small
 from tilewright.mapper.searches.methods.partial_search import PartialSearch
 from tilewright.mapper.searches.verify import Judge
-from tilewright.mapper.templates.slot_sequence import skeleton
-from tilewright.mapper.templates.slots import Reserve
+from tilewright.mapper.templates.slot_sequence import slot_sequence
+from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.workload_loading import load_workload
 
 OPEN = (81, 87, 90, 123)
@@ -31,14 +31,14 @@ def spaces_of(seed: int) -> tuple[Mapspace, Mapspace]:
     """Return a mapspace of which templates share choices of lanes, and the same one by one."""
     made = loose_space_of(seed)
     parts = made.einsum, made.flat, "default", made.backed
-    return Mapspace(*parts), Mapspace(*parts, listed=True)
+    return Mapspace(*parts), Mapspace(*parts, lists_lane_choices=True)
 
 
 def is_open(space: Mapspace) -> bool:
     return any(
-        isinstance(slot, Reserve) and slot.under
+        isinstance(slot, Reservation) and slot.open_dims
         for template in space.templates
-        for slot in skeleton(space.frame, template)
+        for slot in slot_sequence(space.problem, template)
     )
 
 
@@ -48,7 +48,7 @@ def check(seed: int, limit: int = 3000) -> bool:
     if len(listed.templates) > limit or not is_open(shared):
         return False
     assert shared.size.points == listed.size.points
-    assert shared.fitting() == listed.fitting()
+    assert shared.count_fitting() == listed.count_fitting()
     for objective in OBJECTIVES:
         goal = Goal(objective)
         one = ExactSearch().find(shared, goal, None)
@@ -81,16 +81,16 @@ def test_a_template_with_open_lanes_has_a_mapping_where_enumeration_finds_one() 
     for seed in (87, 105):
         space = spaces_of(seed)[0]
         for template in space.templates:
-            slots = skeleton(space.frame, template)
-            if not any(isinstance(slot, Reserve) and slot.under for slot in slots):
+            slots = slot_sequence(space.problem, template)
+            if not any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
                 continue
             looked_at += 1
             if looked_at % 5:
                 continue
-            tiles = reach(space.frame, template, Lattice(space.einsum.bounds))
-            first = next(iter(Points(space.frame, template, slots)), None)
+            tiles = reach(space.problem, template, Lattice(space.einsum.bounds))
+            first = next(iter(Points(space.problem, template, slots)), None)
             assert (tiles is None) == (first is None)
-            assert tiles is None or overflow(space.frame, slots, tiles) is None
+            assert tiles is None or overflow(space.problem, slots, tiles) is None
     assert looked_at > 20
 
 
@@ -149,13 +149,13 @@ def test_templates_that_are_not_modelled_are_listed_if_few_fit(size: int) -> Non
 def test_what_fits_decides_whether_a_mapspace_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     space = loose_space_of(81)
     fitting = sum(1 for one in space.points_within(lambda: None) for _ in one)
-    assert 0 < fitting < space.points_at_most
+    assert 0 < fitting < space.point_count_bound
     monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting)
     assert is_small(space)
     monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting - 1)
     assert not is_small(space)
     monkeypatch.setattr(
-        "tilewright.mapper.searches.methods.exhaustive.PASSED", space.points_at_most - 1
+        "tilewright.mapper.searches.methods.exhaustive.PASSED", space.point_count_bound - 1
     )
     monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting)
     assert not is_small(space)

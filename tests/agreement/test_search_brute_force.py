@@ -72,7 +72,7 @@ def test_search_equals_brute_force_on_many(block: int) -> None:
 def test_runs_of_holders_equal_brute_force() -> None:
     """By default tiles stream past holders of deeper memories, and windows slide together."""
     for seed in (*TIGHT, LOOP_ABOVE_A_RUN):
-        assert any(template.runs for template in tight_space_of(seed).templates)
+        assert any(template.adjacent for template in tight_space_of(seed).templates)
         assert check(seed, 1500, tight_space_of)
 
 
@@ -88,7 +88,7 @@ def test_bounds_of_lanes_equal_brute_force() -> None:
     said = set()
     for seed in BOUND:
         assert check(seed, 1000, bound_space_of)
-        components = bound_space_of(seed).frame.components
+        components = bound_space_of(seed).problem.components
         said |= {b.operator for c in components for dim in c.spatial for b in dim.loop_bounds}
     assert said > {"==", ">=", ">", "product==", "product>=", "product<="}
 

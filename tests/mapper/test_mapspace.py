@@ -178,11 +178,11 @@ def test_what_tile_shape_refuses_is_no_member() -> None:
 def test_what_fits_is_counted_exactly(seed: int) -> None:
     room = random_space(seed)
     if room.size.points < 3000:
-        assert room.fitting() == sum(1 for _ in room)
+        assert room.count_fitting() == sum(1 for _ in room)
 
 
 def test_counting_gives_up_where_it_would_take_too_long() -> None:
-    assert space(size=96).fitting(limit=10) is None
+    assert space(size=96).count_fitting(limit=10) is None
 
 
 def test_every_member_is_found_again() -> None:

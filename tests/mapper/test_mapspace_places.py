@@ -29,12 +29,12 @@ def test_the_cases_are_what_they_are_called() -> None:
     assert any(
         isinstance(component, Network)
         for space in small_spaces(network_space_of)
-        for component in space.frame.components
+        for component in space.problem.components
     )
     assert any(
         component.physical_fanout > 1
         for space in small_spaces(array_space_of)
-        for component in space.frame.components
+        for component in space.problem.components
     )
 
 
@@ -42,7 +42,7 @@ def test_the_cases_are_what_they_are_called() -> None:
 def test_draws_are_members_and_reach_all_of_them(maker: Maker) -> None:
     for space in small_spaces(maker):
         members = list(space)
-        assert space.fitting() == len(members)
+        assert space.count_fitting() == len(members)
         rng = random.Random(7)
         drawn = Counter(str(space.sample(rng)) for _ in range(60))
         assert set(drawn) <= {str(mapping) for mapping in members}

@@ -53,7 +53,7 @@ def random_space(seed: int) -> Mapspace:
 
 def compared(space: Mapspace) -> int:
     """Compare both counts of each plain placement; return how many of these there are."""
-    counts, number = PlainCounts(space.frame, Memo()), 0
+    counts, number = PlainCounts(space.problem, Memo()), 0
     for placement in space.placements:
         template = space.first_template(placement)
         if template is None or not counts.is_plain(placement, template):
@@ -62,7 +62,7 @@ def compared(space: Mapspace) -> int:
         part = space.narrowed(space.each_template([placement]))
         points = part.size.points
         assert counts.count(placement, template) == (len(part.templates), points)
-        assert part.fitting() == points
+        assert part.count_fitting() == points
     return number
 
 

@@ -232,7 +232,7 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
 
     def deal(depth: int) -> None:
         for key, chosen in lanes.items():
-            if key in dealt or space.frame.level(key[0]) > depth:
+            if key in dealt or space.problem.level(key[0]) > depth:
                 continue
             dealt.add(key)
             for variable, lane in chosen.items():
@@ -241,20 +241,20 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
                     nodes.append(Spatial(variable, shape[variable], key[1], key[0]))
 
     for holder in backing:
-        deal(space.frame.level(holder.component))
+        deal(space.problem.level(holder.component))
         nodes.append(Storage((holder.tensor,), holder.component))
     for gap, order in enumerate(orders):  # type: ignore[arg-type,var-annotated]
         for variable, turn in order:
             shape[variable] //= turn
             nodes.append(Temporal(variable, shape[variable]))
         depth = (
-            space.frame.level(inner[gap].component)
+            space.problem.level(inner[gap].component)
             if gap < len(inner)
-            else len(space.frame.components)
+            else len(space.problem.components)
         )
-        coming = {(h.tensor, space.frame.level(h.component)) for h in inner[gap:]}
+        coming = {(h.tensor, space.problem.level(h.component)) for h in inner[gap:]}
         for toll in tolls:
-            own = space.frame.level(toll.component)
+            own = space.problem.level(toll.component)
             later = any(t == toll.tensor and level < own for t, level in coming)
             if toll not in passed and own < depth and not later:
                 passed.add(toll)
@@ -262,7 +262,7 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
         deal(depth)
         if gap < len(inner):
             nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
-    nodes.append(Compute(space.einsum.name, space.frame.components[-1].name))
+    nodes.append(Compute(space.einsum.name, space.problem.components[-1].name))
     return Mapping(tuple(nodes))
 
 
@@ -272,10 +272,10 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | No
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
-        if template.runs:
+        if template.adjacent:
             continue  # the same mappings as those of its plain template, and the model knows
         legal: list[tuple[EinsumMapping, Lanes]] = []
-        for lanes in _all_lanes(space.einsum, space.frame.components):
+        for lanes in _all_lanes(space.einsum, space.problem.components):
             for mapping in _mappings(space, template, lanes):
                 looked += 1
                 if looked > limit:
@@ -293,7 +293,7 @@ def keep_well_used(
     space: Mapspace, legal: list[tuple[EinsumMapping, Lanes]]
 ) -> list[EinsumMapping]:
     """Apply min_usage: where none reaches it, keep the highest usage; the innermost decides."""
-    for component in reversed(space.frame.components):
+    for component in reversed(space.problem.components):
         for dim in reversed(component.spatial):
             if dim.min_usage <= 0 or not legal:
                 continue

@@ -49,7 +49,7 @@ def _breaks_shape(space: Mapspace, template: Template, mapping: Mapping) -> bool
 
 def _breaks_dims(space: Mapspace, mapping: Mapping) -> bool:
     accelforge = space.conventions == "accelforge"
-    return breaks_lanes(space.einsum, space.frame.components, mapping.nodes, accelforge)
+    return breaks_lanes(space.einsum, space.problem.components, mapping.nodes, accelforge)
 
 
 def breaks_lanes(
@@ -149,4 +149,4 @@ def _breaks_fetch(space: Mapspace, template: Template, mapping: Mapping) -> bool
 
 def _above(space: Mapspace, node: Temporal | Spatial, memory: str) -> bool:
     assert isinstance(node, Spatial)
-    return space.frame.level(node.component) <= space.frame.level(memory)
+    return space.problem.level(node.component) <= space.problem.level(memory)

@@ -78,7 +78,7 @@ def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None
             except InfeasibleMapping:  # too many lanes, or too little room
                 continue
             used = lanes_used(space.einsum, mapping.nodes)
-            dims = [(c.name, d.name) for c in space.frame.components for d in c.spatial]
+            dims = [(c.name, d.name) for c in space.problem.components for d in c.spatial]
             legal.append((candidate, {key: used.get(key, {}) for key in dims}))
         found += keep_well_used(space, legal)
     return found
@@ -99,15 +99,15 @@ def chains(bound: int, places: int, uneven: bool) -> Iterator[tuple[int, ...]]:
 
 def _places(space: Mapspace, template: Template) -> list[Place]:
     inner = [h for h in template.holders if not h.backing]
-    dims = [(c.name, d.name) for c in space.frame.components for d in c.spatial]
+    dims = [(c.name, d.name) for c in space.problem.components for d in c.spatial]
     places: list[Place] = []
     for gap in range(len(inner) + 1):
         places.append((gap, None))
-        depth = len(space.frame.components)
+        depth = len(space.problem.components)
         if gap < len(inner):
-            depth = space.frame.level(inner[gap].component)
+            depth = space.problem.level(inner[gap].component)
         taken = {dim for _, dim in places}
-        places += [(gap, d) for d in dims if d not in taken and space.frame.level(d[0]) <= depth]
+        places += [(gap, d) for d in dims if d not in taken and space.problem.level(d[0]) <= depth]
     return places
 
 
@@ -155,12 +155,12 @@ def _nested(
     for gap in range(len(inner) + 1):
         here = [(dim, loop) for (g, dim), loop in zip(places, loops, strict=True) if g == gap]
         nodes += [Temporal(v, tile) for dim, loop in here if dim is None for v, tile in loop]
-        depth = len(space.frame.components)
+        depth = len(space.problem.components)
         if gap < len(inner):
-            depth = space.frame.level(inner[gap].component)
-        coming = {(h.tensor, space.frame.level(h.component)) for h in inner[gap:]}
+            depth = space.problem.level(inner[gap].component)
+        coming = {(h.tensor, space.problem.level(h.component)) for h in inner[gap:]}
         for toll in template.tolls:
-            own = space.frame.level(toll.component)
+            own = space.problem.level(toll.component)
             later = any(t == toll.tensor and level < own for t, level in coming)
             if toll not in passed and own < depth and not later:
                 passed.add(toll)
@@ -170,5 +170,5 @@ def _nested(
                 nodes += [Spatial(v, tile, dim[1], dim[0]) for v, tile in loop]
         if gap < len(inner):
             nodes.append(Storage((inner[gap].tensor,), inner[gap].component))
-    nodes.append(Compute(space.einsum.name, space.frame.components[-1].name))
+    nodes.append(Compute(space.einsum.name, space.problem.components[-1].name))
     return Mapping(tuple(nodes))

@@ -135,7 +135,7 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
-        if template.runs:
+        if template.adjacent:
             continue  # the same mappings as those of its plain template
         legal: list[tuple[EinsumMapping, Lanes]] = []
         for lanes, mapping in _candidates(space, template):
@@ -158,7 +158,7 @@ def _candidates(space: Mapspace, template: Template) -> Iterator[tuple[Lanes, Ma
     if space.uneven:
         yield from uneven_mappings(space, template)
         return
-    for lanes in _all_lanes(space.einsum, space.frame.components):
+    for lanes in _all_lanes(space.einsum, space.problem.components):
         for mapping in _mappings(space, template, lanes):
             yield lanes, mapping
 
@@ -169,7 +169,7 @@ Place = tuple[str, str] | int  # a dimension of lanes, or a gap of temporal loop
 def uneven_mappings(space: Mapspace, template: Template) -> Iterator[tuple[Lanes, Mapping]]:
     """Yield every chain of tiles with one uneven loop per variable that may be, in every gap."""
     inner = [h for h in template.holders if not h.backing]
-    places = _places(space, [space.frame.level(h.component) for h in inner])
+    places = _places(space, [space.problem.level(h.component) for h in inner])
     chains = [
         list(_chains(bound, len(places), int(v in space.uneven)))
         for v, bound in space.einsum.bounds.items()
@@ -196,10 +196,10 @@ def _places(space: Mapspace, depths: list[int]) -> list[Place]:
     """Return gaps and dimensions from the outermost to the innermost."""
     places: list[Place] = []
     dealt = -1
-    for gap, depth in enumerate([*depths, len(space.frame.components) - 1]):
+    for gap, depth in enumerate([*depths, len(space.problem.components) - 1]):
         places.append(gap)
         for level in range(dealt + 1, depth + 1):
-            component = space.frame.components[level]
+            component = space.problem.components[level]
             places += [(component.name, dim.name) for dim in component.spatial]
         dealt = max(dealt, depth)
     return places
@@ -221,7 +221,7 @@ def _chains(tile: int, left: int, odd: int) -> Iterator[tuple[int, ...]]:
 def _lanes(
     space: Mapspace, places: list[Place], chains: tuple[tuple[int, ...], ...]
 ) -> Lanes | None:
-    fanouts = {(c.name, d.name): d.fanout for c in space.frame.components for d in c.spatial}
+    fanouts = {(c.name, d.name): d.fanout for c in space.problem.components for d in c.spatial}
     lanes: Lanes = {}
     for at, place in enumerate(places):
         if isinstance(place, int):
@@ -250,6 +250,6 @@ def _built(
         for v, chain in zip(space.einsum.bounds, chains, strict=True):
             if chain[at] != chain[at + 1]:
                 nodes.append(Spatial(v, chain[at + 1], place[1], place[0]))
-    nodes.append(Compute(space.einsum.name, space.frame.components[-1].name))
+    nodes.append(Compute(space.einsum.name, space.problem.components[-1].name))
     assert all(a >= b for chain in chains for a, b in pairwise(chain))
     return Mapping(tuple(nodes))

@@ -24,13 +24,13 @@ MAKERS: tuple[Callable[[int], Mapspace], ...] = (
 
 def check(space: Mapspace, most: int) -> bool:
     """Check all that a mapspace promises; False if it is too large to be listed."""
-    if len(space.templates) > 60 or not 0 < space.points_at_most <= most:
+    if len(space.templates) > 60 or not 0 < space.point_count_bound <= most:
         return False
     listed = [str(mapping) for mapping in space]
     assert len(set(listed)) == len(listed)
-    assert space.fitting() == len(listed)
+    assert space.count_fitting() == len(listed)
     assert space.size.exact
-    assert len(listed) <= space.size.points <= space.points_at_most
+    assert len(listed) <= space.size.points <= space.point_count_bound
     rng = random.Random(1)
     for mapping in rng.sample(list(space), min(4, len(listed))):
         assert space.contains(mapping) is None
@@ -68,7 +68,7 @@ def test_draws_are_uniform_over_mappings_that_several_tiles_print() -> None:
     space = next(
         one
         for one in map(tight_space_of, range(100))
-        if 0 < one.points_at_most <= 60 and 5 < len(list(one)) < one.points_at_most
+        if 0 < one.point_count_bound <= 60 and 5 < len(list(one)) < one.point_count_bound
     )
     listed = [str(mapping) for mapping in space]
     rng = random.Random(3)

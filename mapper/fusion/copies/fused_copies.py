@@ -249,7 +249,7 @@ class LoneSolver:
     def _way_dealt(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
         """Return all mappings that may differ where others share lanes; None: too many, or none."""
         every = copies.dealt
-        if not copies.ignores_tiles and not space.frame.has_networks:
+        if not copies.ignores_tiles and not space.problem.has_networks:
             every = copies.every if has_at_most(space, LISTED, ENDLESS) else None
         found = tuple(self._points(space, filter(None, map(change, every or ()))))
         loose = found if copies.ignores_tiles else None

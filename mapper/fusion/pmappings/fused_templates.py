@@ -15,9 +15,9 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.boundary.exchanged_tensors import Place
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.templates.adjacent_holders import runs_across
+from tilewright.mapper.templates.adjacent_holders import adjacent_across
 from tilewright.mapper.templates.placement import Holder, Template, order_allowed
-from tilewright.mapper.templates.problem import Frame, pinned
+from tilewright.mapper.templates.problem import Problem, required_tile_shape
 from tilewright.mapper.templates.slots import Fill
 from tilewright.mapper.templates.spatial_choices import holds
 
@@ -46,7 +46,7 @@ class Layout:
     @property
     def streamed(self) -> frozenset[int]:
         """Numbers of the holders of the region whose tiles shrink below it."""
-        runs = (run for run in self.template.runs if run.first <= self.split)
+        runs = (run for run in self.template.adjacent if run.first <= self.split)
         moving = (i for run in runs for group in run.groups for i in group if i <= self.split)
         return frozenset(i - self.first for i in moving)
 
@@ -79,7 +79,7 @@ def layouts(space: Mapspace, chip: frozenset[Place]) -> Iterator[Layout]:
             for holders in _orders(space, template):
                 split = max((i for i, h in enumerate(holders) if h.backing), default=-1)
                 split = max(split, len(top) - 1)
-                if any(run.first <= split for run in template.runs):
+                if any(run.first <= split for run in template.adjacent):
                     continue  # held above a tensor on chip, but no loop between: the same as below
                 made = replace(template, holders=(*top, *holders[len(top) :]))
                 layout = Layout(made, len(top), split, own)
@@ -187,7 +187,7 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
     """
     holders = layout.template.holders
     banned: list[frozenset[str]] = [frozenset() for _ in layout.region]
-    for run in layout.template.runs:  # its holders stand together
+    for run in layout.template.adjacent:  # its holders stand together
         for place in range(run.first + 1, layout.split + 1):
             banned[place - layout.first] = frozenset(space.einsum.bounds)
     for index, holder in enumerate(holders):
@@ -214,29 +214,29 @@ def _streaming(space: Mapspace, layout: Layout) -> Iterator[Layout]:
     """
     template, last = layout.template, layout.split
     inner = template.holders[last]
-    if not space.frame.rules.runs or not layout.on_chip:
+    if not space.problem.conventions.adjacent_holders_shrink or not layout.on_chip:
         return
     options = template.placement.rules_of(inner.component).tensor_order_options
     if not options and all(h.component == inner.component for h in layout.region):
         return
     above = layout.first + layout.own, last
-    for run in runs_across(space.frame, template, above, space.crowded):
-        if all(run.last < other.first for other in template.runs):
-            yield replace(layout, template=replace(template, runs=(run, *template.runs)))
+    for run in adjacent_across(space.problem, template, above, space.crowded):
+        if all(run.last < other.first for other in template.adjacent):
+            yield replace(layout, template=replace(template, adjacent=(run, *template.adjacent)))
 
 
 def _admits_whole(space: Mapspace, template: Template) -> bool:
     """Tell whether tile_shape of the outermost memory lets whole tensors pass."""
     outer = template.holders[0]
     fill = Fill(outer.tensor, outer.component, backing=True)
-    pins = pinned(space.frame, template, fill)
+    pins = required_tile_shape(space.problem, template, fill)
     return all(holds(comparison, space.einsum.bounds) for comparison in pins)
 
 
-def held_still(frame: Frame, layout: Layout) -> list[tuple[int, tuple[Comparison, ...]]]:
+def held_still(problem: Problem, layout: Layout) -> list[tuple[int, tuple[Comparison, ...]]]:
     """Return the holders that shared loops may stand above whose memory has a tile_shape, which
     holds at its first one."""
-    if not frame.rules.tile_shape:
+    if not problem.conventions.honours_tile_shape:
         return []
     memories = [holder.component for holder in layout.region]
     rules = layout.template.placement.rules_of

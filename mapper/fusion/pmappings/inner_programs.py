@@ -37,10 +37,10 @@ from tilewright.mapper.searches.program.program import (
     Slide,
     with_fixed_lanes,
 )
-from tilewright.mapper.templates.problem import Frame, pinned
-from tilewright.mapper.templates.slot_sequence import skeleton
-from tilewright.mapper.templates.slots import Fill, Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.slot_sequence import slot_sequence
+from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Legal = tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -87,25 +87,25 @@ class Part:
         return tuple(spread for spread in self.spreads if spread.stand <= place)
 
 
-def parts(frame: Frame, fields: Fields, layout: Layout, rules: Carried) -> Iterator[Part]:
+def parts(problem: Problem, fields: Fields, layout: Layout, rules: Carried) -> Iterator[Part]:
     """Compile `layout`; several parts when lanes must be enumerated outside the program.
 
     None where lanes above a holder of an outer memory would count in a way that is not modelled
     (free_orders in fused_templates.py).
     """
-    slots = skeleton(frame, layout.template)
-    fans = [slot for slot in slots if isinstance(slot, Fan)]
-    if not frame.rules.sinks and below_deeper_lanes(frame, slots) is not None:
+    slots = slot_sequence(problem, layout.template)
+    fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+    if not problem.conventions.loops_sink and below_deeper_lanes(problem, slots) is not None:
         return
     if not all(fan.choices for fan in fans):
         return
     if not layout.region:
-        yield from _fix_lanes(frame, fields, Cut(layout, ()), slots)
+        yield from _fix_lanes(problem, fields, Cut(layout, ()), slots)
         return
-    for fixed, spreads in lanes_of(frame, slots, _region(slots, layout), rules.lanes):
+    for fixed, spreads in lanes_of(problem, slots, _region(slots, layout), rules.lanes):
         stands = {spread.stand for spread in spreads}
         legal = tuple((v, tuple(_gaps(places, stands))) for v, places in rules.legal)
-        yield from _fix_lanes(frame, fields, Cut(layout, legal, spreads), fixed)
+        yield from _fix_lanes(problem, fields, Cut(layout, legal, spreads), fixed)
 
 
 def _gaps(places: Sequence[int], stands: Collection[int]) -> Iterator[int]:
@@ -128,34 +128,36 @@ def _cut(slots: Sequence[Slot], layout: Layout) -> int:
     return fills[layout.split]
 
 
-def _fix_lanes(frame: Frame, fields: Fields, cut: Cut, slots: tuple[Slot, ...]) -> Iterator[Part]:
+def _fix_lanes(
+    problem: Problem, fields: Fields, cut: Cut, slots: tuple[Slot, ...]
+) -> Iterator[Part]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
     template = cut.layout.template
-    router = Router(frame, fields, slots)
-    routes = [router.route(tap) for tap in taps(frame, template)]
-    upper, hops = _hops((frame, fields), cut, slots)
+    router = Router(problem, fields, slots)
+    routes = [router.route(tap) for tap in taps(problem, template)]
+    upper, hops = _hops((problem, fields), cut, slots)
     routes += hops
-    later = debts(frame, fields, slots, deferred(routes))
+    later = debts(problem, fields, slots, deferred(routes))
     if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
         later = None  # it would be paid above the program
     blocking = [route for route in routes if later is None or route.deferral is None]
     blocked = sorted({i for route in blocking for i in route.blocked})
     if not blocked:
         sent = sent_above(slots, _region(slots, cut.layout), upper) if upper else {}
-        yield _compile((frame, fields), cut, slots, (Costs(routes, later or []), sent))
+        yield _compile((problem, fields), cut, slots, (Costs(routes, later or []), sent))
         return
     for fixed in with_fixed_lanes(slots, blocked):
-        yield from _fix_lanes(frame, fields, cut, fixed)
+        yield from _fix_lanes(problem, fields, cut, fixed)
 
 
 def _hops(
-    problem: tuple[Frame, Fields], cut: Cut, slots: tuple[Slot, ...]
+    problem_fields: tuple[Problem, Fields], cut: Cut, slots: tuple[Slot, ...]
 ) -> tuple[list[Route], list[Route]]:
     """Return where to charge what lanes send over Networks: those above the region, and others."""
-    if not problem[0].has_networks:
+    if not problem_fields[0].has_networks:
         return [], []
     limit = _cut(slots, cut.layout)
-    asked = (*problem, cut.layout.template, slots)
+    asked = (*problem_fields, cut.layout.template, slots)
     free = fares_of(*asked)
     if free:
         upper = at_fixed_lanes(free, limit) if cut.spreads else []
@@ -166,33 +168,35 @@ def _hops(
 
 
 def _compile(
-    problem: tuple[Frame, Fields],
+    problem_fields: tuple[Problem, Fields],
     cut: Cut,
     slots: tuple[Slot, ...],
     costs: tuple[Costs, Mapping[int, tuple[Add, ...]]],
 ) -> Part:
-    (frame, fields), layout, (at, sent) = problem, cut.layout, costs
+    (problem, fields), layout, (at, sent) = problem_fields, cut.layout, costs
     operations: list[Operation] = [at.charge(len(slots))]
     numbers: list[int | None] = [None]
     start = _cut(slots, layout) + 1
     for index in range(len(slots) - 1, start, -1):
-        for operation in _operations(frame, fields, slots[start + 1 :], slots[index]):
+        for operation in _operations(problem, fields, slots[start + 1 :], slots[index]):
             made = operation
             if isinstance(operation, Deal):
                 made = at.deal(index, operation.fan)
             operations.append(made)
             numbers.append(index)
-        pins = pinned(frame, layout.template, slots[index])
+        pins = required_tile_shape(problem, layout.template, slots[index])
         after: list[Operation] = [*at.settle(index), *at.charges(index, pins)]
         operations += after
         numbers += [None] * len(after)
-    upper = [(i, s) for i, s in enumerate(slots[:start]) if isinstance(s, Fan) and cut.spreads]
+    upper = [
+        (i, s) for i, s in enumerate(slots[:start]) if isinstance(s, SpatialLoops) and cut.spreads
+    ]
     for index, fan in reversed(upper):
         operations.append(at.deal(index, fan))
         numbers.append(None)
     program = Program(layout.template, slots, tuple(operations), tuple(numbers))
     region = _region(slots, layout)
-    times = [(index, scales(frame, fields, fan)[0]) for index, fan in upper]
+    times = [(index, scales(problem, fields, fan)[0]) for index, fan in upper]
     shares = [
         prod((one for index, one in times if index < i), start=np.ones(fields.width))
         for i in region
@@ -210,30 +214,30 @@ def _scaled(adds: Sequence[Add], shares: Floats) -> tuple[Add, ...]:
 
 
 def _operations(
-    frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Slot
+    problem: Problem, fields: Fields, lower: Sequence[Slot], slot: Slot
 ) -> Iterator[Operation]:
-    if isinstance(slot, Loops):
+    if isinstance(slot, TemporalLoops):
         yield Slide(slot.variables) if slot.single else Close(slot.variables)
-    elif isinstance(slot, Fan):
+    elif isinstance(slot, SpatialLoops):
         if any(prod(choice) > 1 for choice in slot.choices):
             yield Deal(slot, ())
-    elif isinstance(slot, Reserve):
-        yield from _occupy(frame, fields, lower, slot)
+    elif isinstance(slot, Reservation):
+        yield from _occupy(problem, fields, lower, slot)
 
 
 def _occupy(
-    frame: Frame, fields: Fields, lower: Sequence[Slot], slot: Reserve
+    problem: Problem, fields: Fields, lower: Sequence[Slot], slot: Reservation
 ) -> Iterator[Operation]:
     """Room in the second memory stays in the label, and in those whose usage counts; deeper
     memories are free again above."""
     if slot.component not in fields.room:
         return
-    memories = [c for c in frame.components if isinstance(c, Memory)]
+    memories = [c for c in problem.components if isinstance(c, Memory)]
     if slot.component == memories[1].name or slot.component in fields.summed:
         yield Occupy(slot, True, False)
         return
-    memory = frame.holder(slot.component)
+    memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
-    same = [s for s in lower if isinstance(s, Reserve) and s.component == slot.component]
-    if sum(reserved_bits(frame, s, frame.einsum.bounds) for s in same) > memory.size:
+    same = [s for s in lower if isinstance(s, Reservation) and s.component == slot.component]
+    if sum(reserved_bits(problem, s, problem.einsum.bounds) for s in same) > memory.size:
         yield Occupy(slot, len(same) > 1, slot is same[0])

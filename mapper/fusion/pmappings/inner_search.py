@@ -216,7 +216,7 @@ def _above(node: Node, branch: int) -> int:
 
 def bits_of(engine: Engine, tensor: str, memory: str) -> Floats:
     """Return the bits of `tensor` in `memory` per tile."""
-    frame = engine.frame
-    access = frame.einsum.access(tensor)
-    width = float(frame.holder(memory).bits_per_value.get(tensor, access.bits_per_value))
+    problem = engine.problem
+    access = problem.einsum.access(tensor)
+    width = float(problem.holder(memory).bits_per_value.get(tensor, access.bits_per_value))
     return engine.lattice.occupancy(access) * width

@@ -86,9 +86,9 @@ def run_of(
     backed = own & boundaries.backed
     space = Mapspace(
         einsum, flat, conventions, backed, crowded=crowded, exchanged=own & boundaries.chip,
-        listed=True,
+        lists_lane_choices=True,
     )  # fmt: skip
-    refuse_unsupported(space.frame, networks=True)
+    refuse_unsupported(space.problem, networks=True)
     boundary = boundaries.of(einsum)
     key = signature(space), einsum.n_instances, _roles(boundaries, einsum)
     return Run(space, number, boundary, key, _by_mask(space, boundary))
@@ -114,7 +114,9 @@ def _by_mask(space: Mapspace, boundary: Sequence[Place]) -> Mapping[int, Sequenc
     for placement in space.placements:
         mask = 0
         for tensor in dict.fromkeys(place.tensor for place in boundary):
-            holders = [space.frame.holder(name) for name, kept in placement.kept if tensor in kept]
+            holders = [
+                space.problem.holder(name) for name, kept in placement.kept if tensor in kept
+            ]
             first = next(holder.name for holder in holders if isinstance(holder, Memory))
             if first != outer and Place(tensor, first) not in boundary:
                 break
@@ -321,18 +323,20 @@ class TableMaker:
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
-        owed = most_owed(space.frame, fields(space.frame, leaks), self._budget.watched(templates))
+        owed = most_owed(
+            space.problem, fields(space.problem, leaks), self._budget.watched(templates)
+        )
         roomy = {m for m, size in sizes.items() if size == inf and m not in scope.usage.inner}
         path = {component.name for component in space.flat.components}
         shared = (set(sizes) & path) - roomy if scope.fused else set()
-        kept = fields(space.frame, leaks, frozenset(scope.usage.deep) | shared, owed)
+        kept = fields(space.problem, leaks, frozenset(scope.usage.deep) | shared, owed)
         kept = replace(kept, room={m: f for m, f in kept.room.items() if m not in roomy})
-        return Prepared(space, Engine(space.frame, kept), leaks, rules, chosen)
+        return Prepared(space, Engine(space.problem, kept), leaks, rules, chosen)
 
     def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
         templates = [layout.template for layout in ready.layouts.get(choice.mask, ())]
         least = compulsory_latency(ready.space, templates)
-        return Metrics(ready.space.frame, ready.engine.fields, ready.leaks, least)
+        return Metrics(ready.space.problem, ready.engine.fields, ready.leaks, least)
 
     def _parts(self, choice: Choice, ready: Prepared) -> list[Part]:
         space, rules = ready.space, ready.rules
@@ -344,7 +348,7 @@ class TableMaker:
             places = [gaps_of(name, layout, rules.carried, banned) for name in names]
             legal = tuple((v, gaps) for v, gaps in enumerate(places) if gaps)
             carried = Carried(legal, _dealt(space, layout, rules.carried))
-            found += parts(space.frame, ready.engine.fields, layout, carried)
+            found += parts(space.problem, ready.engine.fields, layout, carried)
         return found
 
 

@@ -243,7 +243,7 @@ class RowMaker:
             else:
                 reserved[memory] = 0.0
         values = self._values(labels, reserved, part.layout)
-        times = self._engine.frame.einsum.n_instances
+        times = self._engine.problem.einsum.n_instances
         sizes = np.array(self._rules.capacities)[:, np.newaxis]
         fits = (
             (reserved[:, :, -1] + shared <= sizes).all(axis=0)
@@ -265,7 +265,7 @@ class RowMaker:
         if self._rules.timed:
             latency = self._metrics.all_latencies(labels)
             energy = self._metrics.all_energies(labels, latency)
-        times = float(self._engine.frame.einsum.n_instances)
+        times = float(self._engine.problem.einsum.n_instances)
         room = self._engine.fields.room
         none = np.zeros(len(labels))
         outside = self._outside(layout)

@@ -17,7 +17,7 @@ from tilewright.mapper.fusion.pmappings.tile_reservations import Loop, Region, t
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.searches.exact.label_tables import Engine
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 # (variable, the gap of its loop: see shared_spatial.py; its tile: 0 for that of the state)
 Gaps = tuple[tuple[int, int, int], ...]
@@ -27,12 +27,12 @@ class Ground:
     """The region of one part, below which its labels stand."""
 
     def __init__(self, engine: Engine, part: Part, rules: Rules) -> None:
-        frame, spreads = engine.frame, part.spreads
+        problem, spreads = engine.problem, part.spreads
         apart = rules.apart if rules.shares_room else frozenset()
         stands = {spread.stand for spread in spreads}
         self.part = part
-        self.region = Region(frame, part.layout.region, apart)
-        self.idle = idle_below(frame, part.layout, rules.apart, stands)
+        self.region = Region(problem, part.layout.region, apart)
+        self.idle = idle_below(problem, part.layout, rules.apart, stands)
         self._engine = engine
         self._strides = [stride(engine.lattice, spreads[:n]) for n in range(len(spreads) + 1)]
         self._lanes = [len(part.down_to(place)) for place in range(len(part.layout.region))]
@@ -40,12 +40,12 @@ class Ground:
     @cached_property
     def passages(self) -> list[Passage]:
         """The Tolls of the region."""
-        return passages(self._engine.frame, self.part)
+        return passages(self._engine.problem, self.part)
 
     @cached_property
     def pins(self) -> list[tuple[int, NDArray[np.bool_]]]:
         """Holders with a tile_shape, and the states that it allows right above."""
-        held = held_still(self._engine.frame, self.part.layout)
+        held = held_still(self._engine.problem, self.part.layout)
         return [(place, self._engine.lattice.admitted(shapes)) for place, shapes in held]
 
     def above(self, gaps: Gaps, gap: int, states: Ints) -> Ints:
@@ -62,7 +62,7 @@ class Ground:
 
 
 def idle_below(
-    frame: Frame,
+    problem: Problem,
     layout: Layout,
     apart: frozenset[str] = frozenset(),
     stands: Collection[int] = (),
@@ -77,10 +77,13 @@ def idle_below(
     found: dict[int, frozenset[int]] = {}
     rules = layout.template.placement.rules_of
     for place, above in enumerate(layout.region[:-1]):
-        ordered = frame.rules.runs and rules(above.component).tensor_order_options
-        if above.backing or above.tensor in apart or ordered or held_still(frame, layout):
+        ordered = (
+            problem.conventions.adjacent_holders_shrink
+            and rules(above.component).tensor_order_options
+        )
+        if above.backing or above.tensor in apart or ordered or held_still(problem, layout):
             continue
-        access, names = frame.einsum.access(above.tensor), tuple(frame.einsum.bounds)
+        access, names = problem.einsum.access(above.tensor), tuple(problem.einsum.bounds)
         relevant = [v for v in names if access.relevance(v) == "relevant"]
         gap = over(place + 1) if place + 1 in stands else under(place + 1)
         found[gap] = frozenset(names.index(v) for v in relevant)

@@ -30,9 +30,9 @@ from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.searches.program.charge_sites import Add, Route
 from tilewright.mapper.searches.program.program import with_fixed_lanes
 from tilewright.mapper.templates.lane_variants import Lanes
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 def over(place: int) -> int:
@@ -63,7 +63,7 @@ class Spread(NamedTuple):
 
 
 def lanes_of(
-    frame: Frame,
+    problem: Problem,
     slots: tuple[Slot, ...],
     region: Sequence[int],
     variables: Sequence[Collection[str]],
@@ -74,19 +74,21 @@ def lanes_of(
     Behind a Network the variables of a dimension come in each order: what is sent depends on it.
     UnsupportedFeature if the choices are too many.
     """
-    upper = [i for i, slot in enumerate(slots[: region[-1]]) if isinstance(slot, Fan)]
+    upper = [i for i, slot in enumerate(slots[: region[-1]]) if isinstance(slot, SpatialLoops)]
     left = tuple(
-        _over(slot, variables[_next(i, region)]) if isinstance(slot, Fan) and i in upper else slot
+        _over(slot, variables[_next(i, region)])
+        if isinstance(slot, SpatialLoops) and i in upper
+        else slot
         for i, slot in enumerate(slots)
     )
     for one in with_fixed_lanes(left, upper):
-        for fixed in _ordered(frame, one, upper):
-            spreads = tuple(s for i in upper for s in _spreads(frame, fixed[i], _next(i, region)))
+        for fixed in _ordered(problem, one, upper):
+            spreads = tuple(s for i in upper for s in _spreads(problem, fixed[i], _next(i, region)))
             shares = (
                 prod(one.lanes for one in spreads if one.variable == number)
-                for number in range(len(frame.einsum.bounds))
+                for number in range(len(problem.einsum.bounds))
             )
-            bounds = frame.einsum.bounds.values()
+            bounds = problem.einsum.bounds.values()
             if all(bound % share == 0 for bound, share in zip(bounds, shares, strict=True)):
                 yield fixed, spreads
 
@@ -102,20 +104,20 @@ def behind_network(components: Sequence[Component], level: int) -> bool:
 
 
 def _ordered(
-    frame: Frame, slots: tuple[Slot, ...], upper: Sequence[int]
+    problem: Problem, slots: tuple[Slot, ...], upper: Sequence[int]
 ) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with the variables of each dimension behind a Network in every order."""
     ways: list[list[Slot]] = []
     for index, slot in enumerate(slots):
         ways.append([slot])
-        if index not in upper or not isinstance(slot, Fan):
+        if index not in upper or not isinstance(slot, SpatialLoops):
             continue
-        if behind_network(frame.components, frame.level(slot.component)):
+        if behind_network(problem.components, problem.level(slot.component)):
             ways[-1] = list(_orders(slot))
     yield from product(*ways)
 
 
-def _orders(fan: Fan) -> Iterator[Fan]:
+def _orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
     (lanes,) = fan.choices
     pairs = [(v, n) for v, n in zip(fan.variables, lanes, strict=True) if n > 1]
     for order in permutations(pairs):
@@ -135,7 +137,9 @@ def sent_above(
     found: dict[int, list[Add]] = {}
     for route in routes:
         stand = _next(route.slot, region)
-        below = [slot for slot in slots[route.slot : region[stand]] if isinstance(slot, Fan)]
+        below = [
+            slot for slot in slots[route.slot : region[stand]] if isinstance(slot, SpatialLoops)
+        ]
         lanes = [pair for fan in below for pair in zip(fan.variables, fan.choices[0], strict=True)]
         more = prod(number for _, number in lanes)
         for add in route.adds:
@@ -155,17 +159,17 @@ def _together(pairs: Iterable[tuple[str, int]]) -> Lanes:
     return tuple(lanes.items())
 
 
-def _over(fan: Fan, variables: Collection[str]) -> Fan:
+def _over(fan: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
     """Return the dimension with lanes over some variables only."""
     other = [i for i, v in enumerate(fan.variables) if v not in variables]
     return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in other)))
 
 
-def _spreads(frame: Frame, slot: Slot, stand: int) -> Iterator[Spread]:
-    assert isinstance(slot, Fan)
-    level = frame.level(slot.component)
-    dims = [dim.name for dim in frame.components[level].spatial]
-    names, ordered = tuple(frame.einsum.bounds), behind_network(frame.components, level)
+def _spreads(problem: Problem, slot: Slot, stand: int) -> Iterator[Spread]:
+    assert isinstance(slot, SpatialLoops)
+    level = problem.level(slot.component)
+    dims = [dim.name for dim in problem.components[level].spatial]
+    names, ordered = tuple(problem.einsum.bounds), behind_network(problem.components, level)
     for number, (variable, lanes) in enumerate(zip(slot.variables, slot.choices[0], strict=True)):
         if lanes > 1:
             place = level, dims.index(slot.name), number if ordered else 0

@@ -9,15 +9,15 @@ from tilewright.arch.components.components import Toll
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fusion.pmappings.inner_programs import Part
 from tilewright.mapper.templates.placement import Holder
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Fill, Pass
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Fill, TollCrossing
 
 
 class Passage(NamedTuple):
     """`toll` stands right above region holder number `place` (one more than the last: below all),
     or right below the outermost `lanes` lanes, above others that stand above that holder."""
 
-    toll: Pass
+    toll: TollCrossing
     place: int
     lanes: int | None
 
@@ -28,7 +28,7 @@ def tolls_in(flats: Iterable[FlatArch]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def passages(frame: Frame, part: Part) -> list[Passage]:
+def passages(problem: Problem, part: Part) -> list[Passage]:
     """Return what passes Tolls above the lowest tensor on chip, outermost first.
 
     A Toll stands right above the next holder of its tensor in a deeper memory, or above the first
@@ -37,8 +37,8 @@ def passages(frame: Frame, part: Part) -> list[Passage]:
     region = part.layout.region
     found: list[Passage] = []
     for toll in _tolls_above(part):
-        level = frame.level(toll.component)
-        below = (i for i, holder in enumerate(region) if _reaches(frame, toll, holder))
+        level = problem.level(toll.component)
+        below = (i for i, holder in enumerate(region) if _reaches(problem, toll, holder))
         place = next(below, len(region))
         lanes = (n for n, spread in enumerate(part.spreads) if spread.place[0] > level)
         first = next(lanes, None)
@@ -49,13 +49,13 @@ def passages(frame: Frame, part: Part) -> list[Passage]:
     return sorted(found, key=lambda one: one.place)
 
 
-def _reaches(frame: Frame, toll: Pass, holder: Holder) -> bool:
-    deeper = frame.level(holder.component) > frame.level(toll.component)
+def _reaches(problem: Problem, toll: TollCrossing, holder: Holder) -> bool:
+    deeper = problem.level(holder.component) > problem.level(toll.component)
     return toll.tensor == holder.tensor and deeper and not holder.backing
 
 
-def _tolls_above(part: Part) -> list[Pass]:
+def _tolls_above(part: Part) -> list[TollCrossing]:
     """Return what passes a Toll above the lowest tensor on chip."""
-    slots = part.program.skeleton
+    slots = part.program.slot_sequence
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return [slot for slot in slots[: fills[part.layout.split]] if isinstance(slot, Pass)]
+    return [slot for slot in slots[: fills[part.layout.split]] if isinstance(slot, TollCrossing)]

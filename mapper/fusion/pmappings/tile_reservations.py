@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 from tilewright.mapper.templates.placement import Holder
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 Loop = tuple[
     int, int
@@ -29,13 +29,13 @@ class Region:
     """
 
     def __init__(
-        self, frame: Frame, holders: Sequence[Holder], apart: frozenset[str] = frozenset()
+        self, problem: Problem, holders: Sequence[Holder], apart: frozenset[str] = frozenset()
     ) -> None:
         self.holders = tuple(holders)
         self._apart = apart
-        self._passes_neighbours = frame.rules.runs
-        names = tuple(frame.einsum.bounds)
-        accesses = [frame.einsum.access(holder.tensor) for holder in holders]
+        self._passes_neighbours = problem.conventions.adjacent_holders_shrink
+        names = tuple(problem.einsum.bounds)
+        accesses = [problem.einsum.access(holder.tensor) for holder in holders]
         self._relevance = [tuple(map(access.relevance, names)) for access in accesses]
 
     def by_room(self, depths: Sequence[int], ways: Iterable[Order]) -> Ways:

@@ -20,8 +20,8 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.lattice import factorise
 from tilewright.mapper.templates.adjacent_holders import overflowing
 from tilewright.mapper.templates.placement import Holder, Placement, Template, order_allowed
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Gaps = tuple[int, ...]  # per rank variable
 _Ways = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orders
@@ -31,38 +31,38 @@ _Ways = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orde
 class Memo:
     """What has been counted for one Einsum, whatever its rules."""
 
-    lanes: dict[tuple[Fan, ...], Counter[Gaps]] = field(default_factory=dict)
-    points: dict[tuple[Gaps, tuple[Fan, ...]], int] = field(default_factory=dict)
+    lanes: dict[tuple[SpatialLoops, ...], Counter[Gaps]] = field(default_factory=dict)
+    points: dict[tuple[Gaps, tuple[SpatialLoops, ...]], int] = field(default_factory=dict)
     orders: dict[object, Counter[Gaps]] = field(default_factory=dict)
 
 
 class PlainCounts:
-    """Counts templates and points of the placements of one frame that are plain."""
+    """Counts templates and points of the placements of one problem that are plain."""
 
-    def __init__(self, frame: Frame, memo: Memo) -> None:
-        self._frame = frame
+    def __init__(self, problem: Problem, memo: Memo) -> None:
+        self._problem = problem
         self._memo = memo
-        self._names = tuple(frame.einsum.bounds)
+        self._names = tuple(problem.einsum.bounds)
         self._relevant = {
             access.tensor: tuple(access.relevance(v) == "relevant" for v in self._names)
-            for access in frame.einsum.accesses
+            for access in problem.einsum.accesses
         }
         self._possible = self._frame_is_plain()
 
     def _frame_is_plain(self) -> bool:
-        frame = self._frame
-        accesses = frame.einsum.accesses
+        problem = self._problem
+        accesses = problem.einsum.accesses
         return not (
-            frame.einsum.is_copy
-            or frame.uneven
-            or frame.has_networks
-            or any(c.physical_fanout > 1 for c in frame.components)
+            problem.einsum.is_copy
+            or problem.uneven
+            or problem.has_networks
+            or any(c.physical_fanout > 1 for c in problem.components)
             or any(a.relevance(v) == "partial" for a in accesses for v in self._names)
         )
 
     def is_plain(self, placement: Placement, template: Template) -> bool:
         """Tell whether a placement, of which `template` is one, can be counted here."""
-        frame = self._frame
+        problem = self._problem
         if not self._possible or any(holder.floating for holder in template.holders):
             return False
         rules = placement.rules
@@ -70,18 +70,18 @@ class PlainCounts:
             return False
         if any(r.force_memory_hierarchy_order is False for r in rules):
             return False
-        if frame.rules.tile_shape and any(r.tile_shape for r in rules):
+        if problem.conventions.honours_tile_shape and any(r.tile_shape for r in rules):
             return False
-        return not overflowing(frame, template) and not self._sees_lanes(template)
+        return not overflowing(problem, template) and not self._sees_lanes(template)
 
     def _sees_lanes(self, template: Template) -> bool:
         """Tell whether a holder stands below lanes of a deeper level than its own."""
-        level = self._frame.level
+        level = self._problem.level
         backed = max(level(h.component) for h in template.holders if h.backing)
         others = [level(h.component) for h in template.holders if not h.backing]
         lanes = (
             level(fan.component)
-            for fan in self._frame.fans(template)
+            for fan in self._problem.spatial_loops(template)
             if any(prod(choice) > 1 for choice in fan.choices)
         )
         return any(depth <= backed and min(others, default=depth) < depth for depth in lanes)
@@ -89,7 +89,7 @@ class PlainCounts:
     def count(self, placement: Placement, template: Template) -> tuple[int, int]:
         """Return the number of templates of a plain placement, and of their points."""
         orders = self._orders_of(placement, template)
-        fans = self._frame.fans(template)
+        fans = self._problem.spatial_loops(template)
         if any(not fan.choices for fan in fans):
             return sum(orders.values()), 0
         points = sum(number * self._points(gaps, fans) for gaps, number in orders.items())
@@ -97,7 +97,7 @@ class PlainCounts:
 
     def _orders_of(self, placement: Placement, template: Template) -> Counter[Gaps]:
         """Return how many orders of the holders leave which numbers of gaps."""
-        memories = {c.name for c in self._frame.components if isinstance(c, Memory)}
+        memories = {c.name for c in self._problem.components if isinstance(c, Memory)}
         held = [h for h in template.holders if not h.backing]
         groups = [
             [h for h in held if h.component == name]
@@ -136,10 +136,10 @@ class PlainCounts:
                 found[i] += not streams and (lower is None or self._relevant[lower][i])
         return tuple(found)
 
-    def _points(self, gaps: Gaps, fans: tuple[Fan, ...]) -> int:
+    def _points(self, gaps: Gaps, fans: tuple[SpatialLoops, ...]) -> int:
         key = (gaps, fans)
         if key not in self._memo.points:
-            bounds = self._frame.einsum.bounds.values()
+            bounds = self._problem.einsum.bounds.values()
             total = 0
             for lanes, number in self._lanes_of(fans).items():
                 each = (_deals(b // n, h) for b, n, h in zip(bounds, lanes, gaps, strict=True))
@@ -147,7 +147,7 @@ class PlainCounts:
             self._memo.points[key] = total
         return self._memo.points[key]
 
-    def _lanes_of(self, fans: tuple[Fan, ...]) -> Counter[Gaps]:
+    def _lanes_of(self, fans: tuple[SpatialLoops, ...]) -> Counter[Gaps]:
         """Return the lanes of all dimensions together, per variable, and in how many ways."""
         if fans not in self._memo.lanes:
             found: Counter[Gaps] = Counter({(1,) * len(self._names): 1})
@@ -156,9 +156,9 @@ class PlainCounts:
             self._memo.lanes[fans] = found
         return self._memo.lanes[fans]
 
-    def _dealt(self, known: Iterable[tuple[Gaps, int]], fan: Fan) -> Counter[Gaps]:
+    def _dealt(self, known: Iterable[tuple[Gaps, int]], fan: SpatialLoops) -> Counter[Gaps]:
         after: Counter[Gaps] = Counter()
-        bounds = tuple(self._frame.einsum.bounds.values())
+        bounds = tuple(self._problem.einsum.bounds.values())
         columns = [fan.variables.index(v) if v in fan.variables else -1 for v in self._names]
         choices = [tuple(c[i] if i >= 0 else 1 for i in columns) for c in fan.choices]
         for lanes, number in known:

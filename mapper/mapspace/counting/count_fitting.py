@@ -10,9 +10,8 @@ import numpy as np
 from tilewright.mapper.mapspace.counting.count_fitting_walked import tight
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import EXACT, Points
-from tilewright.mapper.templates.problem import room_for, value_bits
-from tilewright.mapper.templates.slots import Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 _Tables = dict[tuple[float, ...], Any]  # bits in use of each memory -> ways to get to each state
 
@@ -26,7 +25,7 @@ def count_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     twin.
     """
     total, steps = 0, 0
-    for known in points.with_known_lanes():
+    for known in points.with_chosen_lanes():
         found, work, exact = _counted(known, limit - steps, np.float64)
         if not exact:
             found, _, _ = _counted(known, limit - steps, object)
@@ -49,23 +48,23 @@ def _counted(points: Points, limit: int, kind: type) -> tuple[int | None, int, b
         admitted = points.admitted(index)
         if admitted is not None:
             tables = {used: np.where(admitted, table, 0) for used, table in tables.items()}
-        if isinstance(slot, Reserve) and lasts.get(slot.component, -1) >= index:
+        if isinstance(slot, Reservation) and lasts.get(slot.component, -1) >= index:
             tables = _reserved(points, slot, tables, lasts[slot.component] == index)
         tables = {used: _ways_below(lattice, slot, table) for used, table in tables.items()}
         most = max([most, *(int(table.max()) for table in tables.values())])
         steps += len(tables) * lattice.size
         if steps > limit:
             return None, steps, True
-    ahead = points.ways_above(end)
+    ahead = points.completions_by_state(end)
     total = sum(int((table * ahead).sum()) for table in tables.values())
     return total, steps, max(most, total) < EXACT
 
 
-def _reserved(points: Points, slot: Reserve, tables: _Tables, last: bool) -> _Tables:
+def _reserved(points: Points, slot: Reservation, tables: _Tables, last: bool) -> _Tables:
     """Reserve the tile of each state; states with equal bits in use stay together."""
-    which, room = points.memories.index(slot.component), room_for(points.frame, slot)
-    access = points.frame.einsum.access(slot.tensor)
-    bits = points.lattice.occupancy(access, dict(slot.lanes)) * value_bits(points.frame, slot)
+    which, room = points.memories.index(slot.component), points.problem.capacity_bits(slot)
+    access = points.problem.einsum.access(slot.tensor)
+    bits = points.lattice.occupancy(access, dict(slot.lanes)) * points.problem.value_bits(slot)
     found: _Tables = {}
     for used, table in tables.items():
         needed = used[which] + bits
@@ -79,13 +78,13 @@ def _reserved(points: Points, slot: Reserve, tables: _Tables, last: bool) -> _Ta
 
 def _ways_below(lattice: Lattice, slot: Slot, ways: Any) -> Any:
     """Return the ways to get to each state below a slot from those to the states above it."""
-    if isinstance(slot, Fan):
+    if isinstance(slot, SpatialLoops):
         total = np.zeros(lattice.shape, ways.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
             above, below = lattice.meeting(shift)
             total[below] += ways.reshape(lattice.shape)[above]
         return total.reshape(-1)
-    if not isinstance(slot, Loops):
+    if not isinstance(slot, TemporalLoops):
         return ways
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
     sums = [_summed_above(lattice, group, ways) for group in groups]

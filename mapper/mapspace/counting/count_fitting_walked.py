@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.mapper.mapspace.points import Points
-from tilewright.mapper.templates.slots import Reserve
+from tilewright.mapper.templates.slots import Reservation
 
 _Front = dict[tuple[Any, tuple[float, ...]], int]  # state and bits in use -> ways to get there
 
@@ -18,7 +18,7 @@ def walk_fitting(points: Points, limit: int) -> tuple[int | None, int]:
     further. Below the last reservation that matters only the ways to finish are left.
     """
     total, steps = 0, 0
-    for known in points.with_known_lanes():
+    for known in points.with_chosen_lanes():
         found, work = _walked(known, limit - steps)
         steps += work
         if found is None:
@@ -48,7 +48,7 @@ def _walked(points: Points, limit: int) -> tuple[int | None, int]:
                 return None, steps
         front = after
     index = max(lasts.values(), default=-1) + 1
-    return sum(ways * points.ways(index, state) for (state, _), ways in front.items()), steps
+    return sum(ways * points.completions(index, state) for (state, _), ways in front.items()), steps
 
 
 def tight(points: Points) -> dict[str, int]:
@@ -58,8 +58,8 @@ def tight(points: Points) -> dict[str, int]:
         own = [
             (i, slot)
             for i, slot in enumerate(points.slots)
-            if isinstance(slot, Reserve) and slot.component == memory
+            if isinstance(slot, Reservation) and slot.component == memory
         ]
-        if own and points.frame.can_overflow(tuple(slot for _, slot in own)):
+        if own and points.problem.can_overflow(tuple(slot for _, slot in own)):
             found[memory] = own[-1][0]
     return found

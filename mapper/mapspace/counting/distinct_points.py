@@ -16,13 +16,13 @@ import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import EXACT, Points, ways_above
-from tilewright.mapper.templates.slots import Loops, Reserve, Slot
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 
 
 def may_repeat(slots: Sequence[Slot]) -> bool:
     """Tell whether loops may stand right above a reservation, so that points share mappings."""
     return any(
-        isinstance(slot, Reserve) and index > 0 and isinstance(slots[index - 1], Loops)
+        isinstance(slot, Reservation) and index > 0 and isinstance(slots[index - 1], TemporalLoops)
         for index, slot in enumerate(slots)
     )
 
@@ -56,11 +56,11 @@ def _counted(points: Points, kind: type) -> tuple[int, bool]:
 
 def _gap_above(slots: Sequence[Slot], last: int) -> int | None:
     """Return the first slot of a gap with a reservation below loops that ends at slot `last`."""
-    index = last - 1 if isinstance(slots[last], Loops) else last
-    if index < 1 or not isinstance(slots[index], Reserve):
+    index = last - 1 if isinstance(slots[last], TemporalLoops) else last
+    if index < 1 or not isinstance(slots[index], Reservation):
         return None
     first = index
-    while first > 0 and isinstance(slots[first - 1], Loops):
+    while first > 0 and isinstance(slots[first - 1], TemporalLoops):
         first -= 1
     return first if first < index else None
 
@@ -72,11 +72,11 @@ def _distinct_above(points: Points, gap: Sequence[Slot], ways: Any) -> Any:
     of R that begin with a loop over which the tile does not stream, or none.
     """
     lattice = points.lattice
-    (reserve,) = (slot for slot in gap if isinstance(slot, Reserve))
-    access = points.frame.einsum.access(reserve.tensor)
-    above = [slot for slot in gap[: gap.index(reserve)] if isinstance(slot, Loops)]
-    below = gap[-1] if isinstance(gap[-1], Loops) else Loops(())
-    single = next((slot for slot in above if slot.single), Loops(()))
+    (reserve,) = (slot for slot in gap if isinstance(slot, Reservation))
+    access = points.problem.einsum.access(reserve.tensor)
+    above = [slot for slot in gap[: gap.index(reserve)] if isinstance(slot, TemporalLoops)]
+    below = gap[-1] if isinstance(gap[-1], TemporalLoops) else TemporalLoops(())
+    single = next((slot for slot in above if slot.single), TemporalLoops(()))
     stays = [v for v in below.variables if access.relevance(v) != "relevant"]
     slides = [v for v in stays if access.relevance(v) == "partial"]
     after = _over(lattice, below.variables, ways)
@@ -91,4 +91,4 @@ def _distinct_above(points: Points, gap: Sequence[Slot], ways: Any) -> Any:
 
 
 def _over(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
-    return ways_above(lattice, Loops(tuple(variables)), ways) if variables else ways
+    return ways_above(lattice, TemporalLoops(tuple(variables)), ways) if variables else ways

@@ -10,7 +10,7 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapspace.counting.closed_form import Memo, PlainCounts
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Placement
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 COUNTING = 20_000_000  # steps of counting the points that fit, per size: less than a second
 LARGEST = 3e7  # work of counting the points, per size: less than a second
@@ -43,7 +43,7 @@ class Sizes:
     def __init__(self) -> None:
         self._memo = Memo()
         self._known: dict[Hashable, list[_Part]] = {}
-        self._frames: dict[Hashable, Frame] = {}
+        self._problems: dict[Hashable, Problem] = {}
 
     def of(self, spaces: Sequence[Mapspace]) -> Size:
         """Return the size of some mapspaces together."""
@@ -56,14 +56,14 @@ class Sizes:
     def _of(self, space: Mapspace) -> list[_Part]:
         key, dims = _key_of(space), _dims_of(space)
         if key not in self._known:
-            space.frame.share_lanes(self._frames.setdefault(dims, space.frame))
+            space.problem.share_spatial_choices(self._problems.setdefault(dims, space.problem))
             self._known[key] = _parts(space, self._memo)
         return self._known[key]
 
 
 def _key_of(space: Mapspace) -> Hashable:
     """Return what the size of a mapspace depends on, where all else is one Einsum and one path."""
-    sizes = tuple((c.name, c.size) for c in space.frame.components if isinstance(c, Memory))
+    sizes = tuple((c.name, c.size) for c in space.problem.components if isinstance(c, Memory))
     rules = tuple(
         tuple(
             (r.no_refetch_from_above, r.no_resend_to_below, r.tensor_order_options,
@@ -76,11 +76,11 @@ def _key_of(space: Mapspace) -> Hashable:
 
 
 def _dims_of(space: Mapspace) -> Hashable:
-    return tuple((c.name, c.spatial) for c in space.frame.components)
+    return tuple((c.name, c.spatial) for c in space.problem.components)
 
 
 def _parts(space: Mapspace, memo: Memo) -> list[_Part]:
-    counts = PlainCounts(space.frame, memo)
+    counts = PlainCounts(space.problem, memo)
     plain: list[tuple[int, int, int]] = []
     rest: list[Placement] = []
     for placement in space.placements:
@@ -105,7 +105,7 @@ def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _Part:
     part = space.narrowed(made)
     if _work(part) > LARGEST:
         return _Part((len(made), 0, 0), (True, False, False))
-    size, fitting = part.size, part.fitting(COUNTING)
+    size, fitting = part.size, part.count_fitting(COUNTING)
     points = size.points if size.exact else fitting or 0
     return _Part((len(made), points, fitting or 0), (True, size.exact, fitting is not None))
 
@@ -117,5 +117,5 @@ def _work(space: Mapspace) -> float:
         states *= sum(1 for d in range(1, bound + 1) if bound % d == 0)
     if not space.templates:
         return 0.0
-    lanes = sum(len(fan.choices) for fan in space.frame.fans(space.templates[0]))
+    lanes = sum(len(fan.choices) for fan in space.problem.spatial_loops(space.templates[0]))
     return states * len(space.templates) * (_SLOTS + lanes)

@@ -15,7 +15,7 @@ from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.counting.count_fitting import count_fitting
 from tilewright.mapper.mapspace.counting.count_fitting_walked import tight, walk_fitting
 from tilewright.mapper.mapspace.counting.distinct_points import count_distinct, may_repeat
-from tilewright.mapper.mapspace.locate import Place, locate
+from tilewright.mapper.mapspace.locate import MapspacePoint, locate
 from tilewright.mapper.mapspace.points import Points
 
 _Passed = tuple[str, str, frozenset[tuple[str, int]]]  # Toll, tensor, tiles
@@ -25,7 +25,7 @@ LISTED = 20_000  # points that are looked at one by one to count them
 class Repeats:
     """Tells the mappings of some templates apart; `fits`: the tiles at a place are legal."""
 
-    def __init__(self, points: Sequence[Points], fits: Callable[[Place], bool]) -> None:
+    def __init__(self, points: Sequence[Points], fits: Callable[[MapspacePoint], bool]) -> None:
         self._points = points
         self._fits = fits
 
@@ -35,7 +35,9 @@ class Repeats:
         groups: dict[object, list[int]] = {}
         for number, points in enumerate(self._points):
             one = points.template
-            groups.setdefault((one.placement, one.holders, one.tolls, one.dealt), []).append(number)
+            groups.setdefault(
+                (one.placement, one.holders, one.tolls, one.lane_restrictions), []
+            ).append(number)
         return {
             number: tuple(group)
             for group in groups.values()
@@ -43,7 +45,7 @@ class Repeats:
             if len(group) > 1 or may_repeat(self._points[number].slots)
         }
 
-    def home(self, place: Place, fitting: bool = True) -> Place:
+    def home(self, place: MapspacePoint, fitting: bool = True) -> MapspacePoint:
         """Return the place that is meant by the mapping at a place: the first one that fits.
 
         Not `fitting`: the first one.
@@ -53,15 +55,17 @@ class Repeats:
             return place
         own = self._points[place.template]
         slots = [(self._points[i].template, self._points[i].slots) for i in group]
-        mapping = assemble(own.frame, own.slots, place.tiles)
-        found = locate(own.frame, slots, mapping)
+        mapping = assemble(own.problem, own.slots, place.tiles)
+        found = locate(own.problem, slots, mapping)
         if isinstance(found, str):
             return place
-        places = tuple(Place(group[one.template], one.tiles) for one in found)
+        places = tuple(MapspacePoint(group[one.template], one.tiles) for one in found)
         places = self.passing_alike(mapping, places) or (place,)
         return self.first_fitting(places) if fitting else places[0]
 
-    def passing_alike(self, mapping: Mapping, places: tuple[Place, ...]) -> tuple[Place, ...]:
+    def passing_alike(
+        self, mapping: Mapping, places: tuple[MapspacePoint, ...]
+    ) -> tuple[MapspacePoint, ...]:
         """Return the places at which tensors pass Tolls as in `mapping`.
 
         A Toll may be written further up than where a place has it: that is another mapping.
@@ -71,15 +75,15 @@ class Repeats:
             return places
         return tuple(place for place in places if self._tolls_at(place) == passed)
 
-    def _tolls_at(self, place: Place) -> frozenset[_Passed]:
+    def _tolls_at(self, place: MapspacePoint) -> frozenset[_Passed]:
         points = self._points[place.template]
-        return _tolls(assemble(points.frame, points.slots, place.tiles))
+        return _tolls(assemble(points.problem, points.slots, place.tiles))
 
-    def first_fitting(self, places: Sequence[Place]) -> Place:
+    def first_fitting(self, places: Sequence[MapspacePoint]) -> MapspacePoint:
         """Return the first place at which the tiles fit, the first one if they never do."""
         return next((place for place in places if self._fits(place)), places[0])
 
-    def is_home(self, place: Place, fitting: bool = True) -> bool:
+    def is_home(self, place: MapspacePoint, fitting: bool = True) -> bool:
         """Tell whether a place is the one meant by its mapping."""
         return self.home(place, fitting) == place
 
@@ -95,19 +99,19 @@ class Repeats:
             return count_distinct(points), True
         if not self._few:
             return points.count, False
-        every = (Place(number, tiles) for tiles in points.without_capacity())
+        every = (MapspacePoint(number, tiles) for tiles in points.without_capacity())
         return sum(self.is_home(place, fitting=False) for place in every), True
 
     def count_fitting(self, number: int, limit: int) -> tuple[int | None, int]:
         """Return how many mappings that fit a template adds, and the steps; None: too many."""
         points = self._points[number]
         if not self._repeats(number):
-            return (walk_fitting if points.frame.uneven else count_fitting)(points, limit)
+            return (walk_fitting if points.problem.uneven else count_fitting)(points, limit)
         if self._counts_alone(number) and not tight(points):
             return count_distinct(points), 1
         if not self._few:
             return None, 0
-        return sum(self.is_home(Place(number, tiles)) for tiles in points), points.count
+        return sum(self.is_home(MapspacePoint(number, tiles)) for tiles in points), points.count
 
     @cached_property
     def _few(self) -> bool:
@@ -118,7 +122,7 @@ class Repeats:
         return number in self._siblings and self._points[number].count > 0
 
     def _counts_alone(self, number: int) -> bool:
-        return len(self._siblings[number]) == 1 and not self._points[number].frame.uneven
+        return len(self._siblings[number]) == 1 and not self._points[number].problem.uneven
 
 
 def _tolls(mapping: Mapping) -> frozenset[_Passed]:

@@ -31,9 +31,9 @@ from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statis
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.templates.placement import Placement, Template
-from tilewright.mapper.templates.slot_sequence import skeleton
-from tilewright.mapper.templates.slots import Loops, Slot
-from tilewright.mapper.templates.spatial_choices import Fan, divisors
+from tilewright.mapper.templates.slot_sequence import slot_sequence
+from tilewright.mapper.templates.slots import Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
 
 MANY = 400  # mappings: some tenths of a second of model evaluations
 FEW = 4  # variables that repeat values: 16 sets of them
@@ -41,8 +41,8 @@ TILES = 100  # shapes of tiles of a copy that repeats values: its few mappings h
 LISTED = 20_000  # points of a mapspace with tile_shape: some ten seconds
 Extents = dict[str, int]
 Bounds = abc.Mapping[str, int]
-Lanes = dict[Fan, Extents]
-Choose = Callable[[list[Fan], Extents], Iterator[Lanes]]
+Lanes = dict[SpatialLoops, Extents]
+Choose = Callable[[list[SpatialLoops], Extents], Iterator[Lanes]]
 _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))"
 
 
@@ -95,7 +95,7 @@ class Copies:
             return None
         if self._shaped or self.repeated or not self._plain:
             if has_at_most(space, LISTED, self.limits):
-                return list(space.each_within(self.limits.check))
+                return list(space.mappings_within(self.limits.check))
             if self._shaped:
                 raise UnsupportedFeature(
                     f"{space.einsum.name} is a copy with tiles of given shapes", instead=_INSTEAD
@@ -103,7 +103,7 @@ class Copies:
             return None
         if space.uneven:
             return None
-        ways = self._deals if space.frame.has_networks else self._all_lanes
+        ways = self._deals if space.problem.has_networks else self._all_lanes
         found = list(islice(self._mappings(ways), MANY + 1))
         return found if len(found) <= MANY else None
 
@@ -123,7 +123,7 @@ class Copies:
         found = (_mappings_of(self.space, one, choose, whole) for one in self._templates)
         return self.limits.watched(chain.from_iterable(found))
 
-    def _all_lanes(self, fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+    def _all_lanes(self, fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
         """Yield one choice for each number of lanes of each dimension."""
         seen = set()
         for chosen in self._deals(fans, bounds):
@@ -132,7 +132,7 @@ class Copies:
                 seen.add(counts)
                 yield chosen
 
-    def _deals(self, fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+    def _deals(self, fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
         return self.limits.watched(_deals(fans, bounds))
 
     @cached_property
@@ -145,11 +145,11 @@ class Copies:
         """Tell whether tiles mean nothing: an Array counts its places, and what a Network sends of
         uneven ones is not known. Where one round of it counts (docs/conventions.md §10), the
         smallest tiles are the best below any loops."""
-        return self._unspread and not (self.space.uneven and self.space.frame.has_networks)
+        return self._unspread and not (self.space.uneven and self.space.problem.has_networks)
 
     @cached_property
     def _unspread(self) -> bool:
-        return all(c.physical_fanout == 1 for c in self.space.frame.components)
+        return all(c.physical_fanout == 1 for c in self.space.problem.components)
 
     @cached_property
     def _thrifty(self) -> bool:
@@ -157,13 +157,13 @@ class Copies:
         own way, which on a mesh depends on the number of lanes alone; with a switch each variable
         that a dimension is dealt over costs a hop."""
         space = self.space
-        if not space.frame.has_networks:
+        if not space.problem.has_networks:
             return True
         if self.repeated or self._shaped or space.uneven or not self._unspread:
             return False
         for template in self._templates:
-            slots = skeleton(space.frame, template)
-            fans = [slot for slot in slots if isinstance(slot, Fan)]
+            slots = slot_sequence(space.problem, template)
+            fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
             for lanes in islice(_extremes(fans, dict(space.einsum.bounds)), 1):
                 if not all(_is_least(fan, chosen) for fan, chosen in lanes.items()):
                     return False
@@ -171,7 +171,7 @@ class Copies:
 
     @cached_property
     def _shaped(self) -> bool:
-        return self.space.frame.rules.tile_shape and any(
+        return self.space.problem.conventions.honours_tile_shape and any(
             template.placement.rules_of(holder.component).tile_shape
             for template in self._templates
             for holder in template.holders
@@ -222,7 +222,7 @@ class Copies:
         """Tell whether other lanes over a Network, of which not many are, may cost less in the
         second metric."""
         few = self._plain or has_at_most(self.space, MANY, self.limits)
-        if not self.space.frame.has_networks or not few:
+        if not self.space.problem.has_networks or not few:
             return False
         energy, latency = self._floor_of(best)
         floor = latency if goal.second == "latency" else energy
@@ -236,7 +236,7 @@ class Copies:
     def _floor_of(self, best: EinsumMapping) -> tuple[float, float]:
         """Return the floors, given any of the best of `few`; over a Network lanes cost energy."""
         energy = best.energy
-        if self.space.frame.has_networks:
+        if self.space.problem.has_networks:
             cheapest, _, ended = best_of(self.few, self.space, Goal("energy"), self.limits)
             if not ended:
                 raise OutOfBudget
@@ -300,13 +300,13 @@ def _subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
 def _mappings_of(
     space: Mapspace, template: Template, choose: Choose, whole: frozenset[str]
 ) -> Iterator[Mapping]:
-    slots = skeleton(space.frame, template)
-    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    slots = slot_sequence(space.problem, template)
+    fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
     for lanes in choose(fans, dict(space.einsum.bounds)):
-        yield assemble(space.frame, slots, tuple(_tiles(space, slots, lanes, whole)))
+        yield assemble(space.problem, slots, tuple(_tiles(space, slots, lanes, whole)))
 
 
-def _extremes(fans: list[Fan], bounds: Extents) -> Iterator[Lanes]:
+def _extremes(fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
     """Yield the fewest and the most lanes, each dimension in turn."""
     for most in (False, True):
         left, chosen = dict(bounds), {}
@@ -325,13 +325,13 @@ def _many(lanes: Extents) -> tuple[int, int]:
     return prod(lanes.values()), sum(n > 1 for n in lanes.values())
 
 
-def _is_least(fan: Fan, chosen: Extents) -> bool:
+def _is_least(fan: SpatialLoops, chosen: Extents) -> bool:
     """Tell whether a dimension has as few lanes as it may, over one variable at most."""
     number, variables = _many(chosen)
     return variables <= 1 and number == min(prod(choice) for choice in fan.choices)
 
 
-def _deals(fans: list[Fan], left: Extents) -> Iterator[Lanes]:
+def _deals(fans: list[SpatialLoops], left: Extents) -> Iterator[Lanes]:
     if not fans:
         yield {}
         return
@@ -340,7 +340,7 @@ def _deals(fans: list[Fan], left: Extents) -> Iterator[Lanes]:
             yield {fans[0]: lanes, **rest}
 
 
-def _fitting(fan: Fan, left: Extents) -> list[Extents]:
+def _fitting(fan: SpatialLoops, left: Extents) -> list[Extents]:
     named = (dict(zip(fan.variables, choice, strict=True)) for choice in fan.choices)
     return [lanes for lanes in named if all(left[v] % n == 0 for v, n in lanes.items())]
 
@@ -357,12 +357,17 @@ def _tiles(
     left = dict(space.einsum.bounds)
     for lanes in chosen.values():
         left = _below(left, lanes)
-    last = {v: n for n, slot in enumerate(slots) if isinstance(slot, Loops) for v in slot.variables}
+    last = {
+        v: n
+        for n, slot in enumerate(slots)
+        if isinstance(slot, TemporalLoops)
+        for v in slot.variables
+    }
     shape = dict(space.einsum.bounds)
     for number, slot in enumerate(slots):
-        if isinstance(slot, Fan):
+        if isinstance(slot, SpatialLoops):
             shape = _below(shape, chosen[slot])
-        elif isinstance(slot, Loops):
+        elif isinstance(slot, TemporalLoops):
             for v in slot.variables:
                 if v not in whole or last[v] == number:
                     shape[v] //= left.get(v, 1)

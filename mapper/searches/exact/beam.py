@@ -15,7 +15,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.dynamic_program import DynamicSearch, Found
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.program.compiled_mapspace import compiled_of
-from tilewright.mapper.templates.placement import Dealt, Placement, Template
+from tilewright.mapper.templates.placement import LaneRestriction, Placement, Template
 
 FEW = 3  # templates that are looked at together
 COMPARED = 6  # mappings that are compared
@@ -74,15 +74,15 @@ def _likely(space: Mapspace) -> Iterator[Template]:
 def _busiest(space: Mapspace, template: Template) -> Iterator[Template]:
     """Yield the same with the most lanes of each dimension: leakage makes idle lanes expensive,
     which a beam by energy sees too late."""
-    fans = space.frame.fans(template)
-    if template.dealt or not any(len(fan.choices) > 1 for fan in fans):
+    fans = space.problem.spatial_loops(template)
+    if template.lane_restrictions or not any(len(fan.choices) > 1 for fan in fans):
         return
     most = [max(map(prod, fan.choices), default=0) for fan in fans]
     kept = (
-        Dealt(fan.component, fan.name, tuple(c for c in fan.choices if prod(c) == lanes))
+        LaneRestriction(fan.component, fan.name, tuple(c for c in fan.choices if prod(c) == lanes))
         for fan, lanes in zip(fans, most, strict=True)
     )
-    yield replace(template, dealt=tuple(kept))
+    yield replace(template, lane_restrictions=tuple(kept))
 
 
 def _holders(placement: Placement) -> int:

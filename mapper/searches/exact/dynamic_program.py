@@ -230,7 +230,7 @@ def trace(engine: Engine, program: Program, path: list[Table], label: int) -> tu
             below[number] = tuple(engine.lattice.tiles[state].tolist())
     tile = engine.lattice.bounds
     tiles: list[Tile] = []
-    for index in range(len(program.skeleton)):
+    for index in range(len(program.slot_sequence)):
         tile = below.get(index, tile)
         tiles.append(tile)
     return tuple(tiles)

@@ -38,7 +38,7 @@ class ExactSearch:
             from tilewright.mapper.searches.uneven.uneven_search import UnevenSearch
 
             return UnevenSearch(self.find, self.memory).find(space, goal, budget)
-        refuse_unsupported(space.frame, networks=True, arrays=True)
+        refuse_unsupported(space.problem, networks=True, arrays=True)
         limits, hasty = budget_from(budget, self.memory), Hasty(space, goal)
         found = hasty.find(FIRST_SHARE * (budget or 0.0)) if limits.ends else None
         result = _searched(space, goal, limits, found)
@@ -52,7 +52,7 @@ class ExactSearch:
 
         inf if there is no mapping. OutOfBudget.
         """
-        refuse_unsupported(space.frame, networks=True, arrays=True)
+        refuse_unsupported(space.problem, networks=True, arrays=True)
         lower = DynamicSearch(compiled(space, goal.price, limits)).bound(goal.objective)
         return _of_all(space, goal, lower)
 
@@ -66,7 +66,7 @@ def _searched(space: Mapspace, goal: Goal, limits: Budget, found: Found | None) 
         return _cut_short(space, goal, found)
     outcome = DynamicSearch(ready, limits, found).solve(goal.objective)
     statistics = Statistics(
-        templates=len(space.searched_within(limits.check)),
+        templates=len(space.search_templates(limits.check)),
         states=ready.engine.lattice.size,
         labels=outcome.labels,
         solved=1,
@@ -92,7 +92,7 @@ def _candidate(space: Mapspace, found: Found | None) -> EinsumMapping | None:
     if found is None:
         return None
     times = space.einsum.n_instances
-    mapping = assemble(space.frame, found.program.skeleton, found.tiles)
+    mapping = assemble(space.problem, found.program.slot_sequence, found.tiles)
     return EinsumMapping(mapping, found.energy * times, found.latency * times)
 
 

@@ -14,7 +14,7 @@ from tilewright.mapper.searches.methods.exhaustive import scored
 from tilewright.mapper.searches.result import EinsumMapping, SpaceResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE, Judge
-from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.slot_sequence import slot_sequence
 
 
 def with_some_mapping(result: SpaceResult, space: Mapspace, goal: Goal) -> SpaceResult:
@@ -37,5 +37,5 @@ def _any_of(space: Mapspace) -> EinsumMapping | None:
         return None
     if found is None:
         return None
-    slots = skeleton(found.frame, found.template)
-    return scored(Judge(space), assemble(found.frame, slots, found.tiles))
+    slots = slot_sequence(found.problem, found.template)
+    return scored(Judge(space), assemble(found.problem, slots, found.tiles))

@@ -1,4 +1,4 @@
-"""The fields of a label: what the dynamic program carries along for one frame."""
+"""The fields of a label: what the dynamic program carries along for one problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tilewright.arch.components.components import Component, Compute, Memory, Network
 from tilewright.arch.flattening.latency import LinearLatency
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 Gate = tuple[str, str, int]  # component, dimension; places along it, 0: each lane by itself
 
@@ -88,17 +88,17 @@ class Fields:
 
 
 def fields(
-    frame: Frame,
+    problem: Problem,
     leaks: Iterable[Leak],
     tracked: frozenset[str] = frozenset(),
     owed: Owed = NOTHING,
 ) -> Fields:
-    """Lay out the label of `frame`; `leaks`: what leaks, so that gated lanes matter.
+    """Lay out the label of `problem`; `leaks`: what leaks, so that gated lanes matter.
 
     `tracked`: memories whose room matters even if it is without limit. `owed`: how many fields
     hold what is paid later.
     """
-    memories = [c for c in frame.components if isinstance(c, Memory)]
+    memories = [c for c in problem.components if isinstance(c, Memory)]
     finite = [c.name for c in memories if c.size < inf or c.name in tracked]
     room = {name: 1 + i for i, name in enumerate(finite)}
     lanes = 1 + len(room) + owed.energy + owed.room
@@ -106,7 +106,7 @@ def fields(
     gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
     timed = [
         (level, action.name)
-        for level, component in enumerate(frame.components)
+        for level, component in enumerate(problem.components)
         if not isinstance(component, Compute | Network)
         for action in component.actions
         if matters(component, action.name) or idle_seconds(component)
@@ -115,14 +115,14 @@ def fields(
     seconds = {
         (level, action): seconds
         for level, action in timed
-        if (seconds := seconds_per_call(frame.components[level], action)) is not None
+        if (seconds := seconds_per_call(problem.components[level], action)) is not None
     }
     groups = dict.fromkeys(
         (level, "") if (level, a) in seconds else (level, a) for level, a in timed
     )
     numbers = {group: first + i for i, group in enumerate(groups)}
     calls = {key: numbers.get((key[0], ""), numbers.get(key, 0)) for key in timed}
-    links, ways = _of_networks(frame, first + len(groups))
+    links, ways = _of_networks(problem, first + len(groups))
     last = first + len(groups) + len(links) + len(ways)
     middle = lanes - owed.room
     later = (
@@ -134,15 +134,15 @@ def fields(
 
 
 def _of_networks(
-    frame: Frame, first: int
+    problem: Problem, first: int
 ) -> tuple[Mapping[tuple[int, str], int], Mapping[int, int]]:
     """Number the links and ways of all networks that take time, from `first` on."""
     networks = [
         level
-        for level, component in enumerate(frame.components)
+        for level, component in enumerate(problem.components)
         if isinstance(component, Network) and component.latency is not None
     ]
-    dims = {level: _dims_below(frame, level) for level in networks}
+    dims = {level: _dims_below(problem, level) for level in networks}
     links = [(level, name) for level in networks for name in dims[level]]
     ways = first + len(links)
     return (
@@ -151,8 +151,8 @@ def _of_networks(
     )
 
 
-def _dims_below(frame: Frame, level: int) -> list[str]:
-    return list(dict.fromkeys(dim.name for c in frame.components[level:] for dim in c.spatial))
+def _dims_below(problem: Problem, level: int) -> list[str]:
+    return list(dict.fromkeys(dim.name for c in problem.components[level:] for dim in c.spatial))
 
 
 def seconds_per_call(component: Component, action: str) -> float | None:

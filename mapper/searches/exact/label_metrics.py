@@ -14,7 +14,7 @@ from tilewright.arch.flattening.latency import LatencyPiece, LinearLatency
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import Bools, Floats
 from tilewright.mapper.searches.exact.label_fields import Fields, Leak, idle_seconds
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 Objective = Literal["energy", "latency", "edp"]
 KINDS: dict[Objective, float] = {
@@ -44,27 +44,27 @@ class Goal:
 
 
 class Metrics:
-    """Evaluates labels of one frame. Joule and second of one instance of the Einsum."""
+    """Evaluates labels of one problem. Joule and second of one instance of the Einsum."""
 
     def __init__(
         self,
-        frame: Frame,
+        problem: Problem,
         fields: Fields,
         leaks: Sequence[Leak],
         compulsory: float = 0.0,
         price: float = 0.0,
     ) -> None:
         self.price = price
-        self._frame = frame
+        self._problem = problem
         self._fields = fields
         self._leaks = tuple(leaks)
         self.compulsory = compulsory
         self._timed = [
             (level, component)
-            for level, component in enumerate(frame.components)
+            for level, component in enumerate(problem.components)
             if component.latency is not None and not isinstance(component, Compute)
         ]
-        steps = float(frame.einsum.operations)
+        steps = float(problem.einsum.operations)
         self._idle = self._compute_latency(0.0)
         self._slope = self._compute_latency(steps) - self._idle
         halfway = self._compute_latency(steps / 2)
@@ -72,16 +72,16 @@ class Metrics:
             self._idle, self._slope = 0.0, 0.0  # no straight line: no bound from it
 
     def _compute_latency(self, steps: float) -> float:
-        compute = self._frame.components[-1]
+        compute = self._problem.components[-1]
         if compute.latency is None:
             return 0.0
         calls = {action.name: 0.0 for action in compute.actions}
-        moved = 0.0 if self._frame.einsum.is_copy else steps
+        moved = 0.0 if self._problem.einsum.is_copy else steps
         return compute.latency({**calls, "compute": moved * float(compute.actions_scale)})
 
     def compute_latency(self, lanes: float) -> float:
         """Return the seconds of the Compute with so many busy lanes."""
-        return self._compute_latency(self._frame.einsum.operations / lanes)
+        return self._compute_latency(self._problem.einsum.operations / lanes)
 
     def latency(self, label: Floats) -> float:
         """Return the seconds of a label: the slowest component (accelforge.md §2.6)."""

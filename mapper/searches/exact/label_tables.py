@@ -24,8 +24,8 @@ from tilewright.mapper.searches.program.program import (
     Settle,
     Slide,
 )
-from tilewright.mapper.templates.problem import Frame, room_for, value_bits
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Dealing:
 
 
 class Engine:
-    """Operations on the lattice of one frame; the arrays of each operation are made once."""
+    """Operations on the lattice of one problem; the arrays of each operation are made once."""
 
-    def __init__(self, frame: Frame, fields: Fields) -> None:
-        self.frame = frame
+    def __init__(self, problem: Problem, fields: Fields) -> None:
+        self.problem = problem
         self.fields = fields
-        self.lattice = Lattice(frame.einsum.bounds)
+        self.lattice = Lattice(problem.einsum.bounds)
         self._arrays: dict[Operation, Arrays] = {}
         self._dealings: dict[Deal, Dealing] = {}
         self._counts: dict[tuple[str, str, tuple[tuple[str, int], ...]], Floats] = {}
@@ -98,7 +98,7 @@ class Engine:
         label[0, self.fields.lanes] = -1.0
         for field in self.fields.gates.values():
             label[0, field] = 1.0
-        label[0, 0] = compute_energy(self.frame)
+        label[0, 0] = compute_energy(self.problem)
         return Table(start, label, np.zeros((1, 2), np.int64))
 
     def final(self) -> Outlook:
@@ -221,7 +221,7 @@ class Engine:
     def _counted(self, tensor: str, kind: str, lanes: tuple[tuple[str, int], ...]) -> Floats:
         if kind == "once":
             return np.ones(self.lattice.size)
-        access = self.frame.einsum.access(tensor)
+        access = self.problem.einsum.access(tensor)
         values = self.lattice.occupancy(access, dict(lanes))
         if kind == "tile":
             return values
@@ -247,9 +247,9 @@ class Engine:
 
     def _occupy_arrays(self, operation: Occupy) -> Arrays:
         slot = operation.reserve
-        size = room_for(self.frame, slot)
-        access = self.frame.einsum.access(slot.tensor)
-        bits = self.lattice.occupancy(access, dict(slot.lanes)) * value_bits(self.frame, slot)
+        size = self.problem.capacity_bits(slot)
+        access = self.problem.einsum.access(slot.tensor)
+        bits = self.lattice.occupancy(access, dict(slot.lanes)) * self.problem.value_bits(slot)
         fits = np.where(bits > size, inf, 0.0)
         if not operation.shared:
             return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
@@ -260,7 +260,7 @@ class Engine:
     def _dealt(self, operation: Deal) -> Dealing:
         fan = operation.fan
         lanes = np.array([float(prod(choice)) for choice in fan.choices])
-        times = scales(self.frame, self.fields, fan)
+        times = scales(self.problem, self.fields, fan)
         plus = np.zeros(times.shape)
         for field, values in operation.plus:
             plus[:, field] += values
@@ -275,22 +275,22 @@ class Engine:
         return Dealing(reach, np.hstack([times, plus]), fares, lanes)
 
 
-def scales(frame: Frame, fields: Fields, fan: Fan) -> Floats:
+def scales(problem: Problem, fields: Fields, fan: SpatialLoops) -> Floats:
     """Return what each choice of a dimension multiplies each field by, shape (choices, fields)."""
     lanes = np.array([float(prod(choice)) for choice in fan.choices])
     times = np.ones((len(lanes), fields.width))
     times[:, fields.lanes] = lanes
-    depth = frame.level(fan.component)
+    depth = problem.level(fan.component)
     for (component, dim, places), gate in fields.gates.items():
         if (component, dim) == (fan.component, fan.name):
-            dims = frame.components[depth].spatial
+            dims = problem.components[depth].spatial
             fanout = next(one.fanout for one in dims if one.name == dim)
             times[:, gate] = np.ceil(lanes * places / fanout) if places else lanes
     for (level, _), field in fields.calls.items():
         if level >= depth:
             times[:, field] = 1.0 / lanes
     for (level, _), field in fields.links.items():
-        if level > depth and frame.rules.messages:
+        if level > depth and problem.conventions.links_carry_all_rounds:
             times[:, field] = 1.0 / lanes
     return times
 
@@ -316,13 +316,13 @@ def _settled(operation: Settle, table: Table, nd: int) -> Table:
     return Table(start, label[order], origin)
 
 
-def compute_energy(frame: Frame) -> float:
+def compute_energy(problem: Problem) -> float:
     """Return the joules of all operations of the Einsum."""
-    compute = frame.components[-1]
-    if frame.einsum.is_copy:
+    compute = problem.components[-1]
+    if problem.einsum.is_copy:
         return 0.0
     energy = sum(a.energy for a in compute.actions if a.name == "compute")
-    return float(energy * frame.einsum.operations * compute.actions_scale)
+    return float(energy * problem.einsum.operations * compute.actions_scale)
 
 
 def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:

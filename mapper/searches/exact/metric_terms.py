@@ -15,7 +15,7 @@ from tilewright.mapper.model.distributed import in_proportion
 from tilewright.mapper.searches.exact.label_fields import Gate, Leak, matters
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 
 _INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…)) asks the model itself"
@@ -55,14 +55,14 @@ def _grid_gates(
             yield (grid or "", dim.name, places), 1 / places
 
 
-def refuse_unsupported(frame: Frame, networks: bool = False, arrays: bool = False) -> None:
+def refuse_unsupported(problem: Problem, networks: bool = False, arrays: bool = False) -> None:
     """Raise UnsupportedFeature for what the dynamic program does not model.
 
     `networks`, `arrays`: the search models these.
     """
-    if frame.einsum.is_copy:
-        raise UnsupportedFeature(f"{frame.einsum.name} is a copy", instead=_INSTEAD)
-    for component in frame.components:
+    if problem.einsum.is_copy:
+        raise UnsupportedFeature(f"{problem.einsum.name} is a copy", instead=_INSTEAD)
+    for component in problem.components:
         if isinstance(component, Network) and not networks:
             raise UnsupportedFeature(
                 f"{component.name} is a Network: this search does not count its hops",
@@ -92,30 +92,30 @@ def _tops(template: Template) -> Tops:
 
 def seconds_of_first_moves(space: Mapspace, tops: Sequence[Tops]) -> float:
     """Return the same of the first memories that are the same in all `tops`."""
-    frame, slowest = space.frame, 0.0
+    problem, slowest = space.problem, 0.0
     always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
-    for level, component in enumerate(frame.components):
+    for level, component in enumerate(problem.components):
         if not isinstance(component, Memory) or component.latency is None or not rises(component):
             continue
         calls = {action.name: 0.0 for action in component.actions}
-        for access in frame.einsum.accesses:
+        for access in problem.einsum.accesses:
             if (access.tensor, component.name) in always:
                 name = "write" if access.output else "read"
-                calls[name] += _calls(frame, component, access.tensor, name)
+                calls[name] += _calls(problem, component, access.tensor, name)
         if not any(calls.values()):  # it may hold nothing, and takes no time then
             continue
-        lanes = prod(c.own_fanout for c in frame.components[: level + 1])
+        lanes = prod(c.own_fanout for c in problem.components[: level + 1])
         lanes *= component.physical_fanout
         least = {name: count / lanes for name, count in calls.items()}
         slowest = max(slowest, component.latency(least))
     return slowest
 
 
-def _calls(frame: Frame, component: Component, tensor: str, name: str) -> float:
+def _calls(problem: Problem, component: Component, tensor: str, name: str) -> float:
     action = next((a for a in component.actions if a.name == name), None)
     if action is None:
         return 0.0
-    size = touched(frame.einsum.access(tensor), frame.einsum.bounds)
+    size = touched(problem.einsum.access(tensor), problem.einsum.bounds)
     return float(size * component.actions_scale / action.values_per_action[tensor])
 
 

@@ -25,7 +25,7 @@ from tilewright.mapper.searches.exact.metric_terms import (
     touched,
 )
 from tilewright.mapper.templates.placement import Placement
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.workload.einsum import TensorAccess
 
 
@@ -43,13 +43,13 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
     """
     if not placements:
         return inf, inf
-    frame = space.frame
+    problem = space.problem
     leaks = leaks_of(space.flat, space.conventions)
-    layout = fields(frame, leaks)
-    metrics = Metrics(frame, layout, leaks, moving_takes(space, placements))
+    layout = fields(problem, leaks)
+    metrics = Metrics(problem, layout, leaks, moving_takes(space, placements))
     label = np.zeros((1, layout.width))
-    label[0, 0] = compute_energy(frame) + min(_moved(frame, one) for one in placements)
-    label[0, layout.lanes] = -float(prod(component.own_fanout for component in frame.components))
+    label[0, 0] = compute_energy(problem) + min(_moved(problem, one) for one in placements)
+    label[0, layout.lanes] = -float(prod(component.own_fanout for component in problem.components))
     energy, latency = (float(metrics.floor(label, KINDS[one])[0]) for one in ("energy", "latency"))
     return energy, latency
 
@@ -61,30 +61,30 @@ def moving_takes(space: Mapspace, placements: Sequence[Placement]) -> float:
 
 def _on_top(space: Mapspace, placement: Placement) -> Tops:
     """Return what the outermost memory backs."""
-    memories = [(name, kept) for name, kept in placement.kept if _is_memory(space.frame, name)]
+    memories = [(name, kept) for name, kept in placement.kept if _is_memory(space.problem, name)]
     return frozenset((tensor, name) for name, kept in memories[:1] for tensor in kept)
 
 
-def _is_memory(frame: Frame, name: str) -> bool:
-    return isinstance(frame.holder(name), Memory)
+def _is_memory(problem: Problem, name: str) -> bool:
+    return isinstance(problem.holder(name), Memory)
 
 
-def _moved(frame: Frame, placement: Placement) -> float:
+def _moved(problem: Problem, placement: Placement) -> float:
     """Return the least joules of moving all tensors between the memories that keep them."""
-    if frame.einsum.is_copy:
+    if problem.einsum.is_copy:
         return 0.0
     memories = [
-        (frame.holder(name), kept) for name, kept in placement.kept if _is_memory(frame, name)
+        (problem.holder(name), kept) for name, kept in placement.kept if _is_memory(problem, name)
     ]
     total = 0.0
-    for access in frame.einsum.accesses:
+    for access in problem.einsum.accesses:
         chain = [memory for memory, kept in memories if access.tensor in kept]
         down, up = ("write", "read") if access.output else ("read", "write")
-        once = float(touched(access, frame.einsum.bounds))
+        once = float(touched(access, problem.einsum.bounds))
         for upper, lower in pairwise(chain):
             total += once * (_price(upper, access, down) + _price(lower, access, up))
         if chain:
-            used = max(once, _handed_over(frame, access, chain[-1]))
+            used = max(once, _handed_over(problem, access, chain[-1]))
             total += used * _price(chain[-1], access, down)
     return total
 
@@ -98,13 +98,13 @@ def _price(component: Component, access: TensorAccess, name: str) -> float:
     return float(calls) * action.energy
 
 
-def _handed_over(frame: Frame, access: TensorAccess, last: Component) -> float:
+def _handed_over(problem: Problem, access: TensorAccess, last: Component) -> float:
     """Return how many values the innermost memory hands over, or takes, at least."""
-    einsum = frame.einsum
+    einsum = problem.einsum
     free = [v for v in einsum.bounds if access.relevance(v) == "irrelevant"]
     lanes = prod(
         dim.fanout
-        for component in frame.components[frame.level(last.name) :]
+        for component in problem.components[problem.level(last.name) :]
         for dim in component.spatial
         if access.tensor in dim.may_reuse
     )

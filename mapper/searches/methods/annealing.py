@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import exp, inf, log
 
-from tilewright.mapper.mapspace.locate import Place
+from tilewright.mapper.mapspace.locate import MapspacePoint
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
@@ -71,7 +71,7 @@ class AnnealingSearch:
         return run.best is None
 
 
-def _start(space: Mapspace, rng: random.Random) -> Place | None:
+def _start(space: Mapspace, rng: random.Random) -> MapspacePoint | None:
     try:
         return space.draw(rng, TRIES)
     except InfeasibleMapping:
@@ -89,11 +89,11 @@ class _Run:
         self.best: EinsumMapping | None = None
         self.count = 0
 
-    def cool(self, here: Place, rng: random.Random, steps: int, limits: Budget) -> None:
+    def cool(self, here: MapspacePoint, rng: random.Random, steps: int, limits: Budget) -> None:
         """Walk from a place while the temperature falls. OutOfBudget."""
         value = self._scored(here)
         for step in limits.watched(range(steps)):
-            there = self._space.step(here, rng)
+            there = self._space.random_neighbour(here, rng)
             if there is None:
                 continue
             new = self._scored(there)
@@ -101,7 +101,7 @@ class _Run:
             if _accepted(value, new, temperature, rng):
                 here, value = there, new
 
-    def _scored(self, place: Place) -> float:
+    def _scored(self, place: MapspacePoint) -> float:
         self.count += 1
         try:
             candidate = self._judge.candidate(self._space.mapping_at(place))

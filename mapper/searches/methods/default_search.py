@@ -40,5 +40,5 @@ class DefaultSearch:
                 return listing.find(space, goal, limits.seconds_left)
             if space.uneven:
                 return InOrderSearch(self.memory).find(space, goal, limits.seconds_left)
-            refuse_unsupported(space.frame, networks=True, arrays=True)
+            refuse_unsupported(space.problem, networks=True, arrays=True)
             return PartialSearch(self.memory).find(space, goal, limits.seconds_left)

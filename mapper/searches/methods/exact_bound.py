@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from tilewright.mapper.explain.reach import first_mapping
-from tilewright.mapper.mapspace.locate import Place
+from tilewright.mapper.mapspace.locate import MapspacePoint
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.exact import ExactSearch
@@ -38,7 +38,7 @@ def bound_within(space: Mapspace, goal: Goal, limits: Budget) -> float:
     return lower_bound(space, goal, budget_from(seconds, limits.memory))
 
 
-def roomiest(space: Mapspace, limits: Budget = ENDLESS) -> Place | None:
+def roomiest(space: Mapspace, limits: Budget = ENDLESS) -> MapspacePoint | None:
     """Return a place that needs little room; None if the mapspace is empty, which is certain.
 
     All points are counted then, so that drawing some is fast. OutOfBudget.
@@ -49,4 +49,4 @@ def roomiest(space: Mapspace, limits: Budget = ENDLESS) -> Place | None:
     for points in limits.watched(space.points_within(limits.check)):
         _ = points.count
     template, tiles = found
-    return Place(space.templates.index(template), tiles)
+    return MapspacePoint(space.templates.index(template), tiles)

@@ -47,7 +47,7 @@ class ExhaustiveSearch:
         """Return the best mapping; `proven` unless the budget ended before the space did."""
         began, limits = time.monotonic(), budget_from(budget, self.memory)
         best, count, ended = best_of(
-            space.each_within(limits.check), space, goal, limits, self.report
+            space.mappings_within(limits.check), space, goal, limits, self.report
         )
         statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
         found = inf if best is None else best.value(goal)

@@ -43,7 +43,4 @@ def _in_order(space: Mapspace) -> Mapspace:
         _IN_ORDER(component) if isinstance(component, TensorHolder) else component
         for component in space.flat.components
     )
-    return Mapspace(
-        space.einsum, replace(space.flat, components=components), space.conventions, space.backed,
-        space.uneven, crowded=space.crowded, exchanged=space.exchanged,
-    )  # fmt: skip
+    return space.with_flat(replace(space.flat, components=components))

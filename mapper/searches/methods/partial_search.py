@@ -64,9 +64,9 @@ def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
     OutOfBudget.
     """
     leaks = leaks_of(space.flat, space.conventions)
-    compiler = Compiler(space.frame, fields(space.frame, leaks))
+    compiler = Compiler(space.problem, fields(space.problem, leaks))
     parts: tuple[list[Template], list[Template]] = ([], [])
-    for one in limits.watched(space.searched_within(limits.check)):
+    for one in limits.watched(space.search_templates(limits.check)):
         parts[not _models(compiler, one)].append(one)
     return space.narrowed(parts[0]), space.narrowed(parts[1])
 

@@ -32,7 +32,7 @@ def with_highest_usage(
     limits = budget_from(budget)
     places = [
         (i, j)
-        for i, component in enumerate(space.frame.components)
+        for i, component in enumerate(space.problem.components)
         for j, dim in enumerate(component.spatial)
         if dim.min_usage > 0
     ]
@@ -57,7 +57,7 @@ def with_highest_usage(
 
 
 def _dim(space: Mapspace, place: _Place) -> SpatialDim:
-    return space.frame.components[place[0]].spatial[place[1]]
+    return space.problem.components[place[0]].spatial[place[1]]
 
 
 def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
@@ -65,7 +65,7 @@ def _levels(space: Mapspace, place: _Place) -> Iterator[float]:
     dim = _dim(space, place)
     variables = free_variables(dim, space.einsum, frozenset())
     lanes = set()
-    bounds = bounds_in_effect(dim, space.einsum, space.conventions == "accelforge")
+    bounds = bounds_in_effect(dim, space.einsum, space.problem.conventions)
     for choice in lane_choices(dim, space.einsum, variables, bounds, space.uneven):
         used = 1
         for factor in choice:
@@ -82,4 +82,4 @@ def _with_min_usage(space: Mapspace, place: _Place, level: float) -> Mapspace:
     dims[place[1]] = replace(dims[place[1]], min_usage=level)
     components[place[0]] = replace(component, spatial=tuple(dims))
     flat = replace(space.flat, components=tuple(components))
-    return Mapspace(space.einsum, flat, space.conventions, space.backed, space.uneven)
+    return space.with_flat(flat)

@@ -17,10 +17,10 @@ from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.exact.label_fields import Fields
 from tilewright.mapper.searches.program.edge_traffic import Tap, moved_as_one
 from tilewright.mapper.searches.program.out_of_order import Early, early_of
-from tilewright.mapper.templates.lane_variants import Lanes, places_of
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Fill, Loops, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.lane_variants import Lanes, working_places
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,17 +69,19 @@ class Route:
 class Router:
     """Routes taps of one template with one list of slots."""
 
-    def __init__(self, frame: Frame, fields: Fields, slots: Sequence[Slot]) -> None:
-        self._frame = frame
+    def __init__(self, problem: Problem, fields: Fields, slots: Sequence[Slot]) -> None:
+        self._problem = problem
         self._fields = fields
         self._slots = slots
         self._fills = [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, Fill)]
         self._early: dict[int, tuple[int, Early]] = {}
-        self._places = places_of(frame, [slot for slot in slots if isinstance(slot, Fan)])
+        self._places = working_places(
+            problem, [slot for slot in slots if isinstance(slot, SpatialLoops)]
+        )
         self._fans = [
-            (i, slot, frame.level(slot.component))
+            (i, slot, problem.level(slot.component))
             for i, slot in enumerate(slots)
-            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
+            if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
         ]
 
     def route(self, tap: Tap) -> Route:
@@ -91,7 +93,7 @@ class Router:
 
     def _rates(self, tap: Tap) -> dict[int, float]:
         """Return, per field, what one value of the tap adds (signed)."""
-        share = self._places.get(self._frame.components[tap.level].name, 1)
+        share = self._places.get(self._problem.components[tap.level].name, 1)
         last = tap.edge.child is None
         key = (tap.edge.tensor, tap.level, tap.action, tap.sign, share, last)
         if key not in self._fields.rates:
@@ -100,11 +102,11 @@ class Router:
 
     def _rates_of(self, tap: Tap, share: Count) -> dict[int, float]:
         """Do so; `share`: places of a distributed memory that share the calls."""
-        component = self._frame.components[tap.level]
+        component = self._problem.components[tap.level]
         action = next((a for a in component.actions if a.name == tap.action), None)
         if action is None:
             return {}
-        values = action.values_per_action[tap.edge.tensor] * moved_as_one(self._frame, tap)
+        values = action.values_per_action[tap.edge.tensor] * moved_as_one(self._problem, tap)
         calls = float(tap.sign * component.actions_scale / values)
         rates = {0: calls * action.energy}
         if (field := self._fields.calls.get((tap.level, tap.action))) is not None:
@@ -120,21 +122,21 @@ class Router:
         if tap.edge.child not in self._early:
             slot, level = self._fills[tap.edge.child][0], tap.edge.child_level
             deeper = any(i < slot and level < own for i, _, own in self._fans)
-            early = early_of(self._frame, self._slots, slot, level) if deeper else Early()
+            early = early_of(self._problem, self._slots, slot, level) if deeper else Early()
             self._early[tap.edge.child] = slot, early
         return self._early[tap.edge.child]
 
-    def _dim(self, fan: Fan) -> SpatialDim:
-        component = self._frame.components[self._frame.level(fan.component)]
+    def _dim(self, fan: SpatialLoops) -> SpatialDim:
+        component = self._problem.components[self._problem.level(fan.component)]
         return next(dim for dim in component.spatial if dim.name == fan.name)
 
-    def _lanes(self, fan: Fan, tensor: str, relevance: str) -> tuple[int, ...]:
+    def _lanes(self, fan: SpatialLoops, tensor: str, relevance: str) -> tuple[int, ...]:
         """Return, per choice, the lanes over variables of one relevance to `tensor`."""
-        access = self._frame.einsum.access(tensor)
+        access = self._problem.einsum.access(tensor)
         chosen = [i for i, v in enumerate(fan.variables) if access.relevance(v) == relevance]
         return tuple(prod(choice[i] for i in chosen) for choice in fan.choices)
 
-    def _reuses(self, fan: Fan, tensor: str) -> bool:
+    def _reuses(self, fan: SpatialLoops, tensor: str) -> bool:
         return tensor in self._dim(fan).may_reuse
 
     def _moved(self, tap: Tap, rates: dict[int, float]) -> Route:
@@ -163,8 +165,8 @@ class Router:
             return Route(top, _adds(rates, tensor, "moved", carried / above, ()))
         if tap.edge.child is None and len(open_) == 1:
             index, lanes = open_[0]
-            least = self._frame.einsum.access(tensor).least  # what one operation counts for
-            whole = self._frame.einsum.operations * least / fixed
+            least = self._problem.einsum.access(tensor).least  # what one operation counts for
+            whole = self._problem.einsum.operations * least / fixed
             return Route(index, per_choice=_choices(rates, [whole / n for n in lanes]))
         return Route(blocked=tuple(i for i, _ in open_), deferral=later)
 
@@ -177,9 +179,9 @@ class Router:
     ) -> Deferral:
         """Return what is moved, counted `at` the child, and what the lanes above make of it."""
         tensor, (child, early), (open_, fixed) = tap.edge.tensor, at, reusing
-        access = self._frame.einsum.access(tensor)
+        access = self._problem.einsum.access(tensor)
         divided = dict[int, tuple[float, ...]](
-            early.rarer(access, tuple(self._frame.einsum.bounds))
+            early.rarer(access, tuple(self._problem.einsum.bounds))
         )
         divided.update((i, tuple(map(float, lanes))) for i, lanes in open_)
         shares = tuple((i, tuple(1 / n for n in lanes)) for i, lanes in sorted(divided.items()))
@@ -193,13 +195,13 @@ class Router:
 
         None if something between `top` and the child iterates in a way the tile does not show.
         """
-        access = self._frame.einsum.access(tensor)
+        access = self._problem.einsum.access(tensor)
         factor = 1.0
         for slot in self._slots[top:child]:
-            if isinstance(slot, Loops):
+            if isinstance(slot, TemporalLoops):
                 if not all(access.is_plain(v) for v in slot.variables):
                     return None
-            elif isinstance(slot, Fan):
+            elif isinstance(slot, SpatialLoops):
                 odd = [
                     i
                     for i, v in enumerate(slot.variables)
@@ -216,7 +218,7 @@ class Router:
 
     def _first(self, tap: Tap, rates: dict[int, float]) -> Route:
         tensor, (child, early) = tap.edge.tensor, self._child(tap)
-        access = self._frame.einsum.access(tensor)
+        access = self._problem.einsum.access(tensor)
         spread: list[tuple[int, int, tuple[int, ...]]] = []
         for i, fan, level in self._fans:
             if level > tap.edge.child_level:
@@ -258,8 +260,8 @@ class Router:
     ) -> Route:
         index, level, copies = entry
         fan = self._slots[index]
-        assert isinstance(fan, Fan)
-        size = self._frame.einsum.access(tap.edge.tensor).tile_size(self._frame.einsum.bounds)
+        assert isinstance(fan, SpatialLoops)
+        size = self._problem.einsum.access(tap.edge.tensor).tile_size(self._problem.einsum.bounds)
         values = [size * fixed * n for n in copies]
         per_lane = [
             value / (prod(choice) if level <= tap.level else 1)

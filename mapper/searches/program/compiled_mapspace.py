@@ -37,29 +37,29 @@ def compiled(
 
     OutOfBudget.
     """
-    templates = space.searched_within(budget.check)
+    templates = space.search_templates(budget.check)
     leaks = leaks_of(space.flat, space.conventions)
-    plain = fields(space.frame, leaks, tracked)
-    owed = most_owed(space.frame, plain, budget.watched(templates))
-    layout = plain if owed == NOTHING else fields(space.frame, leaks, tracked, owed)
-    compiler = Compiler(space.frame, layout)
+    plain = fields(space.problem, leaks, tracked)
+    owed = most_owed(space.problem, plain, budget.watched(templates))
+    layout = plain if owed == NOTHING else fields(space.problem, leaks, tracked, owed)
+    compiler = Compiler(space.problem, layout)
     programs = (
         tracking(program, tracked)
         for template in templates
         for program in budget.watched(compiler.programs(template))
     )
-    metrics = Metrics(space.frame, layout, leaks, compulsory_latency(space, templates), price)
-    return _grown(Engine(space.frame, layout), metrics, programs, budget)
+    metrics = Metrics(space.problem, layout, leaks, compulsory_latency(space, templates), price)
+    return _grown(Engine(space.problem, layout), metrics, programs, budget)
 
 
 def compiled_of(space: Mapspace, price: float, template: Template, most: int) -> Compiled:
     """Compile one template, at most so many programs of it."""
     leaks = leaks_of(space.flat, space.conventions)
-    plain = fields(space.frame, leaks)
-    layout = fields(space.frame, leaks, owed=most_owed(space.frame, plain, [template]))
-    programs = islice(Compiler(space.frame, layout).programs(template), most)
-    metrics = Metrics(space.frame, layout, leaks, 0.0, price)
-    return _grown(Engine(space.frame, layout), metrics, programs, ENDLESS)
+    plain = fields(space.problem, leaks)
+    layout = fields(space.problem, leaks, owed=most_owed(space.problem, plain, [template]))
+    programs = islice(Compiler(space.problem, layout).programs(template), most)
+    metrics = Metrics(space.problem, layout, leaks, 0.0, price)
+    return _grown(Engine(space.problem, layout), metrics, programs, ENDLESS)
 
 
 def _grown(

@@ -19,9 +19,9 @@ from tilewright.mapper.searches.exact.label_fields import Fields
 from tilewright.mapper.searches.program.charge_sites import Add, Deferral, Route
 from tilewright.mapper.searches.program.out_of_order import Room, open_rooms
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Reservation, Slot
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 Values = tuple[float, ...]
 Scales = tuple[tuple[int, Values], ...]  # slot, factor per choice
@@ -59,12 +59,12 @@ def deferred(routes: Iterable[Route]) -> list[Deferral]:
 
 
 def debts(
-    frame: Frame, fields: Fields, slots: Sequence[Slot], deferrals: Sequence[Deferral]
+    problem: Problem, fields: Fields, slots: Sequence[Slot], deferrals: Sequence[Deferral]
 ) -> list[Debt] | None:
     """Return the fields that carry these costs; None if the label has too few of them."""
     energy, calls = iter(fields.owed), iter(fields.owed_calls)
     found = []
-    for (target, top, scales), adds in sorted(_grouped(frame, slots, deferrals).items()):
+    for (target, top, scales), adds in sorted(_grouped(problem, slots, deferrals).items()):
         field = next(calls if target else energy, None)
         if field is None:
             return None
@@ -73,26 +73,28 @@ def debts(
     return found
 
 
-def counts(frame: Frame, slots: Sequence[Slot], deferrals: Sequence[Deferral]) -> tuple[int, int]:
+def counts(
+    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[Deferral]
+) -> tuple[int, int]:
     """Return how many fields `debts` needs: for energy, for calls."""
-    targets = [target for target, _, _ in _grouped(frame, slots, deferrals)]
+    targets = [target for target, _, _ in _grouped(problem, slots, deferrals)]
     return targets.count(0), len(targets) - targets.count(0)
 
 
 def _grouped(
-    frame: Frame, slots: Sequence[Slot], deferrals: Sequence[Deferral]
+    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[Deferral]
 ) -> dict[tuple[int, int, Scales], list[tuple[int, Add]]]:
     """Group what one field can carry: owed to the same field, above the same slot, scaled alike."""
     groups: dict[tuple[int, int, Scales], list[tuple[int, Add]]] = {}
     for one in deferrals:
         for add in one.adds:
-            scales = _scales(frame, slots, one, calls=add.field != 0)
+            scales = _scales(problem, slots, one, calls=add.field != 0)
             key = (add.field, min(i for i, _ in one.fans), scales)
             groups.setdefault(key, []).append((one.child, add))
     return groups
 
 
-def _scales(frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool) -> Scales:
+def _scales(problem: Problem, slots: Sequence[Slot], one: Deferral, calls: bool) -> Scales:
     """Return per dimension between the child and the topmost reuse what each choice multiplies by.
 
     `calls`: of one instance, so that lanes at or above its level divide them too.
@@ -101,10 +103,10 @@ def _scales(frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool) -> 
     found = []
     for index in range(min(factors), one.child):
         slot = slots[index]
-        if not isinstance(slot, Fan):
+        if not isinstance(slot, SpatialLoops):
             continue
         values = factors.get(index, (1.0,) * len(slot.choices))
-        if calls and one.level >= frame.level(slot.component):
+        if calls and one.level >= problem.level(slot.component):
             values = tuple(x / prod(c) for x, c in zip(values, slot.choices, strict=True))
         if values != (1.0,) * len(values):
             found.append((index, values))
@@ -114,12 +116,12 @@ def _scales(frame: Frame, slots: Sequence[Slot], one: Deferral, calls: bool) -> 
 Rooms = dict[tuple[str, int, Scales], list[tuple[int, Add]]]  # memory, top slot, scales -> adds
 
 
-def room_debts(frame: Frame, fields: Fields, slots: Sequence[Slot]) -> list[Debt]:
+def room_debts(problem: Problem, fields: Fields, slots: Sequence[Slot]) -> list[Debt]:
     """Return the fields that carry bits of tiles which are larger by lanes still to be chosen.
 
     InternalError if the label has too few of them.
     """
-    rooms = open_rooms(frame, slots, fields.summed)
+    rooms = open_rooms(problem, slots, fields.summed)
     grouped = _by_scales(rooms)
     capacity = {room.slot.component: room.capacity for room in rooms}
     last = {memory: min(top for name, top, _ in grouped if name == memory) for memory in capacity}
@@ -128,7 +130,7 @@ def room_debts(frame: Frame, fields: Fields, slots: Sequence[Slot]) -> list[Debt
         if number >= len(fields.owed_room):
             raise InternalError(f"labels have no field for the bits of {memory} above its lanes")
         own = fields.owed_room[number]
-        above = any(isinstance(s, Reserve) and s.component == memory for s in slots[:top])
+        above = any(isinstance(s, Reservation) and s.component == memory for s in slots[:top])
         ends = memory not in fields.summed and top == last[memory] and not above
         moved = tuple((slot, replace(add, field=own)) for slot, add in adds)
         limit = (capacity[memory], ends)
@@ -136,9 +138,9 @@ def room_debts(frame: Frame, fields: Fields, slots: Sequence[Slot]) -> list[Debt
     return found
 
 
-def count_rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> int:
+def count_rooms(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) -> int:
     """Return how many fields `room_debts` needs."""
-    return len(_by_scales(open_rooms(frame, slots, summed)))
+    return len(_by_scales(open_rooms(problem, slots, summed)))
 
 
 def _by_scales(rooms: Sequence[Room]) -> Rooms:

@@ -19,7 +19,7 @@ from typing import Literal
 
 from tilewright.arch.components.components import Component, Compute, Memory, Toll
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 Kind = Literal["moved", "first"]
 
@@ -51,15 +51,15 @@ class Tap:
     sign: int
 
 
-def moved_as_one(frame: Frame, tap: Tap) -> int:
+def moved_as_one(problem: Problem, tap: Tap) -> int:
     """Return how many of the values that a tap counts move together: an operation takes one value,
     however many positions one point counts for in a holder."""
-    return frame.einsum.access(tap.edge.tensor).least if tap.edge.child is None else 1
+    return problem.einsum.access(tap.edge.tensor).least if tap.edge.child is None else 1
 
 
-def edges(frame: Frame, template: Template) -> Iterator[Edge]:
+def edges(problem: Problem, template: Template) -> Iterator[Edge]:
     """Enumerate the edges of every tensor of the template."""
-    for tensor in frame.einsum.tensors:
+    for tensor in problem.einsum.tensors:
         chain = [i for i, h in enumerate(template.holders) if h.tensor == tensor]
         for number, parent in enumerate(chain):
             child = chain[number + 1] if number + 1 < len(chain) else None
@@ -67,45 +67,45 @@ def edges(frame: Frame, template: Template) -> Iterator[Edge]:
                 tensor,
                 parent,
                 child,
-                frame.level(template.holders[parent].component),
-                len(frame.components) - 1
+                problem.level(template.holders[parent].component),
+                len(problem.components) - 1
                 if child is None
-                else frame.level(template.holders[child].component),
+                else problem.level(template.holders[child].component),
             )
 
 
-def taps(frame: Frame, template: Template) -> Iterator[Tap]:
+def taps(problem: Problem, template: Template) -> Iterator[Tap]:
     """Enumerate what every edge of the template charges."""
-    for edge in edges(frame, template):
+    for edge in edges(problem, template):
         tolls = [
-            (frame.level(toll.component), toll.component)
+            (problem.level(toll.component), toll.component)
             for toll in template.tolls
             if toll.tensor == edge.tensor
-            and edge.parent_level < frame.level(toll.component) < edge.child_level
+            and edge.parent_level < problem.level(toll.component) < edge.child_level
         ]
-        if frame.einsum.access(edge.tensor).output:
-            yield from _drain(frame, edge, tolls)
-            if not (edge.child is None and frame.einsum.is_copy):
-                yield from _fill(frame, edge, tolls)
+        if problem.einsum.access(edge.tensor).output:
+            yield from _drain(problem, edge, tolls)
+            if not (edge.child is None and problem.einsum.is_copy):
+                yield from _fill(problem, edge, tolls)
         else:
-            yield from _fill(frame, edge, tolls)
+            yield from _fill(problem, edge, tolls)
 
 
-def _drain(frame: Frame, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Tap]:
+def _drain(problem: Problem, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Tap]:
     """Values of an output on their way up."""
     yield Tap(edge, "moved", edge.parent_level, "write", False, 1)
     if edge.child is not None:
         yield Tap(edge, "moved", edge.child_level, "read", True, 1)
     for level, name in tolls:
-        if _toll(frame, name).direction[edge.tensor] != "down":
+        if _toll(problem, name).direction[edge.tensor] != "down":
             yield Tap(edge, "moved", level, "read", False, 1)
 
 
-def _fill(frame: Frame, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Tap]:
+def _fill(problem: Problem, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Tap]:
     """Values on their way down; of an output, the first fill may be elided."""
-    parent = frame.components[edge.parent_level]
-    child = frame.components[edge.child_level]
-    elides = frame.einsum.access(edge.tensor).output and _skips(child)
+    parent = problem.components[edge.parent_level]
+    child = problem.components[edge.child_level]
+    elides = problem.einsum.access(edge.tensor).output and _skips(child)
     yield Tap(edge, "moved", edge.parent_level, "read", False, 1)
     if elides and _skips(parent):
         yield Tap(edge, "first", edge.parent_level, "read", False, -1)
@@ -114,7 +114,7 @@ def _fill(frame: Frame, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Ta
         if elides:
             yield Tap(edge, "first", edge.child_level, "write", True, -1)
     for level, name in tolls:
-        if _toll(frame, name).direction[edge.tensor] != "up":
+        if _toll(problem, name).direction[edge.tensor] != "up":
             yield Tap(edge, "moved", level, "read", False, 1)
             if elides:
                 yield Tap(edge, "first", level, "read", False, -1)
@@ -124,7 +124,7 @@ def _skips(component: Component) -> bool:
     return isinstance(component, (Memory, Compute)) and component.skip_initial_output_write
 
 
-def _toll(frame: Frame, name: str) -> Toll:
-    toll = frame.holder(name)
+def _toll(problem: Problem, name: str) -> Toll:
+    toll = problem.holder(name)
     assert isinstance(toll, Toll)
     return toll

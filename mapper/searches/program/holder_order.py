@@ -6,30 +6,30 @@ from collections.abc import Sequence
 from math import prod
 
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
-def check_order(frame: Frame, slots: Sequence[Slot]) -> None:
+def check_order(problem: Problem, slots: Sequence[Slot]) -> None:
     """Every holder must see exactly the lanes of its own and the outer levels above it."""
-    found = below_deeper_lanes(frame, slots)
+    found = below_deeper_lanes(problem, slots)
     if found is not None:
         slot, level = found
         raise UnsupportedFeature(
             f"{slot.tensor} in {slot.component} stands below lanes of"
-            f" {frame.components[level].name}, a lower level",
+            f" {problem.components[level].name}, a lower level",
             instead="set force_memory_hierarchy_order: true on one of the two memories,"
             " or use the exhaustive search",
         )
 
 
-def below_deeper_lanes(frame: Frame, slots: Sequence[Slot]) -> tuple[Fill, int] | None:
+def below_deeper_lanes(problem: Problem, slots: Sequence[Slot]) -> tuple[Fill, int] | None:
     """Return the first holder that stands below lanes of a deeper level, and that level."""
     deepest = -1
     for slot in slots:
-        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
-            deepest = max(deepest, frame.level(slot.component))
-        elif isinstance(slot, Fill) and frame.level(slot.component) < deepest:
+        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):
+            deepest = max(deepest, problem.level(slot.component))
+        elif isinstance(slot, Fill) and problem.level(slot.component) < deepest:
             return slot, deepest
     return None

@@ -21,9 +21,9 @@ from tilewright.mapper.searches.exact.label_fields import Fields
 from tilewright.mapper.searches.program.charge_sites import Add, Route
 from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Fill, Pass, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Fill, Slot, TollCrossing
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +60,50 @@ class Hop:
 
 
 def network_routes(
-    frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+    problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
 ) -> Iterator[Route]:
     """Yield where to charge the hops of all networks; blocked while lanes are not fixed."""
     ways: dict[int, int] = {}
-    for leg in legs(frame, template, slots):
+    for leg in legs(problem, template, slots):
         open_ = [i for i in leg.fans if len(_choices(slots[i])) > 1]
         if open_:
             yield Route(blocked=tuple(open_))
             continue
-        loops = _loops(frame, leg, slots)
-        network = network_at(frame, leg.level)
-        way = sum(price_of(network, loop, frame.rules.messages)[1] for loop in loops)
+        loops = _loops(problem, leg, slots)
+        network = network_at(problem, leg.level)
+        way = sum(
+            price_of(network, loop, problem.conventions.links_carry_all_rounds)[1] for loop in loops
+        )
         ways[leg.level] = max(ways.get(leg.level, 0), way)
-        yield from _charges(frame, fields, leg, loops)
+        yield from _charges(problem, fields, leg, loops)
     for level, way in ways.items():
         if way and level in fields.ways:
-            add = Add(fields.ways[level], frame.einsum.tensors[0], "once", float(way))
+            add = Add(fields.ways[level], problem.einsum.tensors[0], "once", float(way))
             yield Route(len(slots), (add,))
 
 
 def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
-    assert isinstance(slot, Fan)
+    assert isinstance(slot, SpatialLoops)
     return slot.choices
 
 
-def legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[Leg]:
+def legs(problem: Problem, template: Template, slots: Sequence[Slot]) -> Iterator[Leg]:
     """Enumerate the ways between ends of a tensor that cross a network: the first one counts."""
-    networks = [i for i, c in enumerate(frame.components) if isinstance(c, Network)]
+    networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
     fans = [
-        (i, frame.level(slot.component))
+        (i, problem.level(slot.component))
         for i, slot in enumerate(slots)
-        if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
+        if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
     ]
     tops = {
-        (slot.tensor, frame.level(slot.component)): i
+        (slot.tensor, problem.level(slot.component)): i
         for i, slot in enumerate(slots)
-        if isinstance(slot, Fill | Pass)
+        if isinstance(slot, Fill | TollCrossing)
     }
-    for tensor in frame.einsum.tensors:
+    for tensor in problem.einsum.tensors:
         held = (h for h in (*template.holders, *template.tolls) if h.tensor == tensor)
-        ends = sorted(frame.level(h.component) for h in held)
-        for upper, lower in pairwise((*ends, len(frame.components) - 1)):
+        ends = sorted(problem.level(h.component) for h in held)
+        for upper, lower in pairwise((*ends, len(problem.components) - 1)):
             crossed = [level for level in networks if upper < level < lower]
             if crossed:
                 below = [i for i, level in fans if crossed[0] <= level <= lower]
@@ -109,30 +111,32 @@ def legs(frame: Frame, template: Template, slots: Sequence[Slot]) -> Iterator[Le
                 yield Leg(tensor, crossed[0], tuple(below), upper, top)
 
 
-def _loops(frame: Frame, leg: Leg, slots: Sequence[Slot]) -> list[Hop]:
+def _loops(problem: Problem, leg: Leg, slots: Sequence[Slot]) -> list[Hop]:
     """Return the spatial loops of a leg with fixed lanes, outermost first."""
     found: list[Hop] = []
     for slot in leg.fans:
         fan = slots[slot]
-        assert isinstance(fan, Fan)
-        found += loops_of(frame, leg, (slot, fan), fan.choices[0])
+        assert isinstance(fan, SpatialLoops)
+        found += loops_of(problem, leg, (slot, fan), fan.choices[0])
     return found
 
 
-def loops_of(frame: Frame, leg: Leg, at: tuple[int, Fan], choice: Sequence[int]) -> list[Hop]:
+def loops_of(
+    problem: Problem, leg: Leg, at: tuple[int, SpatialLoops], choice: Sequence[int]
+) -> list[Hop]:
     """Return the spatial loops of one dimension of a leg, outermost first; `at`: its slot."""
     slot, fan = at
-    access = frame.einsum.access(leg.tensor)
+    access = problem.einsum.access(leg.tensor)
     lanes = dict(zip(fan.variables, choice, strict=True))
-    component = frame.components[frame.level(fan.component)]
+    component = problem.components[problem.level(fan.component)]
     dim = next(dim for dim in component.spatial if dim.name == fan.name)
-    served = _served(frame.components[leg.source], dim)
+    served = _served(problem.components[leg.source], dim)
     found: list[Hop] = []
     after: Lanes = ()
     stride = 1
     for variable in reversed([v for v in fan.variables if lanes[v] > 1]):
         shared = access.relevance(variable) == "irrelevant"
-        if frame.rules.messages:
+        if problem.conventions.links_carry_all_rounds:
             shared = shared and leg.tensor in dim.may_reuse
         found.append(Hop(slot, fan.name, lanes[variable], stride, served, shared, after))
         after = ((variable, lanes[variable]), *after)
@@ -165,16 +169,16 @@ def price_of(network: Network, loop: Hop, exact: bool) -> tuple[float, int, floa
     return sum(away), max(away), max(links.values(), default=0)
 
 
-def network_at(frame: Frame, level: int) -> Network:
+def network_at(problem: Problem, level: int) -> Network:
     """Return the network at a level."""
-    network = frame.components[level]
+    network = problem.components[level]
     assert isinstance(network, Network)
     return network
 
 
-def hop_charge(frame: Frame, leg: Leg) -> tuple[float, float] | None:
+def hop_charge(problem: Problem, leg: Leg) -> tuple[float, float] | None:
     """Return the actions per value and link of a leg, and joules of each; None: it has no hops."""
-    network = network_at(frame, leg.level)
+    network = network_at(problem, leg.level)
     action = next((a for a in network.actions if a.name == "hop"), None)
     if action is None:
         return None
@@ -182,18 +186,18 @@ def hop_charge(frame: Frame, leg: Leg) -> tuple[float, float] | None:
     return float(per_value), action.energy
 
 
-def _charges(frame: Frame, fields: Fields, leg: Leg, loops: Sequence[Hop]) -> Iterator[Route]:
-    network, charge = network_at(frame, leg.level), hop_charge(frame, leg)
+def _charges(problem: Problem, fields: Fields, leg: Leg, loops: Sequence[Hop]) -> Iterator[Route]:
+    network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
     if charge is None:
         return
     scale, joule = charge
     outer = 1
     for number, loop in enumerate(loops):
-        links, _, busiest = price_of(network, loop, frame.rules.messages)
+        links, _, busiest = price_of(network, loop, problem.conventions.links_carry_all_rounds)
         hops, link = links * scale * loop.rounds, busiest * scale
         adds = [Add(0, leg.tensor, "moved", hops * joule, loop.after)]
         field = fields.links.get((leg.level, loop.dim))
-        if field is not None and frame.rules.messages:
+        if field is not None and problem.conventions.links_carry_all_rounds:
             adds.append(Add(field, leg.tensor, "moved", link * loop.rounds / outer, loop.after))
         elif field is not None and all(other.dim == loops[0].dim for other in loops[:number]):
             once = link / float(network.actions_scale) if loop.dim == loops[0].dim else 0.0

@@ -28,23 +28,23 @@ from tilewright.mapper.searches.program.network_hops import (
     price_of,
 )
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 def fares_of(
-    frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+    problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
 ) -> list[Route]:
     """Return where to charge the hops of all networks; none if lanes have to be known for them."""
-    found = list(legs(frame, template, slots))
-    if not _are_free(frame, found, slots):
+    found = list(legs(problem, template, slots))
+    if not _are_free(problem, found, slots):
         return []
     routes = []
     for level, slot in dict.fromkeys((leg.level, slot) for leg in found for slot in leg.fans):
         own = [leg for leg in found if leg.level == level and slot in leg.fans]
-        routes.append(_of_dimension(frame, fields, own[0], (slot, _fan(slots, slot))))
-        routes += [_of_leg(frame, fields, leg, (slot, _fan(slots, slot))) for leg in own]
+        routes.append(_of_dimension(problem, fields, own[0], (slot, _fan(slots, slot))))
+        routes += [_of_leg(problem, fields, leg, (slot, _fan(slots, slot))) for leg in own]
     return routes
 
 
@@ -67,31 +67,33 @@ def at_fixed_lanes(routes: Sequence[Route], limit: int) -> list[Route]:
     return found
 
 
-def _fan(slots: Sequence[Slot], slot: int) -> Fan:
+def _fan(slots: Sequence[Slot], slot: int) -> SpatialLoops:
     fan = slots[slot]
-    assert isinstance(fan, Fan)
+    assert isinstance(fan, SpatialLoops)
     return fan
 
 
-def _are_free(frame: Frame, found: Sequence[Leg], slots: Sequence[Slot]) -> bool:
+def _are_free(problem: Problem, found: Sequence[Leg], slots: Sequence[Slot]) -> bool:
     """Tell whether lanes are still to be chosen, and hops known whatever the other lanes are."""
     open_ = any(len(_fan(slots, slot).choices) > 1 for leg in found for slot in leg.fans)
-    if not open_ or below_deeper_lanes(frame, slots) is not None:
+    if not open_ or below_deeper_lanes(problem, slots) is not None:
         return False
-    sources = [frame.components[leg.source] for leg in found]
+    sources = [problem.components[leg.source] for leg in found]
     return all(dim.fanout == 1 for source in sources for dim in source.physical_spatial)
 
 
-def _of_dimension(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -> Route:
+def _of_dimension(
+    problem: Problem, fields: Fields, leg: Leg, at: tuple[int, SpatialLoops]
+) -> Route:
     """Return what a dimension means for all legs of a network, of which `leg` is one.
 
     Its shares of links, and its links of a way: they are the same for all of these.
     """
     (slot, fan), level = at, leg.level
-    exact = frame.rules.messages
+    exact = problem.conventions.links_carry_all_rounds
     ways = tuple(
-        float(sum(price_of(network_at(frame, level), hop, exact)[1] for hop in loops))
-        for loops in (loops_of(frame, leg, at, choice) for choice in fan.choices)
+        float(sum(price_of(network_at(problem, level), hop, exact)[1] for hop in loops))
+        for loops in (loops_of(problem, leg, at, choice) for choice in fan.choices)
     )
     lanes = [prod(choice) for choice in fan.choices]
     shares = tuple(1 / n if exact else float(n == 1) for n in lanes)
@@ -103,20 +105,20 @@ def _of_dimension(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -
     )
 
 
-def _of_leg(frame: Frame, fields: Fields, leg: Leg, at: tuple[int, Fan]) -> Route:
+def _of_leg(problem: Problem, fields: Fields, leg: Leg, at: tuple[int, SpatialLoops]) -> Route:
     """Return what a tensor sends over the network for each choice of a dimension."""
-    network, charge = network_at(frame, leg.level), hop_charge(frame, leg)
+    network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
     if charge is None:
         return Route(at[0])
     scale, joule = charge
-    exact = frame.rules.messages
+    exact = problem.conventions.links_carry_all_rounds
     field = fields.links.get((leg.level, at[1].name))
     # by messages, all lanes of the dimension, and outer ones, share what a link carries
     kind, per_link = ("moved", scale) if exact else ("tile", scale / float(network.actions_scale))
     fares = []
     for choice in at[1].choices:
         adds = []
-        for hop in loops_of(frame, leg, at, choice):
+        for hop in loops_of(problem, leg, at, choice):
             links, _, busiest = price_of(network, hop, exact)
             adds.append(Add(0, leg.tensor, "moved", links * scale * hop.rounds * joule, hop.after))
             if field is not None:

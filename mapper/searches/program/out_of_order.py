@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.mapper.templates.lane_variants import Lanes
-from tilewright.mapper.templates.problem import Frame, room_for, value_bits
-from tilewright.mapper.templates.slots import Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Reservation, Slot
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.workload.einsum import TensorAccess
 
 Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, factor per choice
@@ -25,7 +25,7 @@ class Early:
     """`lanes`: over variables of which no choice is left; `fans`: all their dimensions, by slot."""
 
     lanes: Lanes = ()
-    fans: tuple[tuple[int, Fan], ...] = ()
+    fans: tuple[tuple[int, SpatialLoops], ...] = ()
 
     def over(self, variables: frozenset[str]) -> Factors:
         """Return, per dimension and choice, the lanes over some variables beside `lanes`."""
@@ -47,14 +47,14 @@ class Early:
         return self.over(frozenset(bounds) - access.rank_variables)
 
 
-def early_of(frame: Frame, slots: Sequence[Slot], index: int, level: int) -> Early:
+def early_of(problem: Problem, slots: Sequence[Slot], index: int, level: int) -> Early:
     """Return the lanes above slot `index` that a holder there, of a memory at `level`, sees below
     itself."""
     fans = [
         (i, slot)
         for i, slot in enumerate(slots[:index])
-        if isinstance(slot, Fan)
-        and frame.level(slot.component) > level
+        if isinstance(slot, SpatialLoops)
+        and problem.level(slot.component) > level
         and any(prod(choice) > 1 for choice in slot.choices)
     ]
     shares: dict[str, list[set[int]]] = {}
@@ -75,30 +75,33 @@ class Room:
     """What slot `index` reserves, `bits` per value, is larger by `factors`; `capacity` of all."""
 
     index: int
-    slot: Reserve
+    slot: Reservation
     lanes: Lanes
     bits: float
     factors: Factors
     capacity: float
 
 
-def open_rooms(frame: Frame, slots: Sequence[Slot], summed: frozenset[str]) -> list[Room]:
+def open_rooms(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) -> list[Room]:
     """Return the reservations whose bits depend on lanes that are not chosen yet.
 
     Only in memories that can overflow, or that are `summed` in any case.
     """
     found = []
     for index, slot in enumerate(slots):
-        if not isinstance(slot, Reserve) or not slot.under:
+        if not isinstance(slot, Reservation) or not slot.open_dims:
             continue
-        early = early_of(frame, slots, index, frame.level(slot.component))
-        factors = early.larger(frame.einsum.access(slot.tensor))
-        if factors and (slot.component in summed or _tight(frame, slots, slot)):
-            bits, room = value_bits(frame, replace(slot, lanes=(), under=())), room_for(frame, slot)
+        early = early_of(problem, slots, index, problem.level(slot.component))
+        factors = early.larger(problem.einsum.access(slot.tensor))
+        if factors and (slot.component in summed or _tight(problem, slots, slot)):
+            bits, room = (
+                problem.value_bits(replace(slot, lanes=(), open_dims=())),
+                problem.capacity_bits(slot),
+            )
             found.append(Room(index, slot, early.lanes, bits, factors, room))
     return found
 
 
-def _tight(frame: Frame, slots: Sequence[Slot], slot: Reserve) -> bool:
-    same = [s for s in slots if isinstance(s, Reserve) and s.component == slot.component]
-    return frame.can_overflow(tuple(same))
+def _tight(problem: Problem, slots: Sequence[Slot], slot: Reservation) -> bool:
+    same = [s for s in slots if isinstance(s, Reservation) and s.component == slot.component]
+    return problem.can_overflow(tuple(same))

@@ -25,10 +25,10 @@ from tilewright.mapper.searches.program.open_network_hops import fares_of
 from tilewright.mapper.searches.program.out_of_order import early_of
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame, pinned
-from tilewright.mapper.templates.slot_sequence import skeleton
-from tilewright.mapper.templates.slots import Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.slot_sequence import slot_sequence
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 MAX_VARIANTS = 20_000
 
@@ -53,7 +53,7 @@ class Deal:
     field `times[n][0]` by `times[n][1][i]`; before that `fares[i]` are charged for the tile below,
     unless there are none at all."""
 
-    fan: Fan
+    fan: SpatialLoops
     plus: tuple[tuple[int, tuple[float, ...]], ...]
     times: tuple[tuple[int, tuple[float, ...]], ...] = ()
     fares: tuple[tuple[Add, ...], ...] = ()
@@ -85,7 +85,7 @@ class Occupy:
     """Room for a tile. `shared`: others reserve in the same memory too, so the bits are summed in
     a field; `last`: none above does."""
 
-    reserve: Reserve
+    reserve: Reservation
     shared: bool
     last: bool
 
@@ -99,17 +99,17 @@ class Program:
     `owing`: slots of reservations whose bits are owed until lanes above them are known."""
 
     template: Template
-    skeleton: tuple[Slot, ...]
+    slot_sequence: tuple[Slot, ...]
     operations: tuple[Operation, ...]
     slots: tuple[int | None, ...]
     owing: frozenset[int] = frozenset()
 
 
 class Compiler:
-    """Compiles the templates of one frame for labels with `fields`."""
+    """Compiles the templates of one problem for labels with `fields`."""
 
-    def __init__(self, frame: Frame, fields: Fields) -> None:
-        self._frame = frame
+    def __init__(self, problem: Problem, fields: Fields) -> None:
+        self._problem = problem
         self._fields = fields
 
     def programs(self, template: Template) -> Iterator[Program]:
@@ -117,32 +117,34 @@ class Compiler:
 
         Raises UnsupportedFeature when the template lies beyond what the dynamic program can do.
         """
-        slots = skeleton(self._frame, template)
-        fans = [slot for slot in slots if isinstance(slot, Fan)]
+        slots = slot_sequence(self._problem, template)
+        fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
         if any(not fan.choices for fan in fans):
             return
-        if not self._frame.rules.sinks:
-            check_order(self._frame, slots)
-        rest = tuple(taps(self._frame, template))
-        yield from self._fix_lanes(_Draft(self._frame, template, slots), slots, (rest, ()))
+        if not self._problem.conventions.loops_sink:
+            check_order(self._problem, slots)
+        rest = tuple(taps(self._problem, template))
+        yield from self._fix_lanes(_Draft(self._problem, template, slots), slots, (rest, ()))
 
     def without_costs(self, template: Template) -> Program:
         """Compile what decides whether `template` has a mapping: loops, lanes and room."""
-        slots = skeleton(self._frame, template)
-        rooms = room_debts(self._frame, self._fields, slots)
-        return _Draft(self._frame, template, slots).program(slots, [], rooms)
+        slots = slot_sequence(self._problem, template)
+        rooms = room_debts(self._problem, self._fields, slots)
+        return _Draft(self._problem, template, slots).program(slots, [], rooms)
 
     def owed(self, template: Template) -> Owed:
         """Return how many fields `template` can defer, or must (deferred_costs.py)."""
-        slots = skeleton(self._frame, template)
-        fans = [slot for slot in slots if isinstance(slot, Fan)]
-        early = any(isinstance(slot, Reserve) and slot.under for slot in slots)
+        slots = slot_sequence(self._problem, template)
+        fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
+        early = any(isinstance(slot, Reservation) and slot.open_dims for slot in slots)
         few = sum(len(fan.choices) > 1 for fan in fans) < 2 and not early
         if few or any(not fan.choices for fan in fans):
             return NOTHING
-        router = Router(self._frame, self._fields, slots)
-        costs = counts(self._frame, slots, deferred(map(router.route, taps(self._frame, template))))
-        return Owed(*costs, count_rooms(self._frame, slots, self._fields.summed))
+        router = Router(self._problem, self._fields, slots)
+        costs = counts(
+            self._problem, slots, deferred(map(router.route, taps(self._problem, template)))
+        )
+        return Owed(*costs, count_rooms(self._problem, slots, self._fields.summed))
 
     def _fix_lanes(
         self,
@@ -155,17 +157,17 @@ class Compiler:
         `costs`: taps still to be routed, and the routes that hold whatever the lanes.
         """
         rest, settled = costs
-        router = Router(self._frame, self._fields, slots)
+        router = Router(self._problem, self._fields, slots)
         routed = [(tap, router.route(tap)) for tap in rest]
         routes = [route for _, route in routed]
-        if self._frame.has_networks:
-            asked = (self._frame, self._fields, draft.template, slots)
+        if self._problem.has_networks:
+            asked = (self._problem, self._fields, draft.template, slots)
             routes += fares_of(*asked) or network_routes(*asked)
-        later = debts(self._frame, self._fields, slots, deferred(routes))
+        later = debts(self._problem, self._fields, slots, deferred(routes))
         blocking = [r for r in routes if later is None or r.deferral is None]
         blocked = sorted({i for route in blocking for i in route.blocked})
         if not blocked:
-            rooms = room_debts(self._frame, self._fields, slots)
+            rooms = room_debts(self._problem, self._fields, slots)
             yield draft.program(slots, [*settled, *routes], [*(later or []), *rooms])
             return
         open_ = tuple(tap for tap, route in routed if route.blocked or route.per_choice)
@@ -175,11 +177,11 @@ class Compiler:
             yield from self._fix_lanes(draft, chosen, costs)
 
 
-def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> Owed:
+def most_owed(problem: Problem, fields: Fields, templates: Iterable[Template]) -> Owed:
     """Return how many fields any of the templates can defer, or must."""
-    if not any(component.spatial for component in frame.components):
+    if not any(component.spatial for component in problem.components):
         return NOTHING
-    compiler = Compiler(frame, fields)
+    compiler = Compiler(problem, fields)
     most = NOTHING
     for template in templates:
         most = Owed(*map(max, most, compiler.owed(template)))
@@ -189,7 +191,7 @@ def most_owed(frame: Frame, fields: Fields, templates: Iterable[Template]) -> Ow
 def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with each choice of the dimensions at `blocked`; UnsupportedFeature if they
     are too many."""
-    fans = [fan for i in blocked if isinstance(fan := slots[i], Fan)]
+    fans = [fan for i in blocked if isinstance(fan := slots[i], SpatialLoops)]
     variants = prod(len(fan.choices) for fan in fans)
     if variants > MAX_VARIANTS:
         raise UnsupportedFeature(
@@ -200,7 +202,9 @@ def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterato
     for chosen in product(*(sorted(fan.choices, key=prod, reverse=True) for fan in fans)):
         single = dict(zip(blocked, chosen, strict=True))
         yield tuple(
-            replace(slot, choices=(single[i],)) if isinstance(slot, Fan) and i in single else slot
+            replace(slot, choices=(single[i],))
+            if isinstance(slot, SpatialLoops) and i in single
+            else slot
             for i, slot in enumerate(slots)
         )
 
@@ -208,11 +212,11 @@ def with_fixed_lanes(slots: tuple[Slot, ...], blocked: Sequence[int]) -> Iterato
 class _Draft:
     """What all programs of one template have in common: its operations without costs and lanes."""
 
-    def __init__(self, frame: Frame, template: Template, slots: tuple[Slot, ...]) -> None:
+    def __init__(self, problem: Problem, template: Template, slots: tuple[Slot, ...]) -> None:
         self.template = template
-        self._frame = frame
+        self._problem = problem
         self._operations = [_operation(slot) for slot in slots]
-        self._pins = [pinned(frame, template, slot) for slot in slots]
+        self._pins = [required_tile_shape(problem, template, slot) for slot in slots]
 
     def program(
         self, slots: tuple[Slot, ...], routes: Sequence[Route], later: Sequence[Debt]
@@ -221,17 +225,17 @@ class _Draft:
         at = Costs(routes, later)
         rooms = [debt for debt in later if debt.limit is not None]
         owing = frozenset(index for debt in rooms for index, _ in debt.adds)
-        if any(isinstance(slot, Reserve) and slot.under for slot in slots):
+        if any(isinstance(slot, Reservation) and slot.open_dims for slot in slots):
             slots = tuple(self._reserving(slots, index) for index in range(len(slots)))
         reserves = _by_component(slots)
         operations: list[Operation] = [at.charge(len(slots))]
         numbers: list[int | None] = [None]
         for index in range(len(slots) - 1, -1, -1):
             slot, own = slots[index], self._operations[index]
-            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices):
+            if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices):
                 own = at.deal(index, slot)
-            elif isinstance(slot, Reserve) and index not in owing:
-                own = _occupy(self._frame, reserves[slot.component], index, rooms)
+            elif isinstance(slot, Reservation) and index not in owing:
+                own = _occupy(self._problem, reserves[slot.component], index, rooms)
             if own is not None:
                 operations.append(own)
                 numbers.append(index)
@@ -243,10 +247,10 @@ class _Draft:
     def _reserving(self, slots: tuple[Slot, ...], index: int) -> Slot:
         """Return a slot; of a reservation, with the lanes that it has in any case."""
         slot = slots[index]
-        if not isinstance(slot, Reserve) or not slot.under:
+        if not isinstance(slot, Reservation) or not slot.open_dims:
             return slot
-        early = early_of(self._frame, slots, index, self._frame.level(slot.component))
-        return replace(slot, lanes=early.lanes, under=())
+        early = early_of(self._problem, slots, index, self._problem.level(slot.component))
+        return replace(slot, lanes=early.lanes, open_dims=())
 
 
 class Costs:
@@ -283,7 +287,7 @@ class Costs:
         charge = self.charge(index, pinned)
         return [charge] if charge.adds or pinned else []
 
-    def deal(self, index: int, fan: Fan) -> Deal:
+    def deal(self, index: int, fan: SpatialLoops) -> Deal:
         """Return the operation of the dimension at slot `index`."""
         plus, times = self._plus.get(index, []), self._times.get(index, [])
         found = self._fares.get(index, [])
@@ -303,26 +307,26 @@ class Costs:
 
 def _operation(slot: Slot) -> Operation | None:
     """Return the operation of a slot of loops."""
-    if isinstance(slot, Loops):
+    if isinstance(slot, TemporalLoops):
         return Slide(slot.variables) if slot.single else Close(slot.variables)
     return None
 
 
-def _by_component(slots: Sequence[Slot]) -> dict[str, dict[int, Reserve]]:
+def _by_component(slots: Sequence[Slot]) -> dict[str, dict[int, Reservation]]:
     """Return the reservations in each memory by their slots."""
-    found: dict[str, dict[int, Reserve]] = {}
+    found: dict[str, dict[int, Reservation]] = {}
     for index, slot in enumerate(slots):
-        if isinstance(slot, Reserve):
+        if isinstance(slot, Reservation):
             found.setdefault(slot.component, {})[index] = slot
     return found
 
 
 def _occupy(
-    frame: Frame, reserves: Mapping[int, Reserve], index: int, rooms: Sequence[Debt]
+    problem: Problem, reserves: Mapping[int, Reservation], index: int, rooms: Sequence[Debt]
 ) -> Occupy | None:
     """Return the operation of the reservation at slot `index`, one of `reserves`, those of its
     memory; `rooms`: bits paid later."""
-    if not frame.can_overflow(tuple(reserves.values())):
+    if not problem.can_overflow(tuple(reserves.values())):
         return None
     later = any(debt.top < index and debt.adds[0][0] in reserves for debt in rooms)
     return Occupy(reserves[index], len(reserves) > 1, index == min(reserves) and not later)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.mapper.searches.program.program import Occupy, Operation, Program
-from tilewright.mapper.templates.slots import Reserve
+from tilewright.mapper.templates.slots import Reservation
 
 
 def tracking(program: Program, memories: frozenset[str]) -> Program:
@@ -36,11 +36,13 @@ def tracking(program: Program, memories: frozenset[str]) -> Program:
     return replace(program, operations=tuple(operations), slots=tuple(numbers))
 
 
-def _reserves(program: Program, memories: frozenset[str]) -> list[tuple[int, Reserve]]:
+def _reserves(program: Program, memories: frozenset[str]) -> list[tuple[int, Reservation]]:
     """Return the reservations in `memories` with their slots, innermost first."""
     found = [
         (index, slot)
-        for index, slot in enumerate(program.skeleton)
-        if isinstance(slot, Reserve) and slot.component in memories and index not in program.owing
+        for index, slot in enumerate(program.slot_sequence)
+        if isinstance(slot, Reservation)
+        and slot.component in memories
+        and index not in program.owing
     ]
     return found[::-1]

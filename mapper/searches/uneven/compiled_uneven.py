@@ -12,24 +12,24 @@ from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid
 from tilewright.mapper.searches.uneven.search_parts import Part
 from tilewright.mapper.searches.uneven.slot_walk import Sweep
 from tilewright.mapper.searches.uneven.template_plan import Plan, make_plan
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 
 
 class Mode:
     """A layout of the labels with what it needs: `timed` counts steps and calls too."""
 
     def __init__(
-        self, frame: Frame, layout: Fields, grid: Grid, parts: Iterable[Part], timed: bool
+        self, problem: Problem, layout: Fields, grid: Grid, parts: Iterable[Part], timed: bool
     ) -> None:
         self.timed = timed
         self.layout = layout if timed else replace(layout, gates={}, calls={}, links={}, ways={})
-        self.plans: list[Plan] = [make_plan(frame, self.layout, part, timed) for part in parts]
-        kind = Chains if frame.rules.remainders else AverageChains
+        self.plans: list[Plan] = [make_plan(problem, self.layout, part, timed) for part in parts]
+        kind = Chains if problem.conventions.exact_remainders else AverageChains
         chains = [
-            kind(bound, frame.wholes.get(v, ()), self._kinds(i))
-            for i, (v, bound) in enumerate(frame.einsum.bounds.items())
+            kind(bound, problem.cuttable_tiles.get(v, ()), self._kinds(i))
+            for i, (v, bound) in enumerate(problem.einsum.bounds.items())
         ]
-        self.sweep = Sweep(frame, self.layout, grid, chains)
+        self.sweep = Sweep(problem, self.layout, grid, chains)
 
     def _kinds(self, variable: int) -> list[Kind]:
         return sorted({ALL, *(k for plan in self.plans for k in plan.needed[0][variable])})

@@ -19,7 +19,7 @@ def with_most_lanes(space: Mapspace) -> Mapspace | None:
     compute = components[-1]
     assert isinstance(compute, Compute)
     flat = replace(space.flat, components=components, compute=compute)
-    return Mapspace(space.einsum, flat, space.conventions, space.backed, space.uneven)
+    return space.with_flat(flat)
 
 
 def _busy(component: Component) -> Component:

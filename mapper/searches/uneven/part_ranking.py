@@ -20,7 +20,7 @@ from tilewright.mapper.searches.uneven.compiled_uneven import Mode
 from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid, Outlook, look_ahead
 from tilewright.mapper.searches.uneven.search_parts import MOST_PARTS, Part, classes_of, whole_parts
 from tilewright.mapper.searches.uneven.template_plan import Plan
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 FEW = 20
 
@@ -35,11 +35,11 @@ class Ranking:
         self._space = space
         self._kind = KINDS[goal.objective]
         leaks = leaks_of(space.flat, space.conventions)
-        self.layout = fields(space.frame, leaks, tracked)
+        self.layout = fields(space.problem, leaks, tracked)
         times = moving_takes(space, space.placements)
-        self.metrics = Metrics(space.frame, self.layout, leaks, times, goal.price)
-        self.grid = Grid(space.frame)
-        self.energy = compute_energy(space.frame)
+        self.metrics = Metrics(space.problem, self.layout, leaks, times, goal.price)
+        self.grid = Grid(space.problem)
+        self.energy = compute_energy(space.problem)
         self.least: list[tuple[float, float, int]] = []
         self.templates = 0
         self._parts: list[Part] = []
@@ -60,23 +60,23 @@ class Ranking:
     def mode(self, timed: bool) -> Mode:
         """Return the parts made ready."""
         if timed not in self._modes:
-            frame = self._space.frame
+            problem = self._space.problem
             parts = self._budget.watched(self._parts)
-            self._modes[timed] = Mode(frame, self.layout, self.grid, parts, timed)
+            self._modes[timed] = Mode(problem, self.layout, self.grid, parts, timed)
         return self._modes[timed]
 
     def rank(self, budget: Budget) -> None:
         """Bound every template. OutOfBudget."""
         self._budget = budget
         templates = budget.watched(self._space.templates_within(budget.check))
-        self._take(whole_parts(self._space.frame, templates))
+        self._take(whole_parts(self._space.problem, templates))
         self.templates = len(self._parts)
         self._sort(budget)
 
     def rank_few(self) -> None:
         """Take a few templates only, without bounds."""
         self._budget = ENDLESS
-        self._take(whole_parts(self._space.frame, islice(self._space.each_template(), FEW)))
+        self._take(whole_parts(self._space.problem, islice(self._space.each_template(), FEW)))
         self.templates = len(self._parts)
         self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
 
@@ -129,4 +129,4 @@ class Ranking:
 
 
 def _fans(part: Part) -> int:
-    return sum(isinstance(slot, Fan) for slot in part.slots)
+    return sum(isinstance(slot, SpatialLoops) for slot in part.slots)

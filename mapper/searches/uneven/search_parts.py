@@ -15,10 +15,10 @@ from operator import truediv
 
 from tilewright.mapper.searches.program.holder_order import check_order
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slot_sequence import skeleton
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 MOST_PARTS = 5_000  # that are looked at one by one
 MOST_COMBINATIONS = 50_000
@@ -32,12 +32,12 @@ class Part:
     slots: tuple[Slot, ...]
 
 
-def whole_parts(frame: Frame, templates: Iterable[Template]) -> Iterator[Part]:
+def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[Part]:
     """Yield each template that has lanes to choose from, whole."""
     for template in templates:
-        slots = skeleton(frame, template)
-        if all(slot.choices for slot in slots if isinstance(slot, Fan)):
-            check_order(frame, slots)
+        slots = slot_sequence(problem, template)
+        if all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
+            check_order(problem, slots)
             yield Part(template, slots)
 
 
@@ -46,11 +46,11 @@ def classes_of(part: Part, number: int) -> list[Part]:
 
     Together they have its mappings, each of them once.
     """
-    places = [place for place, slot in enumerate(part.slots) if isinstance(slot, Fan)]
+    places = [place for place, slot in enumerate(part.slots) if isinstance(slot, SpatialLoops)]
     if number >= len(places):
         return [part]
     place, fan = places[number], part.slots[places[number]]
-    assert isinstance(fan, Fan)
+    assert isinstance(fan, SpatialLoops)
     before, after = part.slots[:place], part.slots[place + 1 :]
     return [
         Part(part.template, (*before, replace(fan, choices=tuple(choices)), *after))
@@ -58,7 +58,7 @@ def classes_of(part: Part, number: int) -> list[Part]:
     ]
 
 
-def grouped(fan: Fan) -> list[list[tuple[int, ...]]]:
+def grouped(fan: SpatialLoops) -> list[list[tuple[int, ...]]]:
     """Group the choices by the powers of two that the lanes of each variable come up to."""
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for choice in fan.choices:
@@ -66,11 +66,11 @@ def grouped(fan: Fan) -> list[list[tuple[int, ...]]]:
     return [choices for _, choices in sorted(groups.items())]
 
 
-def least_steps(frame: Frame, slots: Sequence[Slot]) -> float:
+def least_steps(problem: Problem, slots: Sequence[Slot]) -> float:
     """Return a lower bound of the steps: each variable's share of the lanes, in whole steps."""
-    variables, bounds = tuple(frame.einsum.bounds), tuple(frame.einsum.bounds.values())
-    share = whole_share if frame.rules.remainders else truediv
-    fans = [slot for slot in slots if isinstance(slot, Fan)]
+    variables, bounds = tuple(problem.einsum.bounds), tuple(problem.einsum.bounds.values())
+    share = whole_share if problem.conventions.exact_remainders else truediv
+    fans = [slot for slot in slots if isinstance(slot, SpatialLoops)]
     reached = {(1,) * len(bounds)}
     for fan in fans:
         chosen = [dict(zip(fan.variables, choice, strict=True)) for choice in widest(fan.choices)]

@@ -29,9 +29,9 @@ from tilewright.mapper.searches.uneven.costs.uneven_counts import Group, groups_
 from tilewright.mapper.searches.uneven.costs.uneven_messages import Messages
 from tilewright.mapper.searches.uneven.partial_mappings import Labels, joined, split, undominated
 from tilewright.mapper.searches.uneven.template_plan import Plan, Room
-from tilewright.mapper.templates.problem import Frame, value_bits
-from tilewright.mapper.templates.slots import Loops
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 MAX_LABELS = 3_000_000  # that are kept at one slot
 CHUNK = 20_000  # labels whose lanes are dealt at a time
@@ -58,13 +58,13 @@ class Pruning:
 class Sweep:
     """Sweeps of one mapspace; states are shared by all templates."""
 
-    def __init__(self, frame: Frame, fields: Fields, grid: Grid, chains: list[Chains]) -> None:
-        self._frame = frame
+    def __init__(self, problem: Problem, fields: Fields, grid: Grid, chains: list[Chains]) -> None:
+        self._problem = problem
         self._fields = fields
         self._grid = grid
         self._chains = chains
-        self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
-        self._messages = Messages(frame, chains)
+        self._groups = {a.tensor: groups_of(a) for a in problem.einsum.accesses}
+        self._messages = Messages(problem, chains)
         self.labels = 0
         self.label_bytes = 8 * (fields.width + len(chains) + 1)
 
@@ -99,10 +99,10 @@ class Sweep:
         labels = Labels(labels.states, labels.fields, np.arange(len(labels)))
         if room is not None:
             return self._reserve(room, labels)
-        if isinstance(slot, Fan):
+        if isinstance(slot, SpatialLoops):
             parts = [self._deal(step, index, part) for part in split(labels, len(labels) // CHUNK)]
             return step.joined(parts, step.outlook.within[index][-1], index + 1)
-        if not isinstance(slot, Loops):
+        if not isinstance(slot, TemporalLoops):
             return labels
         if slot.single:
             below = step.outlook.within[index][-1]
@@ -134,7 +134,7 @@ class Sweep:
 
     def count(self, bill: Bill, states: Ints) -> Floats:
         """Return the values that a bill counts, per label."""
-        names = list(self._frame.einsum.bounds)
+        names = list(self._problem.einsum.bounds)
         columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
         total: Floats = np.ones(len(states))
 
@@ -164,7 +164,7 @@ class Sweep:
     def _allowed(self, pin: Comparison, labels: Labels) -> Any:
         tiles = [
             self.tile(labels.states, i)
-            for i, v in enumerate(self._frame.einsum.bounds)
+            for i, v in enumerate(self._problem.einsum.bounds)
             if v in pin.rank_variables
         ]
         compare = _COMPARE[pin.operator.removeprefix("product")]
@@ -176,15 +176,15 @@ class Sweep:
         return allowed
 
     def _reserve(self, room: Room, labels: Labels) -> Labels:
-        access = self._frame.einsum.access(room.slot.tensor)
-        names = list(self._frame.einsum.bounds)
+        access = self._problem.einsum.access(room.slot.tensor)
+        names = list(self._problem.einsum.bounds)
         size = np.ones(len(labels))
         for _, form in access.projection:
             extent = np.full(len(labels), float(form.least))
             for name, factor in form.terms:
                 extent += abs(factor) * (self.tile(labels.states, names.index(name)) - 1)
             size *= extent
-        bits = size * value_bits(self._frame, room.slot)
+        bits = size * self._problem.value_bits(room.slot)
         if room.field is None:
             return labels.take(bits <= room.size)
         fields = labels.fields.copy()
@@ -197,7 +197,7 @@ class Sweep:
     def _loop(self, step: _Step, place: tuple[int, str], labels: Labels, rest: Floats) -> Labels:
         """Loop over a variable at a slot."""
         index, variable = place
-        v = list(self._frame.einsum.bounds).index(variable)
+        v = list(self._problem.einsum.bounds).index(variable)
         moment = Moment.at(index + 1, labels.states.shape[1])
         host = Host(index, v, None, (1, 1), rest, moment)
         return self._grown(step, labels, host)[0]
@@ -231,8 +231,8 @@ class Sweep:
 
     def _deal(self, step: _Step, index: int, labels: Labels) -> Labels:
         fan = step.plan.slots[index]
-        assert isinstance(fan, Fan)
-        names = list(self._frame.einsum.bounds)
+        assert isinstance(fan, SpatialLoops)
+        names = list(self._problem.einsum.bounds)
         lane = (fan.component, fan.name)
         code = np.zeros(len(labels), np.int64)
         used = np.ones(len(labels), np.int64)
@@ -258,7 +258,7 @@ class Sweep:
         rows = rows[keep]
         states, fields = labels.states[keep], labels.fields[keep]
         gate = self._fields.gates.get((*lane, 0))
-        if gate is not None and self._frame.rules.remainders:
+        if gate is not None and self._problem.conventions.exact_remainders:
             fields[:, gate] *= used[keep]
         elif gate is not None:
             fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
@@ -365,7 +365,7 @@ class _Step:
         return labels
 
 
-def _codes(fan: Fan) -> Ints:
+def _codes(fan: SpatialLoops) -> Ints:
     """Number the choices of a dimension as `_deal` does."""
     codes = np.zeros(len(fan.choices), np.int64)
     for place in range(len(fan.variables)):

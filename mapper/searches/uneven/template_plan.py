@@ -15,9 +15,9 @@ from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Kind
 from tilewright.mapper.searches.uneven.costs.uneven_messages import Way, ways_of
 from tilewright.mapper.searches.uneven.search_parts import Part, least_steps
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame, pinned
-from tilewright.mapper.templates.slots import Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem, required_tile_shape
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Room:
     """A reservation that is checked: `field` sums the bits (None: alone in its memory); `last`: no
     other reservation of the memory below, and nothing asks for the sum at the end."""
 
-    slot: Reserve
+    slot: Reservation
     size: float
     field: int | None
     last: bool
@@ -63,52 +63,52 @@ class Plan:
         ]
 
 
-def make_plan(frame: Frame, fields: Fields, part: Part, timed: bool) -> Plan:
+def make_plan(problem: Problem, fields: Fields, part: Part, timed: bool) -> Plan:
     """Prepare a part. `timed`: steps and calls matter, not only the energy."""
-    template, slots, bounds = part.template, part.slots, frame.einsum.bounds
-    biller = Biller(frame, fields, template, slots)
+    template, slots, bounds = part.template, part.slots, problem.einsum.bounds
+    biller = Biller(problem, fields, template, slots)
     at_slot = biller.bills()
     bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
-    pins = tuple(pinned(frame, template, slot) for slot in slots)
+    pins = tuple(required_tile_shape(problem, template, slot) for slot in slots)
     steps = biller.steps() if timed else None
     held = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
     lanes, most = [1.0], [(1,) * len(bounds)]
     for slot in reversed(slots):
-        all_ = max(map(prod, slot.choices)) if isinstance(slot, Fan) else 1
+        all_ = max(map(prod, slot.choices)) if isinstance(slot, SpatialLoops) else 1
         lanes.append(lanes[-1] * all_)
-        each = [_most(slot, v) if isinstance(slot, Fan) else 1 for v in bounds]
+        each = [_most(slot, v) if isinstance(slot, SpatialLoops) else 1 for v in bounds]
         most.append(tuple(n * one for n, one in zip(most[-1], each, strict=True)))
     return Plan(
         template,
         slots,
         bills,
         (*pins, ()),
-        tuple(_room(frame, fields, slots, i) for i in range(len(slots))),
-        _tails(frame, slots, timed or frame.has_networks, held),
-        _needed(frame, bills, steps),
+        tuple(_room(problem, fields, slots, i) for i in range(len(slots))),
+        _tails(problem, slots, timed or problem.has_networks, held),
+        _needed(problem, bills, steps),
         tuple(reversed(lanes)),
         tuple(reversed(most)),
-        least_steps(frame, slots),
+        least_steps(problem, slots),
         tuple(biller.floors()),
         steps,
-        ways_of(frame, fields, template, slots) if frame.has_networks else {},
+        ways_of(problem, fields, template, slots) if problem.has_networks else {},
     )
 
 
-def _room(frame: Frame, fields: Fields, slots: Sequence[Slot], index: int) -> Room | None:
+def _room(problem: Problem, fields: Fields, slots: Sequence[Slot], index: int) -> Room | None:
     slot = slots[index]
-    if not isinstance(slot, Reserve):
+    if not isinstance(slot, Reservation):
         return None
-    memory = frame.holder(slot.component)
+    memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
     same = [
         (i, s)
         for i, s in enumerate(slots)
-        if isinstance(s, Reserve) and s.component == slot.component
+        if isinstance(s, Reservation) and s.component == slot.component
     ]
     if slot.component in fields.summed:
         return Room(slot, float(memory.size), fields.room[slot.component], last=False)
-    most = sum(reserved_bits(frame, s, frame.einsum.bounds) for _, s in same)
+    most = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in same)
     if memory.size == inf or most <= memory.size:
         return None
     field = fields.room[slot.component] if len(same) > 1 else None
@@ -116,32 +116,32 @@ def _room(frame: Frame, fields: Fields, slots: Sequence[Slot], index: int) -> Ro
 
 
 def _tails(
-    frame: Frame, slots: Sequence[Slot], timed: bool, pinned: set[str]
+    problem: Problem, slots: Sequence[Slot], timed: bool, pinned: set[str]
 ) -> tuple[tuple[Tail, ...], ...]:
     rows: list[tuple[Tail, ...]] = []
-    for v in frame.einsum.bounds:
-        dealt = [i for i, s in enumerate(slots) if isinstance(s, Fan) and _most(s, v) > 1]
+    for v in problem.einsum.bounds:
+        dealt = [i for i, s in enumerate(slots) if isinstance(s, SpatialLoops) and _most(s, v) > 1]
         tail: Tail = ()
         row = [tail]
         for index in range(len(slots) - 1, 0, -1):
             slot = slots[index]
-            if isinstance(slot, Fan) and _most(slot, v) > 1:
+            if isinstance(slot, SpatialLoops) and _most(slot, v) > 1:
                 tail = (Host("lanes", _most(slot, v), _least(slot, v)), *tail)
-            elif isinstance(slot, Loops) and v in slot.variables:
+            elif isinstance(slot, TemporalLoops) and v in slot.variables:
                 below_lanes = timed and any(i < index for i in dealt)
-                whole = v not in frame.uneven or v in pinned or below_lanes
+                whole = v not in problem.uneven or v in pinned or below_lanes
                 tail = (Host("all" if whole else "thin"), *tail)
             row.append(tail)
         rows.append(tuple(reversed(row)))
     return tuple(zip(*rows, strict=True))
 
 
-def _least(fan: Fan, variable: str) -> int:
+def _least(fan: SpatialLoops, variable: str) -> int:
     place = fan.variables.index(variable)
     return min(choice[place] for choice in fan.choices)
 
 
-def _most(fan: Fan, variable: str) -> int:
+def _most(fan: SpatialLoops, variable: str) -> int:
     if variable not in fan.variables:
         return 1
     place = fan.variables.index(variable)
@@ -149,10 +149,10 @@ def _most(fan: Fan, variable: str) -> int:
 
 
 def _needed(
-    frame: Frame, bills: Sequence[Sequence[Bill]], steps: tuple[Kind, ...] | None
+    problem: Problem, bills: Sequence[Sequence[Bill]], steps: tuple[Kind, ...] | None
 ) -> tuple[tuple[frozenset[Kind], ...], ...]:
     """Return, per slot, the kinds of each variable that the bills from there on ask for."""
-    variables = range(len(frame.einsum.bounds))
+    variables = range(len(problem.einsum.bounds))
     asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]
     rows = []
     for here in reversed(bills):

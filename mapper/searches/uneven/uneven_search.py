@@ -60,9 +60,9 @@ class UnevenSearch:
         """
         began = time.monotonic()
         limits = budget_from(budget, self._memory)
-        refuse_unsupported(space.frame, networks=space.frame.rules.messages)
+        refuse_unsupported(space.problem, networks=space.problem.conventions.links_carry_all_rounds)
         run = Run(space, goal, limits)
-        even = Mapspace(space.einsum, space.flat, space.conventions, space.backed)
+        even = space.with_even_tiles
         seeded = self._seed(even, goal, None if budget is None else budget / 4)
         if seeded.best is not None and space.contains(seeded.best.mapping) is None:
             run.take(seeded.best.mapping)
@@ -344,7 +344,7 @@ class Run:
                 break  # the energy alone does not tell which of these is best
             if self._promising(mode, labels.fields[row], float(steps[row])):
                 tiles = mode.sweep.trace(path, row)
-                judged = self.take(assemble(self._space.frame, plan.slots, tiles))
+                judged = self.take(assemble(self._space.problem, plan.slots, tiles))
                 self._check(mode, labels.fields[row], float(steps[row]), judged)
         return least
 

@@ -224,7 +224,7 @@ def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
         one for one in layouts(space, frozenset({Place("Y", "BUF")})) if one.region == wanted
     )
     names = tuple(einsum.bounds)
-    idle = idle_below(space.frame, layout)
+    idle = idle_below(space.problem, layout)
     assert set(idle) == {under(1)}
     assert {names[v] for v in idle[under(1)]} == {"k", "n"}
 

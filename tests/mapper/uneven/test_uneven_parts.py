@@ -29,7 +29,7 @@ from tilewright.mapper.searches.uneven.slot_walk import Pruning
 from tilewright.mapper.searches.uneven.uneven_search import Run
 from tilewright.mapper.searches.verify import Judge
 from tilewright.mapper.templates.slots import Slot
-from tilewright.mapper.templates.spatial_choices import Fan, divisors
+from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 LANE = ("PE", "x")
@@ -182,8 +182,8 @@ def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
 def test_classes_of_lanes_have_every_choice_once() -> None:
     split = 0
     for seed in range(12):
-        frame = uneven_space(seed).frame
-        for part in whole_parts(frame, islice(uneven_space(seed).templates, 5)):
+        problem = uneven_space(seed).problem
+        for part in whole_parts(problem, islice(uneven_space(seed).templates, 5)):
             classes = [part]
             for number in range(3):
                 classes = [one for few in classes for one in classes_of(few, number)]
@@ -220,14 +220,17 @@ def test_the_part_with_the_most_lanes_is_one() -> None:
         except InfeasibleMapping:
             continue
         compared += 1
-        fans = space.frame.fans(space.templates[0]), busy.frame.fans(busy.templates[0])
+        fans = (
+            space.problem.spatial_loops(space.templates[0]),
+            busy.problem.spatial_loops(busy.templates[0]),
+        )
         for free, full in zip(*fans, strict=True):
             assert set(full.choices) <= set(free.choices)
     assert compared >= 3
 
 
 def choices_of(slot: Slot) -> tuple[object, ...]:
-    return slot.choices if isinstance(slot, Fan) else (None,)
+    return slot.choices if isinstance(slot, SpatialLoops) else (None,)
 
 
 def test_no_partial_mapping_promises_less_than_it_comes_to() -> None:

@@ -254,7 +254,7 @@ def test_points_are_counted_drawn_and_found() -> None:
         assert len(listed) <= room.size.points
         assert all(room.contains(mapping) is None for mapping in listed[:300])
         even = {repr(m) for m in Mapspace(room.einsum, room.flat)}
-        if all(d.min_usage <= 0 for c in room.frame.components for d in c.spatial):
+        if all(d.min_usage <= 0 for c in room.problem.components for d in c.spatial):
             assert even <= {repr(m) for m in listed}
         if listed:
             drawn = [room.sample(random.Random(n)) for n in range(20)]

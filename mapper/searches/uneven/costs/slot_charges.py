@@ -16,9 +16,9 @@ from tilewright.mapper.searches.exact.label_fields import Fields
 from tilewright.mapper.searches.program.edge_traffic import Tap, moved_as_one, taps
 from tilewright.mapper.searches.uneven.costs.tile_chains import Kind, Lane
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
-from tilewright.mapper.templates.slots import Fill, Loops, Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Spread:
     """A spatial dimension of the template that deals more than one tile."""
 
     slot: int
-    fan: Fan
+    fan: SpatialLoops
     level: int
     dim: SpatialDim
 
@@ -71,33 +71,33 @@ class Biller:
     """Works out the bills of one template."""
 
     def __init__(
-        self, frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+        self, problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
     ) -> None:
-        self._frame = frame
+        self._problem = problem
         self._fields = fields
         self._slots = slots
-        self._taps = list(taps(frame, template))
+        self._taps = list(taps(problem, template))
         self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
         self._spreads = [
-            _Spread(i, slot, frame.level(slot.component), self._dim(slot))
+            _Spread(i, slot, problem.level(slot.component), self._dim(slot))
             for i, slot in enumerate(slots)
-            if isinstance(slot, Fan) and any(prod(choice) > 1 for choice in slot.choices)
+            if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
         ]
 
-    def _dim(self, fan: Fan) -> SpatialDim:
-        component = self._frame.components[self._frame.level(fan.component)]
+    def _dim(self, fan: SpatialLoops) -> SpatialDim:
+        component = self._problem.components[self._problem.level(fan.component)]
         return next(dim for dim in component.spatial if dim.name == fan.name)
 
     def steps(self) -> tuple[Kind, ...]:
         """Return the kinds of count whose extents are the steps of the busiest Compute."""
-        return tuple(self._kind(v, False, self._spreads) for v in self._frame.einsum.bounds)
+        return tuple(self._kind(v, False, self._spreads) for v in self._problem.einsum.bounds)
 
     def bills(self) -> dict[int, tuple[Bill, ...]]:
         """Return what is paid above each slot (the number of slots: at the Compute)."""
         found: dict[int, dict[Count, list[tuple[int, float]]]] = {}
         for tap in self._taps:
             here = found.setdefault(self._child(tap), {})
-            calls = _calls(self._frame, tap)
+            calls = _calls(self._problem, tap)
             if calls is None:
                 continue
             number, energy = calls
@@ -127,11 +127,11 @@ class Biller:
         ]
 
     def _count(self, tap: Tap, *, unit: bool) -> Count:
-        access = self._frame.einsum.access(tap.edge.tensor)
+        access = self._problem.einsum.access(tap.edge.tensor)
         shared = self._reusing(tap)
         mine = [s for s in self._spreads if unit and s.level <= tap.level]
         kinds = []
-        for v in self._frame.einsum.bounds:
+        for v in self._problem.einsum.bounds:
             relevance = access.relevance(v)
             once = tap.kind == "first" and relevance != "relevant"
             kinds.append(self._kind(v, once, mine + shared if relevance == "irrelevant" else mine))
@@ -145,7 +145,7 @@ class Biller:
         """Yield lower bounds on the energy that the taps charge (rates are not negative)."""
         first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
         for tap in self._taps:
-            calls = _calls(self._frame, tap)
+            calls = _calls(self._problem, tap)
             if tap.kind == "first" or calls is None or calls[0] * calls[1] <= 0:
                 continue
             slot, lanes = self._entry(tap)
@@ -160,22 +160,22 @@ class Biller:
         Above the outermost lanes that share values: each tile there is visited once at least. At
         the child otherwise: sharing lanes divide its visits.
         """
-        access = self._frame.einsum.access(tap.edge.tensor)
-        loose = [v for v in self._frame.einsum.bounds if access.relevance(v) == "irrelevant"]
+        access = self._problem.einsum.access(tap.edge.tensor)
+        loose = [v for v in self._problem.einsum.bounds if access.relevance(v) == "irrelevant"]
         sharing = [s for s in self._reusing(tap) if s.most(loose) > 1]
         child = self._child(tap)
         if not sharing:
             return child, 1.0
         top = min(s.slot for s in sharing)
         between = self._slots[top:child]
-        if any(isinstance(s, Loops) and set(s.variables) & set(loose) for s in between):
+        if any(isinstance(s, TemporalLoops) and set(s.variables) & set(loose) for s in between):
             return child, float(prod(s.most(loose) for s in sharing))
         return top, 1.0
 
     def _most_first(self, tap: Tap) -> float:
         """Return an upper bound of first fills: all values, in every lane that is not shared."""
-        access = self._frame.einsum.access(tap.edge.tensor)
-        bounds = self._frame.einsum.bounds
+        access = self._problem.einsum.access(tap.edge.tensor)
+        bounds = self._problem.einsum.bounds
         if any(access.relevance(v) == "partial" for v in bounds):
             return float("inf")
         loose = [v for v in bounds if access.relevance(v) == "irrelevant"]
@@ -189,11 +189,11 @@ def _place(tap: Tap) -> tuple[object, ...]:
     return tap.edge, tap.level, tap.action, tap.at_child
 
 
-def _calls(frame: Frame, tap: Tap) -> tuple[float, float] | None:
+def _calls(problem: Problem, tap: Tap) -> tuple[float, float] | None:
     """Return the calls that one value of a tap makes (signed), and the energy of a call."""
-    component = frame.components[tap.level]
+    component = problem.components[tap.level]
     action = next((a for a in component.actions if a.name == tap.action), None)
     if action is None:
         return None
-    values = action.values_per_action[tap.edge.tensor] * moved_as_one(frame, tap)
+    values = action.values_per_action[tap.edge.tensor] * moved_as_one(problem, tap)
     return float(tap.sign * component.actions_scale / values), float(action.energy)

@@ -20,9 +20,9 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.uneven.costs.slot_charges import Floor
 from tilewright.mapper.searches.uneven.costs.uneven_counts import groups_of, least_moved
 from tilewright.mapper.searches.uneven.search_parts import grouped
-from tilewright.mapper.templates.problem import Frame, value_bits
-from tilewright.mapper.templates.slots import Loops, Reserve, Slot
-from tilewright.mapper.templates.spatial_choices import Fan, divisors
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
+from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
 
 MOST_POINTS = 100_000
 MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
@@ -70,13 +70,13 @@ Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place bel
 class Grid:
     """All combinations of classes; arrays have one axis per rank variable."""
 
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        self.bounds = dict(frame.einsum.bounds)
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.bounds = dict(problem.einsum.bounds)
         self.variables = tuple(self.bounds)
         merge = 1
         while True:
-            self.axes = [make_axis(b, v in frame.uneven, merge) for v, b in self.bounds.items()]
+            self.axes = [make_axis(b, v in problem.uneven, merge) for v, b in self.bounds.items()]
             self.shape = tuple(len(axis.smallest) for axis in self.axes)
             if prod(self.shape) <= MOST_POINTS or merge > max(self.bounds.values()):
                 break
@@ -108,7 +108,7 @@ class Grid:
     def least_moved(self, tensor: str) -> Floats:
         """Return the least values that move to tiles of each class."""
         if tensor not in self._moved:
-            access = self.frame.einsum.access(tensor)
+            access = self.problem.einsum.access(tensor)
             total: Floats = np.ones([1] * len(self.shape))
             for group in groups_of(access):
                 total = total * least_moved(group, self.bounds, self._fewest)
@@ -118,11 +118,11 @@ class Grid:
             self._moved[tensor] = np.ascontiguousarray(np.broadcast_to(total, self.shape))
         return self._moved[tensor]
 
-    def too_large(self, slot: Reserve) -> Floats:
+    def too_large(self, slot: Reservation) -> Floats:
         """Return inf where even the smallest tile of a class does not fit its memory, else 0."""
-        memory = self.frame.holder(slot.component)
+        memory = self.problem.holder(slot.component)
         assert isinstance(memory, Memory)
-        access = self.frame.einsum.access(slot.tensor)
+        access = self.problem.einsum.access(slot.tensor)
         size: Floats = np.ones([1] * len(self.shape))
         for _, form in access.projection:
             extent: Floats = np.full([1] * len(self.shape), float(form.least))
@@ -131,14 +131,14 @@ class Grid:
                 smallest = self.along(number, self.axes[number].smallest)
                 extent = extent + abs(factor) * (smallest - 1)
             size = size * extent
-        bits = size * value_bits(self.frame, slot)
+        bits = size * self.problem.value_bits(slot)
         return np.where(bits > memory.size, inf, 0.0)
 
     def looped(self, rest: Floats, variable: str) -> Floats:
         """Let a loop over a variable stand here: any smaller tile may come next."""
         return np.minimum.accumulate(rest, axis=self.variables.index(variable))
 
-    def dealt(self, rest: Floats, fan: Fan) -> list[Floats]:
+    def dealt(self, rest: Floats, fan: SpatialLoops) -> list[Floats]:
         """Let lanes stand here, one variable after the other, the last one first; return what is
         ahead after each. Their numbers are rounded, so that few cases remain.
 
@@ -154,7 +154,7 @@ class Grid:
         return [*steps[1:], np.minimum.reduce([way[-1] for way in ways])]
 
     def _dealt_so(
-        self, rest: Floats, fan: Fan, choice: tuple[tuple[int, int], ...]
+        self, rest: Floats, fan: SpatialLoops, choice: tuple[tuple[int, int], ...]
     ) -> list[Floats]:
         steps = [rest]
         for name, (least, most) in reversed(list(zip(fan.variables, choice, strict=True))):
@@ -190,7 +190,7 @@ def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
     return out
 
 
-def _rounded(fan: Fan) -> Sequence[tuple[tuple[int, int], ...]]:
+def _rounded(fan: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
     """Return the least and the most lanes of each variable, per group of choices."""
     return [
         tuple((min(lanes), max(lanes)) for lanes in zip(*choices, strict=True))
@@ -243,14 +243,14 @@ def _above_slot(grid: Grid, below: Place, slot: Slot, due: tuple[Due, ...]) -> P
     if key in grid.known:
         return grid.known[key]
     steps = [below.above]
-    if isinstance(slot, Loops) and not slot.single:
+    if isinstance(slot, TemporalLoops) and not slot.single:
         for variable in reversed(slot.variables):
             steps.append(grid.looped(steps[-1], variable))
-    elif isinstance(slot, Loops):
+    elif isinstance(slot, TemporalLoops):
         steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
-    elif isinstance(slot, Fan):
+    elif isinstance(slot, SpatialLoops):
         steps += grid.dealt(steps[-1], slot)
-    elif isinstance(slot, Reserve):
+    elif isinstance(slot, Reservation):
         steps.append(steps[-1] + grid.too_large(slot))
     above = _charged(grid, steps[-1], due)
     place = Place(grid.counted(), above, steps[-1], tuple(reversed(steps)))

@@ -23,9 +23,9 @@ from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Column, Kind
 from tilewright.mapper.searches.uneven.costs.uneven_counts import Sizes, groups_of, moved
 from tilewright.mapper.templates.placement import Template
-from tilewright.mapper.templates.problem import Frame
+from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
-from tilewright.mapper.templates.spatial_choices import Fan
+from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 if TYPE_CHECKING:
     from tilewright.mapper.searches.uneven.template_plan import Plan
@@ -47,7 +47,7 @@ class Way:
 
 
 def ways_of(
-    frame: Frame, fields: Fields, template: Template, slots: Sequence[Slot]
+    problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
 ) -> Mapping[int, tuple[Way, ...]]:
     """Return, by slot, what travels through its lanes.
 
@@ -56,17 +56,17 @@ def ways_of(
     """
     found: dict[int, list[Way]] = {}
     longest: dict[int, Leg] = {}
-    every = list(legs(frame, template, slots))
+    every = list(legs(problem, template, slots))
     for leg in every:
         most = longest.setdefault(leg.level, leg)
         if len(leg.fans) > len(most.fans):
             longest[leg.level] = leg
     for leg in every:
         far = fields.ways.get(leg.level) if longest[leg.level] is leg else None
-        if far is not None and _far_takes_time(frame.components[leg.level]):
-            _refuse_twice(frame, [slots[i] for i in leg.fans])
+        if far is not None and _far_takes_time(problem.components[leg.level]):
+            _refuse_twice(problem, [slots[i] for i in leg.fans])
         for slot in leg.fans:
-            found.setdefault(slot, []).append(_way(frame, fields, leg, (slots[slot], far)))
+            found.setdefault(slot, []).append(_way(problem, fields, leg, (slots[slot], far)))
     return {slot: tuple(ways) for slot, ways in found.items()}
 
 
@@ -81,13 +81,13 @@ def _far_takes_time(network: Component) -> bool:
     return False
 
 
-def _refuse_twice(frame: Frame, fans: Sequence[Slot]) -> None:
+def _refuse_twice(problem: Problem, fans: Sequence[Slot]) -> None:
     dealt = [
         v
         for fan in fans
-        if isinstance(fan, Fan)
+        if isinstance(fan, SpatialLoops)
         for place, v in enumerate(fan.variables)
-        if v in frame.uneven and any(choice[place] > 1 for choice in fan.choices)
+        if v in problem.uneven and any(choice[place] > 1 for choice in fan.choices)
     ]
     if len(set(dealt)) < len(dealt):
         raise UnsupportedFeature(
@@ -97,13 +97,13 @@ def _refuse_twice(frame: Frame, fans: Sequence[Slot]) -> None:
         )
 
 
-def _way(frame: Frame, fields: Fields, leg: Leg, where: tuple[Slot, int | None]) -> Way:
+def _way(problem: Problem, fields: Fields, leg: Leg, where: tuple[Slot, int | None]) -> Way:
     fan, far = where
-    assert isinstance(fan, Fan)
-    network = network_at(frame, leg.level)
-    component = frame.components[frame.level(fan.component)]
+    assert isinstance(fan, SpatialLoops)
+    network = network_at(problem, leg.level)
+    component = problem.components[problem.level(fan.component)]
     dim = next(dim for dim in component.spatial if dim.name == fan.name)
-    scale, joule = hop_charge(frame, leg) or (0.0, 0.0)
+    scale, joule = hop_charge(problem, leg) or (0.0, 0.0)
     rate = scale * joule
     link = fields.links.get((leg.level, fan.name))
     reuses = leg.tensor in dim.may_reuse
@@ -122,17 +122,17 @@ class _Loop:
 class Messages:
     """Adds what networks cost to labels of one mapspace."""
 
-    def __init__(self, frame: Frame, chains: Sequence[Chains]) -> None:
-        self._frame = frame
+    def __init__(self, problem: Problem, chains: Sequence[Chains]) -> None:
+        self._problem = problem
         self._chains = chains
-        self._names = list(frame.einsum.bounds)
-        self._groups = {a.tensor: groups_of(a) for a in frame.einsum.accesses}
+        self._names = list(problem.einsum.bounds)
+        self._groups = {a.tensor: groups_of(a) for a in problem.einsum.accesses}
 
     def charge(self, plan: Plan, index: int, states: tuple[Ints, Ints], fields: Floats) -> None:
         """Add to `fields` what slot `index` sends; `states`: above and below it."""
         fan = plan.slots[index]
         ways = plan.ways.get(index, ())
-        if not ways or not isinstance(fan, Fan):
+        if not ways or not isinstance(fan, SpatialLoops):
             return
         above, below = states
         loops = list(self._loops(fan, above, below))
@@ -150,7 +150,7 @@ class Messages:
                     reach = np.minimum(loop.lanes - 1, 1) if way.switch else loop.lanes - 1
                     fields[:, way.far] += reach if way.switch else reach * loop.stride
 
-    def _loops(self, fan: Fan, above: Ints, below: Ints) -> Iterator[_Loop]:
+    def _loops(self, fan: SpatialLoops, above: Ints, below: Ints) -> Iterator[_Loop]:
         """Return the loops of a slot, outermost first: in the order of its variables."""
         dealt = [self._names.index(v) for v in fan.variables]
         lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in dealt}
@@ -171,7 +171,7 @@ class Messages:
         now, below = states
         columns = [self._chains[v].column(kind) for v, kind in enumerate(kinds)]
         dealt = self._names[loop.variable]
-        access = self._frame.einsum.access(way.tensor)
+        access = self._problem.einsum.access(way.tensor)
         shared = way.reuses and access.relevance(dealt) == "irrelevant"
         tile = self._tile(below, loop.variable).astype(np.float64)
 
