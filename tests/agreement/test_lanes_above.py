@@ -8,7 +8,7 @@ from array_cases import loose_space_of
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.reach import reach
-from tilewright.mapper.mapspace import space as space_module
+from tilewright.mapper.mapspace import template_space
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.mapspace.points import Points, overflow
 from tilewright.mapper.mapspace.space import Mapspace
@@ -53,7 +53,7 @@ def check(seed: int, limit: int = 3000) -> bool:
         goal = Goal(objective)
         one = ExactSearch().find(shared, goal, None)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(space_module, "is_needless", lambda *_: False)
+            patched.setattr(template_space, "is_needless", lambda *_: False)
             two = ExactSearch().find(spaces_of(seed)[1], goal, None)
         assert (one.best is None) == (two.best is None)
         if one.best is None or two.best is None:
