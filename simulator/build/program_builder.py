@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.build.task_builder import Arguments, TaskBuilder, as_load
 from tilewright.simulator.check.validate import check_program
-from tilewright.simulator.compile.code.code_families import canonical
+from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.isa.dsd import (
     DTYPES,
     Buffer,
@@ -31,7 +31,7 @@ from tilewright.simulator.isa.dsd import (
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.tensor_access import parse_access
-from tilewright.simulator.program.field_types import check_fields, made
+from tilewright.simulator.program.field_types import check_fields, new_record
 from tilewright.simulator.program.program import (
     ElementCode,
     LoadRegister,
@@ -238,7 +238,7 @@ class CodeBuilder:
 
     def _dsd(self, kind: type[Dsd], name: str, *values: Any, **properties: Any) -> Ref:
         where = f"code {self.name}, DSD {name}"
-        return self.declare(made(kind, where, name, *values, **properties))
+        return self.declare(new_record(kind, where, name, *values, **properties))
 
     def _task(self, name: str, **properties: Any) -> TaskBuilder:
         made = TaskBuilder(name)
@@ -254,7 +254,7 @@ class CodeBuilder:
             tuple(self._input_queues),
             tuple(self._output_queues),
             tuple(
-                made(Task, f"code {self.name}, task {t.name}", t.name, t.body, **properties)
+                new_record(Task, f"code {self.name}, task {t.name}", t.name, t.body, **properties)
                 for t, properties in self._tasks
             ),
             tuple(self._loads),
@@ -352,7 +352,7 @@ class ProgramBuilder:
                 instead='letters of N E S W R, as in rx="W", tx="ER"',
             ) from None
         values = (color, area, *directions, switch, filter)
-        self._routes.append(made(Route, f"route of color {color}", *values, **properties))
+        self._routes.append(new_record(Route, f"route of color {color}", *values, **properties))
 
     def edge_input(self, port: EdgeInput) -> None:
         """Add streams that enter at the border."""
@@ -370,7 +370,7 @@ class ProgramBuilder:
         codes = [code.build() for code in self._codes]
         program = Program(
             self.name,
-            tuple(canonical(code) for code in codes),
+            tuple(canonical_code(code) for code in codes),
             self._placement.copy(),
             tuple(self._colors),
             tuple(self._routes),

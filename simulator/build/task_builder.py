@@ -20,7 +20,7 @@ from tilewright.simulator.isa.dsd import (
     variable,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.program.field_types import made
+from tilewright.simulator.program.field_types import new_record
 from tilewright.simulator.program.program import (
     Activate,
     Add,
@@ -88,7 +88,7 @@ def as_load(register: Register, dsd: str | Ref, settings: dict[str, Any]) -> Loa
             instead="a descriptor of its own (dsd_changes.py)",
         )
     given = {**settings, "on_control": as_on_control(settings.get("on_control"))}
-    return made(LoadRegister, f"load of {register}", register, ref.dsd, ref.offset, **given)
+    return new_record(LoadRegister, f"load of {register}", register, ref.dsd, ref.offset, **given)
 
 
 def as_on_control(given: object) -> OnControl | None:

@@ -12,7 +12,7 @@ from tilewright.simulator.isa.dsd import DTYPES, Circbuf, Mem1d, Mem4d, Operand,
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import resolve_operand
 from tilewright.simulator.isa.scalars import SCALARS, source_dtypes
-from tilewright.simulator.program.loads import loaded
+from tilewright.simulator.program.loads import loaded_descriptors
 from tilewright.simulator.program.program import (
     Add,
     Compute,
@@ -85,7 +85,7 @@ def _dtype(code: ElementCode, operand: Operand, where: str) -> str | None:
     if not isinstance(operand, Register):
         buffer = resolve_operand(code, operand, where).buffer
         return None if buffer is None else buffer.dtype
-    held = [d for d in loaded(code, operand) if isinstance(d, Mem1d | Mem4d | Circbuf)]
+    held = [d for d in loaded_descriptors(code, operand) if isinstance(d, Mem1d | Mem4d | Circbuf)]
     buffers = [b for b in (code.buffer(dsd.buffer) for dsd in held) if b is not None]
     dtypes = sorted({buffer.dtype for buffer in buffers})
     if len(dtypes) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instructions import instructions
 from tilewright.simulator.program.program import (
@@ -18,7 +18,7 @@ def check_queue_changes(code: ElementCode, colors: frozenset[str]) -> None:
     """Refuse changes of queues that a code does not have. Raises ProgramError."""
     _check_handlers(code)
     for task, change in _changes(code):
-        with About(change):
+        with ErrorSubject(change):
             _check_change(code, change, colors, f"code {code.name}, task {task.name}")
     _check_one_queue_per_color(code)
 
@@ -45,7 +45,7 @@ def _check_change(
 def check_queue_resources(code: ElementCode, profile: Profile) -> None:
     """Refuse flushes and blocked microthreads that a profile does not have. Raises ProgramError."""
     for task, change in _changes(code):
-        with About(change):
+        with ErrorSubject(change):
             _check_resource(change, profile, f"code {code.name}, task {task.name}")
 
 
@@ -87,14 +87,14 @@ def _check_handlers(code: ElementCode) -> None:
     ):
         for later, queue in enumerate(queues):
             if queue is not None and queue in queues[:later]:
-                with About(code.tasks[later]):
+                with ErrorSubject(code.tasks[later]):
                     raise ProgramError(
                         f"code {code.name}: two tasks follow the emptying of {kind} queue {queue}"
                     )
     for task in code.tasks:
         follows = task.empty_input is not None or task.empty_output is not None
         if follows and not task.is_local:
-            with About(task):
+            with ErrorSubject(task):
                 raise ProgramError(
                     f"code {code.name}, task {task.name}: only a local task follows a queue's "
                     "emptying"
@@ -114,7 +114,7 @@ def _check_one_queue_per_color(code: ElementCode) -> None:
         if isinstance(change, BindQueue) and not change.output:
             other = used.setdefault(change.color, change.queue)
             if other != change.queue:
-                with About(change):
+                with ErrorSubject(change):
                     raise ProgramError(
                         f"code {code.name}: color {change.color} is bound to input queue {other} "
                         f"and later to input queue {change.queue}",

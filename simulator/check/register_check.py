@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tilewright.simulator.isa.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Register
-from tilewright.simulator.isa.machine_errors import About, ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperation, describe, resolve
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instructions import instructions, operations
-from tilewright.simulator.program.loads import all_loads, loaded
+from tilewright.simulator.program.loads import all_loads, loaded_descriptors
 from tilewright.simulator.program.program import (
     DsdOperation,
     ElementCode,
@@ -48,16 +48,18 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
     """Refuse registers that a profile's element does not have. Raises ProgramError."""
     where = f"code {code.name}"
     for register, part in used_registers(code):
-        with About(part):
+        with ErrorSubject(part):
             _check_register(register, profile, where)
     for load in all_loads(code):
-        with About(load):
+        with ErrorSubject(load):
             _check_numbers(load, profile, f"{where}, load of {load.register}")
     _check_fifos(code, profile, where)
     for task, op in operations(code):
         if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):
-            with About(op):
-                _check_types(code, resolve(code, task.name, op), describe(code, task.name, op))
+            with ErrorSubject(op):
+                _check_types(
+                    code, resolve(code, task.name, op), operation_name(code, task.name, op)
+                )
 
 
 def _check_register(register: Register, profile: Profile, where: str) -> None:
@@ -80,7 +82,7 @@ def _check_types(code: ElementCode, resolved: ResolvedOperation, where: str) -> 
     for number, operand in enumerate(resolved.operands):
         if operand.register is None:
             continue
-        held = loaded(code, operand.register)
+        held = loaded_descriptors(code, operand.register)
         memory = [dsd for dsd in held if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
         buffers = [b for b in (code.buffer(dsd.buffer) for dsd in memory) if b is not None]
         legal = resolved.operation.legal(number)
@@ -113,7 +115,7 @@ def _check_fifos(code: ElementCode, profile: Profile, where: str) -> None:
     fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
     loaded = {register.id for register, _ in used_registers(code) if register.file != "src0"}
     for fifo in fifos:
-        with About(fifo):
+        with ErrorSubject(fifo):
             _check_fifo(code, fifo, profile)
     free = min(profile.dsr_registers - len(loaded), profile.xdsr_registers)
     implicit = sum(fifo.dest is None for fifo in fifos)

@@ -16,15 +16,20 @@ from tilewright.simulator.check.load_check import registers_needed
 from tilewright.simulator.check.register_check import used_registers
 from tilewright.simulator.isa.dsd import FILES, Circbuf, Fabin, Fabout, Fifo, Mem4d
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueMemo
-from tilewright.simulator.isa.operands import Resolved, ResolvedOperation, resolve, resolve_map
+from tilewright.simulator.isa.memo import ValueCache
+from tilewright.simulator.isa.operands import (
+    ResolvedOperand,
+    ResolvedOperation,
+    resolve,
+    resolve_map,
+)
 from tilewright.simulator.isa.operations import MAP
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instructions import instructions
 from tilewright.simulator.program.loads import all_loads
 from tilewright.simulator.program.program import DsdOperation, ElementCode, Map
 
-_NEEDED: Final = ValueMemo(1024)
+_NEEDED: Final = ValueCache(1024)
 KINDS: Final = (*FILES, "extended", "stride")
 
 
@@ -127,7 +132,7 @@ def _operation(resolved: ResolvedOperation) -> dict[str, int]:
     return found
 
 
-def _descriptor(file: str, operand: Resolved) -> Iterator[tuple[str, int]]:
+def _descriptor(file: str, operand: ResolvedOperand) -> Iterator[tuple[str, int]]:
     yield file, 1
     if isinstance(operand.dsd, Mem4d | Circbuf):
         yield "extended", 1

@@ -9,21 +9,21 @@ from typing import Final
 from tilewright.simulator.check.queue_check import check_queue_resources
 from tilewright.simulator.check.register_check import check_registers
 from tilewright.simulator.check.register_count import check_register_count
-from tilewright.simulator.compile.code.code_families import passes
+from tilewright.simulator.compile.code.code_families import check_once
 from tilewright.simulator.compile.code.priorities import check_priorities
 from tilewright.simulator.compile.code.simd_modes import check_simd
 from tilewright.simulator.isa.dsd import Fabin, Mem4d
-from tilewright.simulator.isa.machine_errors import About, ProgramError
-from tilewright.simulator.isa.memo import Memo, ValueMemo
-from tilewright.simulator.isa.operands import ResolvedOperation, describe, resolve
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.memo import IdentityCache, ValueCache
+from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.instructions import instructions, operations
 from tilewright.simulator.program.program import ElementCode, Program, Reconfigure
 from tilewright.simulator.program.routes import Area, Route
 
-_CODES: Final = Memo(256)
+_CODES: Final = IdentityCache(256)
 """Codes that have passed, by profile."""
-_OPERATIONS: Final = ValueMemo(1024)
+_OPERATIONS: Final = ValueCache(1024)
 """The same of operations, which codes have in common."""
 
 
@@ -31,7 +31,7 @@ def check_resources(program: Program, profile: Profile) -> None:
     """Refuse a program that needs more than the profile's machine has. Raises ProgramError."""
     for color in program.colors:
         if not 0 <= color.id < profile.colors:
-            with About(color):
+            with ErrorSubject(color):
                 raise ProgramError(
                     f"color {color.name} is not a routable color of {profile.name}",
                     value=color.id,
@@ -41,7 +41,7 @@ def check_resources(program: Program, profile: Profile) -> None:
     number = profile_number(profile)
     for code in program.codes:
         check = partial(_check_code, profile=profile)
-        _CODES.of(code, number, partial(passes, code, ("resources", number), check))
+        _CODES.of(code, number, partial(check_once, code, ("resources", number), check))
 
 
 def _check_code(code: ElementCode, profile: Profile) -> None:
@@ -60,8 +60,8 @@ def _check_code(code: ElementCode, profile: Profile) -> None:
     number = profile_number(profile)
     for task, op in operations(code):
         resolved = resolve(code, task.name, op)
-        where = partial(describe, code, task.name, op)
-        with About(op):
+        where = partial(operation_name, code, task.name, op)
+        with ErrorSubject(op):
             _OPERATIONS.of((resolved, number), partial(_check_operation, resolved, profile, where))
     check_register_count(code, profile)
 
@@ -91,7 +91,7 @@ def _check_routes(program: Program, profile: Profile) -> None:
     for change in (instruction for code in program.codes for _, instruction in instructions(code)):
         if isinstance(change, Reconfigure):
             route = Route(change.color, Area(0, 0), change.rx, change.tx)
-            with About(change):
+            with ErrorSubject(change):
                 _check_switch(program, change.route(route), profile)
 
 
@@ -136,7 +136,7 @@ def _check_queues(code: ElementCode, profile: Profile) -> None:
     ):
         for queue in queues:
             if not 0 <= queue.id < len(depths) or depths[queue.id] == 0:
-                with About(queue):
+                with ErrorSubject(queue):
                     raise ProgramError(
                         f"code {code.name}: {profile.name} has no {kind} queue {queue.id}",
                         value=queue.id,

@@ -7,7 +7,7 @@ from collections.abc import Container
 import numpy as np
 
 from tilewright.simulator.check.validate_special import check_steering
-from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.program.instructions import instructions
 from tilewright.simulator.program.program import (
     ElementCode,
@@ -26,11 +26,11 @@ def check_teardowns(program: Program, code: ElementCode) -> None:
     """
     for task in code.tasks:
         if task.teardown is not None:
-            with About(task):
+            with ErrorSubject(task):
                 _check_task(code, task, {route.color for route in program.routes})
     for task, instruction in instructions(code):
         if isinstance(instruction, EndTeardown | Reconfigure):
-            with About(instruction):
+            with ErrorSubject(instruction):
                 _check_instruction(program, code, instruction, task)
 
 

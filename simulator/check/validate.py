@@ -23,7 +23,7 @@ from tilewright.simulator.check.validate_special import (
     check_tasks,
     has_register,
 )
-from tilewright.simulator.compile.code.code_families import passes
+from tilewright.simulator.compile.code.code_families import check_once
 from tilewright.simulator.isa.dsd import (
     DTYPES,
     ENDLESS,
@@ -34,9 +34,14 @@ from tilewright.simulator.isa.dsd import (
     Fifo,
     Mem4d,
 )
-from tilewright.simulator.isa.machine_errors import About, ProgramError
-from tilewright.simulator.isa.memo import Memo, ValueMemo
-from tilewright.simulator.isa.operands import ResolvedOperation, check_bounds, describe, resolve
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.memo import IdentityCache, ValueCache
+from tilewright.simulator.isa.operands import (
+    ResolvedOperation,
+    check_bounds,
+    operation_name,
+    resolve,
+)
 from tilewright.simulator.program.field_types import check_fields
 from tilewright.simulator.program.program import (
     Activate,
@@ -66,9 +71,9 @@ MAX_STREAM = 1 << 26
 """Wavelets of one edge port; the engine holds them all, 16 bytes each."""
 STRIDE_1D = (-128, 127)
 STRIDE_4D = (-32768, 32767)
-_CHECKED = Memo(4)
-_CODES = Memo(256)
-_OPERATIONS = ValueMemo(1024)
+_CHECKED = IdentityCache(4)
+_CODES = IdentityCache(256)
+_OPERATIONS = ValueCache(1024)
 """What has passed; codes have operations in common."""
 
 
@@ -105,7 +110,7 @@ def check_code(code: ElementCode, colors: frozenset[str]) -> None:
     Candidates have codes in common (`builder`): one that has passed is not checked again.
     """
     check = partial(_check_code, colors=colors)
-    _CODES.of(code, colors, partial(passes, code, colors, check))
+    _CODES.of(code, colors, partial(check_once, code, colors, check))
 
 
 def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
@@ -121,14 +126,14 @@ def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
         _unique(f"code {code.name}: {what}", named)
     _check_buffers(code)
     for queue in (*code.input_queues, *code.output_queues):
-        with About(queue):
+        with ErrorSubject(queue):
             if queue.color not in colors:
                 raise _unknown(f"code {code.name}, queue {queue.id}:", "color", queue.color, colors)
     for dsd in code.dsds:
         _check_dsd(code, dsd)
     check_tasks(code)
     for load in code.loads:
-        with About(load):
+        with ErrorSubject(load):
             check_load(code, load, f"code {code.name}, load of {load.register}")
     for task in code.tasks:
         _check_depth(task.body, f"code {code.name}, task {task.name}")
@@ -139,7 +144,7 @@ def _check_code(code: ElementCode, colors: frozenset[str]) -> None:
 def _unique(what: str, named: Iterable[tuple[str, object]]) -> None:
     seen: set[str] = set()
     for name, part in named:
-        with About(part):
+        with ErrorSubject(part):
             if name in seen:
                 raise ProgramError(f"{what} is declared twice", value=name)
         seen.add(name)
@@ -248,7 +253,7 @@ def _check_body(
     code: ElementCode, task: Task, body: tuple[Instruction, ...], counts: Mapping[str, int]
 ) -> None:
     for instruction in body:
-        with About(instruction):
+        with ErrorSubject(instruction):
             _check_instruction(code, task, instruction, counts)
 
 
@@ -299,7 +304,7 @@ def _check_resolved(
 ) -> None:
     """Check an operation; of its code only the names of the tasks matter. Raises ProgramError."""
     code, op = of[0], resolved.source
-    where = describe(code, of[1].name, op)
+    where = operation_name(code, of[1].name, op)
     check_index(resolved, where)
     for operand in resolved.operands:
         numbers = [operand.offset.constant, *(factor for _, factor in operand.offset.terms)]
@@ -334,7 +339,7 @@ def _known_task(code: ElementCode, where: str, name: str) -> None:
 
 def _check_ports(program: Program, colors: frozenset[str]) -> None:
     for route in program.routes:
-        with About(route):
+        with ErrorSubject(route):
             _check_route(program, route, colors)
     for sink in program.edge_outputs:
         _check_edge(program, sink, colors)

@@ -17,7 +17,7 @@ from tilewright.simulator.isa.dsd import (
     Mem1d,
     Mem4d,
 )
-from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.operands import (
     ResolvedOperation,
     check_bounds,
@@ -114,7 +114,7 @@ def check_tasks(code: ElementCode) -> None:
     """Refuse bindings of tasks that do not exist or occur twice. Raises ProgramError."""
     bound = {queue.id for queue in code.input_queues}
     for task in code.tasks:
-        with About(task):
+        with ErrorSubject(task):
             _check_task(task, bound, f"code {code.name}, task {task.name}")
     for what, numbers in (
         ("input queue", [task.queue for task in code.tasks]),
@@ -122,7 +122,7 @@ def check_tasks(code: ElementCode) -> None:
     ):
         for later, number in enumerate(numbers):
             if number is not None and number in numbers[:later]:
-                with About(code.tasks[later]):
+                with ErrorSubject(code.tasks[later]):
                     raise ProgramError(f"code {code.name}: {what} {number} is bound to two tasks")
 
 

@@ -16,9 +16,9 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import BufferMap
 from tilewright.simulator.compile.code.code_tables import compile_codes
 from tilewright.simulator.compile.code.table_blocks import CodeLayout, ProgramTables
-from tilewright.simulator.compile.fabric.network import Network
+from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.compile.fabric.topology import network_of
-from tilewright.simulator.compile.store import Parts, ProgramStore
+from tilewright.simulator.compile.store import ProgramStore, StoreLayout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -35,7 +35,7 @@ class CompiledProgram:
     """Operations, operands and instructions of every code."""
     layouts: tuple[CodeLayout, ...]
     """What the rows of each code's tables stand for, in the order of `program.codes`."""
-    network: Network
+    network: FifoNetwork
     """Queues, router buffers and edge ports as FIFOs that feed each other."""
 
     @cached_property
@@ -44,7 +44,7 @@ class CompiledProgram:
         return ProgramStore(self.program, self.layouts, self.tables, self.network)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> StoreLayout:
         """Where each table begins in the store."""
         return self.program_store.parts
 

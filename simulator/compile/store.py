@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.table_blocks import CodeLayout, ProgramTables
 from tilewright.simulator.compile.fabric.encode_network import place_bindings, place_network
-from tilewright.simulator.compile.fabric.network import Network
+from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.program.program import Program
 
@@ -24,7 +24,7 @@ Amounts = dict[int, Addresses]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StoreTable:
     """A table inside the store."""
 
     start: int
@@ -52,7 +52,7 @@ class Part:
         return (int(address) - self.start) // self.width
 
 
-PARTS: Final = (
+STORE_TABLES: Final = (
     "fifo",
     "element",
     "thread",
@@ -87,49 +87,49 @@ REFERENCES: Final = (
 """(table, column, codes) of the instructions that name a row."""
 
 
-class CodeParts(Protocol):
+class CodeTablePlaces(Protocol):
     """Where code is in a store."""
 
     @property
-    def operation(self) -> Part: ...
+    def operation(self) -> StoreTable: ...
     @property
-    def operand(self) -> Part: ...
+    def operand(self) -> StoreTable: ...
     @property
-    def instruction(self) -> Part: ...
+    def instruction(self) -> StoreTable: ...
     @property
-    def task(self) -> Part: ...
+    def task(self) -> StoreTable: ...
     @property
-    def scalar(self) -> Part: ...
+    def scalar(self) -> StoreTable: ...
     @property
-    def load(self) -> Part: ...
+    def load(self) -> StoreTable: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class StoreLayout:
     """Where everything is; the timeline's events follow `end`."""
 
-    fifo: Part
-    element: Part
-    thread: Part
-    variable: Part
-    runs: Part
-    operation: Part
-    operand: Part
-    instruction: Part
-    task: Part
-    ring: Part
-    bid: Part
-    even: Part
-    odd: Part
-    way: Part
-    state: Part
-    change: Part
-    binding: Part
-    scalar: Part
-    load: Part
-    pool: Part
-    register: Part
-    bound: Part
+    fifo: StoreTable
+    element: StoreTable
+    thread: StoreTable
+    variable: StoreTable
+    runs: StoreTable
+    operation: StoreTable
+    operand: StoreTable
+    instruction: StoreTable
+    task: StoreTable
+    ring: StoreTable
+    bid: StoreTable
+    even: StoreTable
+    odd: StoreTable
+    way: StoreTable
+    state: StoreTable
+    change: StoreTable
+    binding: StoreTable
+    scalar: StoreTable
+    load: StoreTable
+    pool: StoreTable
+    register: StoreTable
+    bound: StoreTable
     memory_words: int
     most_events: int
     """Upper bound of the events of one cycle."""
@@ -154,7 +154,7 @@ class ProgramStore:
         program: Program,
         layouts: tuple[CodeLayout, ...],
         tables: ProgramTables,
-        network: Network,
+        network: FifoNetwork,
     ) -> None:
         self._given = layouts, tables, network
         self._elements = program.placement.ravel()
@@ -205,8 +205,8 @@ def _amounts(layouts: tuple[CodeLayout, ...]) -> Amounts:
 
 
 def _parts(
-    amounts: Amounts, tables: ProgramTables, network: Network, codes: npt.NDArray[np.int32]
-) -> Parts:
+    amounts: Amounts, tables: ProgramTables, network: FifoNetwork, codes: npt.NDArray[np.int32]
+) -> StoreLayout:
     counts = np.bincount(codes, minlength=amounts[at.E_MEMORY].size)
     total = {column: int(each @ counts) for column, each in amounts.items()}
     elements, threads = codes.size, total[at.E_THREADS]
@@ -232,10 +232,10 @@ def _parts(
     start = at.WHEEL_AT + at.WHEEL
     parts = []
     for rows, width in sizes:
-        parts.append(Part(start, rows, width))
+        parts.append(StoreTable(start, rows, width))
         start = -(-parts[-1].end // LINE) * LINE
     events = 2 * threads + elements * (1 + at.MAX_TASKS)
-    named = dict(zip(PARTS, parts, strict=True))
+    named = dict(zip(STORE_TABLES, parts, strict=True))
     words = total[at.E_MEMORY]
     if start + events * at.V_WIDTH + words > MOST_STATE:
         raise ProgramError(
@@ -243,10 +243,10 @@ def _parts(
             value=start + events * at.V_WIDTH + words,
             instead="fewer elements, or less memory, fewer tasks and operations in each",
         )
-    return Parts(**named, memory_words=words, most_events=events)
+    return StoreLayout(**named, memory_words=words, most_events=events)
 
 
-def place_codes(store: at.Table, parts: CodeParts, tables: ProgramTables) -> None:
+def place_codes(store: at.Table, parts: CodeTablePlaces, tables: ProgramTables) -> None:
     """Write the tables of codes, with addresses in the place of row numbers."""
     operation = parts.operation.view(store)
     operation[:] = tables.tables.operation
@@ -269,7 +269,7 @@ def place_codes(store: at.Table, parts: CodeParts, tables: ProgramTables) -> Non
     for table, column, codes in REFERENCES:
         mine = np.flatnonzero(np.isin(instruction[:, 0], codes))
         origin = tables.origin("instruction", table)[mine]
-        part: Part = getattr(parts, table)
+        part: StoreTable = getattr(parts, table)
         instruction[mine, column] = part.address_from(origin, instruction[mine, column])
     first = parts.instruction.address_from(
         tables.origin("task", "instruction")[:, None], tables.tables.task
@@ -278,7 +278,7 @@ def place_codes(store: at.Table, parts: CodeParts, tables: ProgramTables) -> Non
 
 
 def place_special(
-    store: at.Table, parts: Parts, layouts: tuple[CodeLayout, ...], tables: ProgramTables
+    store: at.Table, parts: StoreLayout, layouts: tuple[CodeLayout, ...], tables: ProgramTables
 ) -> None:
     """Write bindings, scalar instructions, register loads, and every element's FIFOs."""
     parts.binding.view(store)[:] = tables.tables.binding
@@ -317,7 +317,7 @@ def place_special(
 
 def _place_elements(
     store: at.Table,
-    parts: Parts,
+    parts: StoreLayout,
     layouts: tuple[CodeLayout, ...],
     codes: npt.NDArray[np.int32],
     amounts: Amounts,

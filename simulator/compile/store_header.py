@@ -8,7 +8,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.profiles.profile import Profile
 
 
-def header(profile: Profile) -> at.Table:
+def store_header(profile: Profile) -> at.Table:
     """Return the header with the profile's cycles; the rest is 0."""
     table = np.zeros(at.S_WIDTH, dtype=np.int64)
     table[at.K_ISSUE] = profile.issue_cycles

@@ -10,9 +10,9 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.encode_fabric_change import first_color
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.compiled_program import CompiledProgram
-from tilewright.simulator.compile.fabric.network import EDGE_OUT, Network
-from tilewright.simulator.compile.store import Parts
-from tilewright.simulator.isa.operands import describe
+from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork
+from tilewright.simulator.compile.store import StoreLayout
+from tilewright.simulator.isa.operands import operation_name
 from tilewright.simulator.program.program import Program
 
 
@@ -35,11 +35,11 @@ class FinalState:
         return self.compiled.layouts
 
     @property
-    def network(self) -> Network:
+    def network(self) -> FifoNetwork:
         return self.compiled.network
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> StoreLayout:
         return self.compiled.parts
 
     @property
@@ -66,7 +66,7 @@ class FinalState:
         layout = self.layout(element)
         number = int(self.store[address + at.O_NUMBER])
         task, resolved = layout.operations[number]
-        return describe(layout.code, task, resolved.source)
+        return operation_name(layout.code, task, resolved.source)
 
     def queue(self, element: int, slot: int) -> int:
         """Return the FIFO that a queue slot is bound to now."""

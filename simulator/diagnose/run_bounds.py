@@ -7,7 +7,7 @@ from tilewright.simulator.diagnose.failed_part import begun, name_of
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.dsd import Element
 from tilewright.simulator.isa.machine_errors import MachineError
-from tilewright.simulator.isa.operands import Resolved
+from tilewright.simulator.isa.operands import ResolvedOperand
 from tilewright.simulator.program.program import Compute, DsdOperation, LoadRegister
 
 
@@ -72,7 +72,7 @@ def _operand(final: FinalState, element: int, rows: tuple[int, int], operand: in
     return "its scalar"
 
 
-def _name(operand: Resolved | None) -> str:
+def _name(operand: ResolvedOperand | None) -> str:
     if operand is None:
         return "an operand"
     if operand.register is not None:
@@ -90,7 +90,7 @@ def _elements(final: FinalState, operand: int, thread: int) -> str:
             operand
         )
         own = (
-            final.store[thread + at.T_OWN + which]
+            final.store[thread + at.T_CHANGED_LENGTH + which]
             if row[at.D_LENGTH_ROW] >= 0
             else row[at.D_LENGTH]
         )

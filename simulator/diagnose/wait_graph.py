@@ -42,13 +42,13 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class _Graph:
+class _WaitGraph:
     nodes: tuple[str, ...]
     edges: tuple[tuple[int, int, str], ...]
     """(from, to, label)."""
 
 
-def _graph(waits: Iterable[Wait]) -> _Graph:
+def _graph(waits: Iterable[Wait]) -> _WaitGraph:
     """Return nodes and edges; a wait for a place leads to all that waits at the place."""
     waits = tuple(waits)
     numbers: dict[str, int] = {}
@@ -67,7 +67,7 @@ def _graph(waits: Iterable[Wait]) -> _Graph:
                 label = reason.what or end.text
                 for target in targets:
                     edges.setdefault((numbers[wait.who], target, label))
-    return _Graph(tuple(numbers), tuple(edges))
+    return _WaitGraph(tuple(numbers), tuple(edges))
 
 
 def mermaid(waits: Iterable[Wait]) -> str:

@@ -120,7 +120,7 @@ def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
 def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
     """Account the time since the last visit, then run the element's main thread and threads."""
     e = address(e)
-    store[e + at.E_CYCLES + store[e + at.E_MOOD]] += now - store[e + at.E_SINCE]
+    store[e + at.E_CYCLES + store[e + at.E_CYCLE_STATE]] += now - store[e + at.E_SINCE]
     store[e + at.E_SINCE] = now
     if store[e + at.E_STATE] != at.M_SYNC:
         advance_main(store, memory, e, now)
@@ -130,8 +130,10 @@ def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
         if store[e + at.E_STATE] != at.M_SYNC:
             advance_main(store, memory, e, now)
     if store[e + at.E_STATE] == at.M_MAP:
-        mood = max(mood, store[store[e + at.E_THREADS] + at.T_MOOD]) if mood != BUSY else BUSY
+        mood = (
+            max(mood, store[store[e + at.E_THREADS] + at.T_CYCLE_STATE]) if mood != BUSY else BUSY
+        )
     if store[e + at.E_STATE] in (at.M_READY, at.M_DISPATCH):
         schedule(store, e, store[e + at.E_UNTIL])
         mood = BUSY
-    store[e + at.E_MOOD] = mood
+    store[e + at.E_CYCLE_STATE] = mood

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.store import Parts
+from tilewright.simulator.compile.store import StoreLayout
 from tilewright.simulator.engine.engine_entries import feature_address
 from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
@@ -25,42 +25,42 @@ class Feature:
 
     module: str
     entries: dict[int, str]
-    needed: Callable[[at.Table, Parts], bool]
+    needed: Callable[[at.Table, StoreLayout], bool]
 
 
-def _codes(store: at.Table, parts: Parts) -> at.Table:
+def _codes(store: at.Table, parts: StoreLayout) -> at.Table:
     return parts.instruction.view(store)[:, 0]
 
 
-def _has_special(store: at.Table, parts: Parts) -> bool:
+def _has_special(store: at.Table, parts: StoreLayout) -> bool:
     dispatched = parts.instruction.view(store)[_codes(store, parts) == at.I_OPERATION, 1]
     return bool(store[dispatched + at.O_SPECIAL].any())
 
 
-def _has_map(store: at.Table, parts: Parts) -> bool:
+def _has_map(store: at.Table, parts: StoreLayout) -> bool:
     return bool((_codes(store, parts) == at.I_MAP_START).any())
 
 
-def _has_rare_control(store: at.Table, parts: Parts) -> bool:
+def _has_rare_control(store: at.Table, parts: StoreLayout) -> bool:
     codes = _codes(store, parts)
     return bool(((codes >= at.I_ARGUMENT) & (codes < at.I_MAP_START)).any())
 
 
-def _changes_fabric(store: at.Table, parts: Parts) -> bool:
+def _changes_fabric(store: at.Table, parts: StoreLayout) -> bool:
     codes = _codes(store, parts)
     return bool(((codes >= at.I_END_TEARDOWN) & (codes < at.I_MAP_START)).any())
 
 
-def _listens(store: at.Table, parts: Parts) -> bool:
+def _listens(store: at.Table, parts: StoreLayout) -> bool:
     flushes = (_codes(store, parts) == at.I_FLUSH).any()
     return bool(flushes or parts.element.view(store)[:, at.E_LISTEN].any())
 
 
-def _steers(store: at.Table, parts: Parts) -> bool:
+def _steers(store: at.Table, parts: StoreLayout) -> bool:
     return bool((parts.fifo.view(store)[:, at.F_SHARED] & at.STEERED).any())
 
 
-def _has_other_values(store: at.Table, parts: Parts) -> bool:
+def _has_other_values(store: at.Table, parts: StoreLayout) -> bool:
     operation = parts.operation.view(store)
     arithmetic, kind = operation[:, at.O_ARITHMETIC], operation[:, at.O_TYPE]
     summed = np.isin(arithmetic, (ADD, SUB)) & (kind != at.TYPE_F16)
@@ -68,11 +68,11 @@ def _has_other_values(store: at.Table, parts: Parts) -> bool:
     return not plain.all()
 
 
-def _has_conflicts(store: at.Table, parts: Parts) -> bool:
+def _has_conflicts(store: at.Table, parts: StoreLayout) -> bool:
     return bool(parts.operation.view(store)[:, at.O_BANKS].any())
 
 
-def _has_simd(store: at.Table, parts: Parts) -> bool:
+def _has_simd(store: at.Table, parts: StoreLayout) -> bool:
     return bool(parts.operand.view(store)[:, at.D_SIMD].any())
 
 
@@ -95,7 +95,7 @@ FEATURES: Final = (
 )
 
 
-def load_features(store: at.Table, parts: Parts) -> None:
+def load_features(store: at.Table, parts: StoreLayout) -> None:
     """Write the addresses of the kernels that a program needs into its store, for this process."""
     for feature in FEATURES:
         if feature.needed(store, parts):

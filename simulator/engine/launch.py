@@ -78,7 +78,7 @@ def change_operand(store: Table, memory: Memory, where: tuple[int, int, int], ro
     op = store[thread + at.T_OP]
     if store[row + at.D_LENGTH_ROW] >= 0:
         length = value_of(store, memory, e, store[row + at.D_LENGTH_ROW])
-        store[thread + at.T_OWN + which] = length
+        store[thread + at.T_CHANGED_LENGTH + which] = length
         if length == 0 or length > 0xFFFF:
             fail(store, at.ERROR_CHANGE, e, op, (length ^ 0x80000000) - 0x80000000)
             return False
@@ -110,7 +110,7 @@ def way_gone(store: Table, e: int, declared: int, row: int) -> Word:
     if store[row + at.D_WRAP] == 0 or store[declared + at.D_KIND] != at.REGISTER:
         return 0
     register = store[e + at.E_REGISTERS] + store[declared + at.D_BASE] * at.R_WIDTH
-    return store[register + at.R_GONE]
+    return store[register + at.R_RING_OFFSET]
 
 
 @inner_kernel
@@ -125,7 +125,7 @@ def place_operand(store: Table, memory: Memory, where: tuple[int, int, int], row
         fail(store, at.ERROR_BOUNDS, e, row, position)
         return False
     gone = way_gone(store, e, declared, row)
-    store[thread + at.T_GONE + which] = gone
+    store[thread + at.T_RING_OFFSET + which] = gone
     if store[row + at.D_FLAGS] & at.INDEXED:
         if store[thread + at.T_INDEX] < 0:
             fail(store, at.ERROR_INDEX, e, op, which)
@@ -287,7 +287,7 @@ def save_positions(store: Table, e: int, thread: int, at_end: int) -> None:
             position = store[thread + at.T_ORIGIN + which] + steps * store[held + at.D_SAVE]
         store[register + at.R_POSITION] = position
         if store[held + at.D_WRAP] > 0:
-            store[register + at.R_GONE] = store[column + at.COUNTERS]
+            store[register + at.R_RING_OFFSET] = store[column + at.COUNTERS]
 
 
 @inner_kernel

@@ -15,7 +15,7 @@ from tilewright.simulator.engine.shared_state import fail
 def inside(store: Table, where: tuple[int, int, int], row: int, position: int) -> Word:
     """Return whether a memory operand that starts at a position stays in its buffer."""
     e, thread, which = where
-    base = position - store[e + at.E_MEMORY] - store[thread + at.T_GONE + which]
+    base = position - store[e + at.E_MEMORY] - store[thread + at.T_RING_OFFSET + which]
     low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
     changes = store[row + at.D_LENGTH_ROW] >= 0 or store[row + at.D_STRIDE_ROW] >= 0
     if changes and store[row + at.D_WRAP] == 0:
@@ -35,7 +35,7 @@ def length_of(store: Table, thread: int, which: int) -> Word:
         pool = store[thread + at.T_POSITIONS + which]
         return store[pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)]
     if store[row + at.D_LENGTH_ROW] >= 0:
-        return store[thread + at.T_OWN + which]
+        return store[thread + at.T_CHANGED_LENGTH + which]
     return store[row + at.D_LENGTH]
 
 

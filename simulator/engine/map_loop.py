@@ -160,6 +160,6 @@ def map_step(store: Table, memory: Memory, what: What) -> Word:
     else:
         store[e + at.E_PC] = pc
         store[e + at.E_STATE] = at.M_MAP
-        store[store[e + at.E_THREADS] + at.T_MOOD] = mood
+        store[store[e + at.E_THREADS] + at.T_CYCLE_STATE] = mood
         return 0
     return 1

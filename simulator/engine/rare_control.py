@@ -20,7 +20,7 @@ def load_register(store: Table, e: int, row: int) -> None:
         return
     store[register + at.R_ROW] = operand
     store[register + at.R_POSITION] = position
-    store[register + at.R_GONE] = 0
+    store[register + at.R_RING_OFFSET] = 0
     for i in range(at.R_WIDTH - at.R_ASYNC):
         store[register + at.R_ASYNC + i] = store[row + at.L_SETTINGS + i]
     for i in range(at.R_WIDTH - at.R_EXTRAS):

@@ -1,7 +1,7 @@
 """Wavelets that carry two 16-bit values: groups of elements that go at once, or not at all.
 
 A group is as wide as the mode of the operation's queues and FIFOs says; where one of its queues
-has no mode, elements go one by one and a half wavelet waits in the thread (`T_HELD`).
+has no mode, elements go one by one and a half wavelet waits in the thread (`T_HALF_VALUE`).
 """
 
 from __future__ import annotations
@@ -116,11 +116,11 @@ def take_half(store: Table, memory: Memory, where: tuple[int, int, int], now: in
         return take_special(store, memory, where, now)
     if store[thread + at.T_HALF + which] == 1:
         store[thread + at.T_HALF + which] = 0
-        return store[thread + at.T_HELD + which]
+        return store[thread + at.T_HALF_VALUE + which]
     queue = store[thread + at.T_POSITIONS + which]
     payload = pop(store, queue, now)
     store[thread + at.T_HALF + which] = 1
-    store[thread + at.T_HELD + which] = payload >> 16 & 0xFFFF
+    store[thread + at.T_HALF_VALUE + which] = payload >> 16 & 0xFFFF
     return payload & 0xFFFF
 
 
@@ -134,10 +134,10 @@ def put_half(store: Table, memory: Memory, where: tuple[int, int], value: tuple[
         put_special(store, memory, (e, thread, 0), value)
     elif store[thread + at.T_HALF] == 0:
         store[thread + at.T_HALF] = 1
-        store[thread + at.T_HELD] = bits & 0xFFFF
+        store[thread + at.T_HALF_VALUE] = bits & 0xFFFF
     else:
         store[thread + at.T_HALF] = 0
-        pair = store[thread + at.T_HELD] | (bits & 0xFFFF) << 16
+        pair = store[thread + at.T_HALF_VALUE] | (bits & 0xFFFF) << 16
         if store[row + at.D_FLAGS] & at.ADVANCES and store[thread + at.T_LEFT] == 1:
             pair |= at.LAST_ADVANCES
         push(store, store[thread + at.T_POSITIONS], pair, now)

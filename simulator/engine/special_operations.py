@@ -120,7 +120,7 @@ def clear_source(store: Table, memory: Memory, thread: int) -> None:
         return
     column = thread + at.T_POSITIONS + which
     start_walk(store, column, store[thread + at.T_ORIGIN + which])
-    store[column + at.COUNTERS] = store[thread + at.T_GONE + which]
+    store[column + at.COUNTERS] = store[thread + at.T_RING_OFFSET + which]
     store[row + at.D_WRITES] += store[thread + at.T_EXTENT]
     for _ in range(store[thread + at.T_EXTENT]):
         write_word(memory, store[column], store[row + at.D_WIDE], 0)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as engine
-from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT, ROUTER, Network
+from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT, ROUTER, FifoNetwork
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_entries import links_meet, units_meet
 from tilewright.simulator.fast.graph import (
@@ -81,7 +81,7 @@ def _contended(layout: Layout, times: Times, which: tuple[int, Script]) -> Bools
 
 
 def check_links(
-    network: Network, graph: Graph, layout: Layout, times: Times, division: Division
+    network: FifoNetwork, graph: Graph, layout: Layout, times: Times, division: Division
 ) -> None:
     """Check that no two colors want a link in the same cycle. Raises NotCovered."""
     pairs = _sharing(network, graph)
@@ -113,7 +113,7 @@ def _parts_meeting(graph: Graph, times: Times, fifos: Fifos, pairs: Pairs) -> In
     return np.flatnonzero(bad)
 
 
-def _sharing(network: Network, graph: Graph) -> Numbers:
+def _sharing(network: FifoNetwork, graph: Graph) -> Numbers:
     """Return the pairs of FIFOs with words on one link: (2, pairs)."""
     fifo, words = network.fifo, graph.port[:, at.P_WORDS] > 0
     sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & words).astype(np.int32)
@@ -131,7 +131,9 @@ def _sharing(network: Network, graph: Graph) -> Numbers:
     return np.concatenate(found, axis=1)
 
 
-def _near(network: Network, graph: Graph, layout: Layout, times: Times, pairs: Numbers) -> Bools:
+def _near(
+    network: FifoNetwork, graph: Graph, layout: Layout, times: Times, pairs: Numbers
+) -> Bools:
     """Return which pairs have words between the same cycles."""
     found = np.zeros(pairs.shape[1], dtype=bool)
     for first in range(0, found.size, AT_ONCE):
@@ -142,7 +144,7 @@ def _near(network: Network, graph: Graph, layout: Layout, times: Times, pairs: N
 
 
 def _intervals(
-    network: Network, graph: Graph, layout: Layout, times: Times, fifos: Numbers
+    network: FifoNetwork, graph: Graph, layout: Layout, times: Times, fifos: Numbers
 ) -> tuple[Ints, Ints]:
     """Return cycles between which the words of FIFOs leave them, at most."""
     source, latency = graph.port[fifos, at.P_SOURCE], graph.port[fifos, at.P_LATENCY]

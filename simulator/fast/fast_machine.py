@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput
-from tilewright.simulator.compile.fabric.queue_fusion import unfuse
+from tilewright.simulator.compile.fabric.queue_fusion import restore_pops
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.fast.fast_entries import run_values
 from tilewright.simulator.fast.final_tables import (
@@ -212,7 +212,7 @@ def _begun(machine: Machine, kept: Division, given: RunData) -> Run:
     store = step_to_end(store, memory)
     if store[at.S_ERROR] != at.OK:
         raise NotCovered("an error in a part without a certificate")
-    unfuse(store, parts, ends)
+    restore_pops(store, parts, ends)
     queues = slice(at.E_QUEUES, at.E_QUEUES + 16)  # values flow by the queues that were merged
     parts.element.view(store)[:, queues] = parts.element.view(compiled.store)[:, queues]
     return store, memory

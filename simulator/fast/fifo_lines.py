@@ -14,19 +14,19 @@ from tilewright.simulator.compile.fabric.network import (
     INPUT,
     OUTPUT,
     ROUTER,
-    Network,
+    FifoNetwork,
 )
-from tilewright.simulator.compile.fabric.queue_fusion import climb as follow
+from tilewright.simulator.compile.fabric.queue_fusion import follow_pointers as follow
 from tilewright.simulator.compile.fabric.topology import MOST_FIFOS
 from tilewright.simulator.fast.graph import Ints
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 
 Bools = npt.NDArray[np.bool_]
 ENDLESS: Final = 1 << 40
 """Space of a channel to an edge output, which takes everything."""
-_KEPT: Final = Memo(4)
+_KEPT: Final = IdentityCache(4)
 """By the kinds of a network's FIFOs, which all networks of one topology share."""
 
 
@@ -49,7 +49,7 @@ class Lines(NamedTuple):
     """Edge inputs and edge outputs of the parts that are not refused."""
 
 
-def lines_of(network: Network, kept: Division) -> Lines:
+def lines_of(network: FifoNetwork, kept: Division) -> Lines:
     """Return the lines of the parts that are not refused. Raises NotCovered."""
     if not kept.untouched or network.kind.size > MOST_FIFOS:
         return _find(network, kept)
@@ -72,7 +72,7 @@ def _endless(pointer: Ints) -> Ints:
     return np.flatnonzero(pointer >= 0)
 
 
-def _find(network: Network, kept: Division) -> Lines:
+def _find(network: FifoNetwork, kept: Division) -> Lines:
     kind = network.kind
     several = (network.fifo[:, at.F_SUCCESSORS] > 1) | kept.contended
     branch = (kind == ROUTER) & several
@@ -91,7 +91,7 @@ def _find(network: Network, kept: Division) -> Lines:
     )
 
 
-def _channels(network: Network, parent: Ints, node: Bools) -> tuple[Ints, ...]:
+def _channels(network: FifoNetwork, parent: Ints, node: Bools) -> tuple[Ints, ...]:
     """Return source, latency, space and credit of each FIFO's channel."""
     kind, fifo = network.kind, network.fifo
     sums = np.ones((3, kind.size), dtype=np.int64)
@@ -104,14 +104,14 @@ def _channels(network: Network, parent: Ints, node: Bools) -> tuple[Ints, ...]:
     return source, *sums
 
 
-def _down(network: Network, kept: Division, node: Bools) -> Ints:
+def _down(network: FifoNetwork, kept: Division, node: Bools) -> Ints:
     """Return the next port down of each FIFO; a port is its own."""
     ends = node | (network.fifo[:, at.F_SUCCESSORS] == 0) | ~kept.fifos
     only = np.where(ends, np.int64(-1), network.fifo[:, at.F_NEXT])
     return climb(only, np.zeros((0, only.size), np.int64))
 
 
-def _parents(network: Network, kept: Division) -> Ints:
+def _parents(network: FifoNetwork, kept: Division) -> Ints:
     """Return the FIFO that feeds each FIFO, -1 for none."""
     fifo, size = network.fifo, network.kind.size
     used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & kept.fifos[:, None]
@@ -126,7 +126,7 @@ def _parents(network: Network, kept: Division) -> Ints:
     return parent
 
 
-def _check_depths(network: Network, kept: Division) -> None:
+def _check_depths(network: FifoNetwork, kept: Division) -> None:
     passing = np.isin(network.kind, [OUTPUT, ROUTER, INPUT]) & kept.fifos
     shallow = passing & (network.fifo[:, at.F_CAP] < network.fifo[:, at.F_LATENCY] + 1)
     if shallow.any():

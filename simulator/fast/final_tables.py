@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import EDGE_OUT, Network
-from tilewright.simulator.compile.store import Part, Parts
+from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork
+from tilewright.simulator.compile.store import StoreLayout, StoreTable
 from tilewright.simulator.fast.certificate import ends_of, units_of
 from tilewright.simulator.fast.cycle_accounting import element_cycles, main_ends
 from tilewright.simulator.fast.fast_entries import expand, gather
@@ -34,7 +34,7 @@ from tilewright.simulator.fast.value_state import S_BASE, Flow
 class Solution:
     """What is known once the times are."""
 
-    network: Network
+    network: FifoNetwork
     graph: Graph
     layout: Layout
     scripts: tuple[Script, ...]
@@ -80,7 +80,7 @@ def arrivals(solution: Solution) -> dict[int, Ints]:
 
 
 def fill_store(
-    solution: Solution, parts: Parts, flow: Flow, came: dict[int, Ints], cycles: int
+    solution: Solution, parts: StoreLayout, flow: Flow, came: dict[int, Ints], cycles: int
 ) -> None:
     """Write the final state of queues, edge outputs and elements into the store."""
     store, graph = flow.store, solution.graph
@@ -105,7 +105,7 @@ def fill_store(
     states = element[:, at.E_CYCLES : at.E_CYCLES + 4]
     element_cycles(tables, solution.times, solution.scripts, cycles, states)
     mine = solution.kept.elements
-    element[mine, at.E_SINCE], element[mine, at.E_MOOD] = cycles, 0
+    element[mine, at.E_SINCE], element[mine, at.E_CYCLE_STATE] = cycles, 0
     element[mine, at.E_ACTIVE] = 0
     for places, script in zip(solution.layout.elements, solution.scripts, strict=True):
         runs = element[places, at.E_RUNS][:, None] + np.arange(len(script.walk.runs))
@@ -114,7 +114,7 @@ def fill_store(
 
 def events(
     solution: Solution,
-    home: Part,
+    home: StoreTable,
     store: at.Table,
     scripts: Mapping[int, Script],
     chosen: Ints,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright.simulator.compile.columns import F_CAP, F_COLOR
-from tilewright.simulator.compile.fabric.network import Network
+from tilewright.simulator.compile.fabric.network import FifoNetwork
 from tilewright.simulator.fast.fifo_lines import Bools, Lines, lines_of
 from tilewright.simulator.fast.graph import (
     C_RANK,
@@ -70,7 +70,7 @@ OP_COLUMNS = (Q_SIZE, Q_GAP, Q_ASYNC, Q_IN, Q_IN_AT, Q_IN2, Q_IN2_AT, Q_OUT, Q_O
 
 
 def build_graph(
-    program: Program, network: Network, scripts: Sequence[Script], kept: Division
+    program: Program, network: FifoNetwork, scripts: Sequence[Script], kept: Division
 ) -> tuple[Graph, Layout]:
     """Return the graph of the parts that are not refused. Raises NotCovered."""
     return _GraphBuilder(program, network, scripts, kept).build()
@@ -78,7 +78,7 @@ def build_graph(
 
 class _GraphBuilder:
     def __init__(
-        self, program: Program, network: Network, scripts: Sequence[Script], kept: Division
+        self, program: Program, network: FifoNetwork, scripts: Sequence[Script], kept: Division
     ) -> None:
         self.program = program
         self.network = network

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, Network
+from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, FifoNetwork
 from tilewright.simulator.fast.link_contention import can_be_played
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 
@@ -37,7 +37,7 @@ class PartCertificate:
 class Division:
     """Which FIFOs and elements the fast engine can still vouch for."""
 
-    def __init__(self, network: Network, *, thorough: bool = True) -> None:
+    def __init__(self, network: FifoNetwork, *, thorough: bool = True) -> None:
         """A division that is not `thorough` has one part, and contended links refuse it."""
         self.network = network
         self._thorough = thorough

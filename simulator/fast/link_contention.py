@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import EDGE_IN, ROUTER, Network
+from tilewright.simulator.compile.fabric.network import EDGE_IN, ROUTER, FifoNetwork
 from tilewright.simulator.fast.no_certificate import Ints
 
 Bools = npt.NDArray[np.bool_]
 
 
-def users_of_links(network: Network, wanted: Bools) -> tuple[Ints, Ints]:
+def users_of_links(network: FifoNetwork, wanted: Bools) -> tuple[Ints, Ints]:
     """Return (link, FIFO) of every way by which some FIFOs send, by links."""
     fifo = network.fifo
     used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & wanted[:, None]
@@ -22,7 +22,7 @@ def users_of_links(network: Network, wanted: Bools) -> tuple[Ints, Ints]:
     return links[order].astype(np.int64), users[order].astype(np.int64)
 
 
-def rivals_of(network: Network, contended: Bools) -> tuple[Ints, Ints, Ints]:
+def rivals_of(network: FifoNetwork, contended: Bools) -> tuple[Ints, Ints, Ints]:
     """Return the rivals of contended FIFOs in one list, where each one's begin, and how many."""
     links, users = users_of_links(network, contended)
     begins = np.zeros(contended.size, dtype=np.int64)
@@ -37,7 +37,7 @@ def rivals_of(network: Network, contended: Bools) -> tuple[Ints, Ints, Ints]:
     return np.array(found, dtype=np.int64), begins, counts
 
 
-def can_be_played(network: Network, contended: Bools) -> Bools:
+def can_be_played(network: FifoNetwork, contended: Bools) -> Bools:
     """Return which FIFOs the arbiter can play: routers and edges with rivals on one link only."""
     links, users = users_of_links(network, contended)
     _, number, size = np.unique(links, return_inverse=True, return_counts=True)

@@ -14,14 +14,14 @@ from tilewright.simulator.compile.code.table_blocks import (
     WIDTHS,
     CodeBlock,
     CodeLayout,
+    CompileTarget,
     Rows,
-    Target,
-    joined,
+    join_blocks,
     tables_of,
 )
-from tilewright.simulator.compile.code.traced_numbers import Number, value_of
-from tilewright.simulator.compile.store import Part, Parts, place_codes
-from tilewright.simulator.compile.store_header import header
+from tilewright.simulator.compile.code.traced_numbers import TracedNumber, value_of
+from tilewright.simulator.compile.store import StoreLayout, StoreTable, place_codes
+from tilewright.simulator.compile.store_header import store_header
 
 
 class Code:
@@ -42,7 +42,7 @@ class Code:
         return self.words[address - self._first : address - self._first + width]
 
 
-def code_of_store(store: at.Table, parts: Parts) -> Code:
+def code_of_store(store: at.Table, parts: StoreLayout) -> Code:
     """Return the code of a program's store, by the addresses there."""
     first, end = parts.operation.start, parts.task.end
     words = store[first:end].tolist()
@@ -53,35 +53,37 @@ def code_of_store(store: at.Table, parts: Parts) -> Code:
 class _BlockParts:
     """The tables of a block, one after the other from 0."""
 
-    operation: Part
-    operand: Part
-    instruction: Part
-    task: Part
-    binding: Part
-    scalar: Part
-    load: Part
+    operation: StoreTable
+    operand: StoreTable
+    instruction: StoreTable
+    task: StoreTable
+    binding: StoreTable
+    scalar: StoreTable
+    load: StoreTable
 
 
 def code_of_block(block: CodeBlock) -> Code:
     """Return the code of one block, by addresses from 0."""
-    tables, _ = joined([block], header(block.target.profile))
+    tables, _ = join_blocks([block], store_header(block.target.profile))
     sizes = [rows * width for rows, width in zip(block.sizes, WIDTHS, strict=True)]
     firsts = [sum(sizes[:n]) for n in range(len(sizes))]
     shapes = zip(firsts, block.sizes, WIDTHS, strict=True)
-    parts = _BlockParts(*(Part(*shape) for shape in shapes))
+    parts = _BlockParts(*(StoreTable(*shape) for shape in shapes))
     words = np.zeros(sum(sizes), dtype=np.int64)
     place_codes(words, parts, tables)
     return Code(tables.header.tolist(), words.tolist(), 0, parts.task.start)
 
 
-def code_of_rows(layout: CodeLayout, rows: Rows, target: Target) -> Code:
+def code_of_rows(layout: CodeLayout, rows: Rows, target: CompileTarget) -> Code:
     """Return the code of rows with traced numbers, by addresses from 0."""
     plain = tuple([list(map(value_of, row)) for row in table] for table in rows)
     sizes = tuple(map(len, rows))
     code = code_of_block(CodeBlock(layout, target, sizes, lambda: tables_of(plain)))
     flat: Sequence[Any] = [n for table in rows for row in table for n in row]
     for address, number in enumerate(flat):
-        if isinstance(number, Number):  # never one that names a row: these do not depend on numbers
+        if isinstance(
+            number, TracedNumber
+        ):  # never one that names a row: these do not depend on numbers
             code.words[address] = number  # type: ignore[call-overload]
     return code
 

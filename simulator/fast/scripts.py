@@ -6,21 +6,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tilewright.simulator.compile.code.code_families import Fill, same, shared
+from tilewright.simulator.compile.code.code_families import (
+    AnswerFiller,
+    constant_answer,
+    family_answer,
+)
 from tilewright.simulator.compile.code.code_tables import block_of, compiled_rows
-from tilewright.simulator.compile.code.table_blocks import CodeBlock, Target
-from tilewright.simulator.compile.code.traced_numbers import Formulas, Guide, Ints
+from tilewright.simulator.compile.code.table_blocks import CodeBlock, CompileTarget
+from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.op_tables import op_rows, shaped
 from tilewright.simulator.fast.plain_code import code_of_block, code_of_rows
 from tilewright.simulator.fast.script import AFTER, Script, Walk, overlapping, script_from
 from tilewright.simulator.fast.walker import ScriptWalker
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.program import ElementCode
 
 MOST_TRACED: Final = 200
 """Instructions of the longest walk that is worth finding for a family."""
-_SCRIPTS: Final = Memo(256)
+_SCRIPTS: Final = IdentityCache(256)
 """Scripts of blocks, or why there is none."""
 
 
@@ -42,7 +46,7 @@ def _found(block: CodeBlock, steps: int) -> Script | str:
         except NotCovered as missing:
             return missing.reason
 
-    def traced(code: ElementCode) -> Callable[[Guide], Fill[Script | str]]:
+    def traced(code: ElementCode) -> Callable[[FamilyConditions], AnswerFiller[Script | str]]:
         layout, rows = compiled_rows(code, block.target)
         try:
             code_there = code_of_rows(layout, rows, block.target)
@@ -50,10 +54,10 @@ def _found(block: CodeBlock, steps: int) -> Script | str:
         except TooManySteps:
             raise TypeError("a walk that is too long for traced numbers") from None
         except NotCovered as missing:
-            return same(missing.reason)
+            return constant_answer(missing.reason)
         return lambda guide: _Filler(walk, guide, (block.target, steps)).script
 
-    return shared(block.layout.code, ("script", block.target.key, steps), plain, traced)
+    return family_answer(block.layout.code, ("script", block.target.key, steps), plain, traced)
 
 
 def _walk(block: CodeBlock, steps: int) -> Walk:
@@ -63,7 +67,7 @@ def _walk(block: CodeBlock, steps: int) -> Walk:
 class _Filler:
     """Makes the scripts of a family of codes."""
 
-    def __init__(self, walk: Walk, guide: Guide, how: tuple[Target, int]) -> None:
+    def __init__(self, walk: Walk, guide: FamilyConditions, how: tuple[CompileTarget, int]) -> None:
         tables = op_rows(walk.ops, walk.words, AFTER)
         flat = [[n for row in table for n in row] for table in (*tables, walk.ending)]
         self._sizes = [len(table) for table in flat]
@@ -81,5 +85,5 @@ class _Filler:
         return Script(shaped(tables), events, self._tasks, self._overlaps, walked)
 
 
-def _walk_code(code: ElementCode, target: Target, steps: int) -> Walk:
+def _walk_code(code: ElementCode, target: CompileTarget, steps: int) -> Walk:
     return _walk(block_of(code, target), steps)

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.code_families import same, shared
-from tilewright.simulator.compile.fabric.network import ROUTER, Network
+from tilewright.simulator.compile.code.code_families import constant_answer, family_answer
+from tilewright.simulator.compile.fabric.network import ROUTER, FifoNetwork
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 from tilewright.simulator.isa.dsd import (
     Buffer,
@@ -28,7 +28,7 @@ from tilewright.simulator.isa.dsd import (
     Mem4d,
     Ref,
 )
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.instructions import instructions
 from tilewright.simulator.program.program import (
     Activate,
@@ -87,10 +87,10 @@ KNOWN_OPERATIONS: Final = frozenset(_NAMES.split())
 """Operations whose elements do not depend on each other, on descriptors."""
 CODE: Final = frozenset({"name", "buffers", "dsds", "input_queues", "output_queues", "tasks"})
 
-_CODES: Final = Memo(256)
+_CODES: Final = IdentityCache(256)
 
 
-def unknown_parts(program: Program, network: Network) -> Iterator[NotCovered]:
+def unknown_parts(program: Program, network: FifoNetwork) -> Iterator[NotCovered]:
     """Yield why the fast engine does not know a part of a program, and where that is."""
     yield from _missing(_check, program, KNOWN[Program])
     for color in program.colors:
@@ -116,7 +116,9 @@ def _missing_of(code: ElementCode) -> tuple[str, ...]:
     def reasons(code: ElementCode) -> tuple[str, ...]:
         return tuple(missing.reason for missing in _missing(_check_code, code))
 
-    return shared(code, "subset", partial(reasons, code), lambda code: same(reasons(code)))
+    return family_answer(
+        code, "subset", partial(reasons, code), lambda code: constant_answer(reasons(code))
+    )
 
 
 def _missing(check: Callable[..., None], *args: object) -> list[NotCovered]:
@@ -127,7 +129,7 @@ def _missing(check: Callable[..., None], *args: object) -> list[NotCovered]:
     return []
 
 
-def _buffers(program: Program, network: Network, route: Route) -> Ints:
+def _buffers(program: Program, network: FifoNetwork, route: Route) -> Ints:
     """Return the buffers of a route's routers; a swap concerns the partner's color too."""
     color = next(color.id for color in program.colors if color.name == route.color)
     own = network.fifo[:, at.F_COLOR]

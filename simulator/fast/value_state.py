@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, Network
-from tilewright.simulator.compile.store import Parts
+from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, FifoNetwork
+from tilewright.simulator.compile.store import StoreLayout
 from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import Script
@@ -39,8 +39,8 @@ class Flow(NamedTuple):
 
 def new_flow(
     state: tuple[at.Table, at.Memory],
-    parts: Parts,
-    network: Network,
+    parts: StoreLayout,
+    network: FifoNetwork,
     tables: tuple[Graph, Layout],
     scripts: Sequence[Script],
 ) -> Flow:

@@ -55,7 +55,9 @@ def _refuse(dsd: Dsd, kinds: tuple[type, ...], builtin: str, instead: str) -> No
         )
 
 
-def changed(dsd: Dsd, operand: Ref, where: str) -> tuple[Dsd, Index | None, Index | None]:
+def changed_descriptor(
+    dsd: Dsd, operand: Ref, where: str
+) -> tuple[Dsd, Index | None, Index | None]:
     """Return an operand's descriptor with its constant changes, and what is known later.
 
     Those are length and stride. Raises ProgramError.

@@ -22,7 +22,7 @@ class ProgramError(TilewrightError):
     about: object = None
 
 
-class About:
+class ErrorSubject:
     """Around the check of a part of a program: a ProgramError inside is about the part."""
 
     __slots__ = ("part",)

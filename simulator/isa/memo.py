@@ -9,7 +9,7 @@ A = TypeVar("A")
 _NOTHING: Final = object()
 
 
-class Memo:
+class IdentityCache:
     """Keeps answers about at most `most` objects, which it keeps alive; the oldest goes first.
 
     Only for objects that never change: another object, equal or not, has answers of its own.
@@ -32,7 +32,7 @@ class Memo:
         return answers[key]
 
 
-class ValueMemo:
+class ValueCache:
     """Keeps answers about at most `most` values; equal values have one, the oldest goes first.
 
     Only for values that never change, and that are equal only if nothing can tell them apart

@@ -29,9 +29,9 @@ from tilewright.simulator.isa.dsd import (
     Ref,
     Register,
 )
-from tilewright.simulator.isa.dsd_changes import changed
+from tilewright.simulator.isa.dsd_changes import changed_descriptor
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import Memo, ValueMemo
+from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.isa.operations import (
     ADD_CARRY,
     DROP,
@@ -42,12 +42,12 @@ from tilewright.simulator.isa.operations import (
 )
 from tilewright.simulator.program.program import DsdOperation, ElementCode, Map
 
-_RESOLVED = Memo(64)
-_EQUAL = ValueMemo(1024)
+_RESOLVED = IdentityCache(64)
+_EQUAL = ValueCache(1024)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resolved:
+class ResolvedOperand:
     """One operand with what it refers to. `letter` is its place in a form: D, v or p."""
 
     letter: str
@@ -133,8 +133,8 @@ class ResolvedOperation:
 
     source: DsdOperation
     operation: Operation
-    dest: Resolved
-    sources: tuple[Resolved, ...]
+    dest: ResolvedOperand
+    sources: tuple[ResolvedOperand, ...]
     extent: int
     """0 when it is known only at the start of a run of the operation."""
 
@@ -148,7 +148,7 @@ class ResolvedOperation:
         return chosen or source.result is not None or any(o.is_special for o in self.operands)
 
     @property
-    def operands(self) -> tuple[Resolved, ...]:
+    def operands(self) -> tuple[ResolvedOperand, ...]:
         return (self.dest, *self.sources)
 
     @property
@@ -200,7 +200,7 @@ def _named(code: ElementCode, op: DsdOperation) -> tuple[Dsd | Buffer | None, ..
 
 
 def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperation:
-    where = describe(code, task, op)
+    where = operation_name(code, task, op)
     operation = OPERATIONS.get(op.operation)
     if operation is None:
         raise ProgramError(
@@ -227,8 +227,8 @@ def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperatio
 
 
 def _dropped(
-    op: DsdOperation, operand: Resolved, where: str
-) -> tuple[Resolved, tuple[Resolved, ...]]:
+    op: DsdOperation, operand: ResolvedOperand, where: str
+) -> tuple[ResolvedOperand, tuple[ResolvedOperand, ...]]:
     """Return a nameless destination, and the operand of @dfilt as its source."""
     fabric = isinstance(operand.dsd, Fabin)
     register = operand.register is not None and operand.register.file == "src1"
@@ -238,7 +238,7 @@ def _dropped(
         raise ProgramError(f"{where}: only as an asynchronous operation")
     if op.on_control is not None or op.index is not None:
         raise ProgramError(f"{where}: has no on_control and no index")
-    return Resolved("v"), (operand,)
+    return ResolvedOperand("v"), (operand,)
 
 
 MOST_INPUTS: Final = 16
@@ -252,7 +252,7 @@ def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOpera
     """
     where = f"code {code.name}, task {task}, @map"
     sources = tuple(resolve_operand(code, operand, where) for _, operand in instruction.inputs)
-    dest = Resolved("v")
+    dest = ResolvedOperand("v")
     if instruction.output is not None:
         dest = resolve_operand(code, instruction.output[1], where, is_dest=True)
     if len(sources) > MOST_INPUTS or not [o for o in (dest, *sources) if o.letter == "D"]:
@@ -272,14 +272,14 @@ def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOpera
     return ResolvedOperation(DsdOperation("map", output, names), MAP, dest, sources, 0)
 
 
-def describe(code: ElementCode, task: str, op: DsdOperation) -> str:
+def operation_name(code: ElementCode, task: str, op: DsdOperation) -> str:
     """Name an operation for a message: code, task, operation and label."""
     label = f" ({op.label})" if op.label else ""
     return f"code {code.name}, task {task}, @{op.operation}{label}"
 
 
 def check_bounds(
-    operand: Resolved, counts: Mapping[str, int], where: str, index: Index | None = None
+    operand: ResolvedOperand, counts: Mapping[str, int], where: str, index: Index | None = None
 ) -> None:
     """Refuse a memory operand that leaves its buffer for some value of the loop variables.
 
@@ -310,21 +310,21 @@ def check_bounds(
 
 def resolve_operand(
     code: ElementCode, operand: Operand, where: str, *, is_dest: bool = False
-) -> Resolved:
+) -> ResolvedOperand:
     """Look up what an operand names. Raises ProgramError."""
     if isinstance(operand, Immediate):
-        return Resolved("v", value=operand.value)
+        return ResolvedOperand("v", value=operand.value)
     if isinstance(operand, CounterValue):
-        return Resolved("v", offset=operand.index, is_counter=True)
+        return ResolvedOperand("v", offset=operand.index, is_counter=True)
     if isinstance(operand, Register):
-        return Resolved("D", register=operand)
+        return ResolvedOperand("D", register=operand)
     if isinstance(operand, Element):
         buffer = _buffer(code, operand.buffer, where)
-        return Resolved("p" if is_dest else "v", buffer=buffer, offset=operand.index)
+        return ResolvedOperand("p" if is_dest else "v", buffer=buffer, offset=operand.index)
     return _resolve_ref(code, operand, where)
 
 
-def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
+def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> ResolvedOperand:
     dsd = code.dsd(operand.dsd)
     if dsd is None:
         raise ProgramError(
@@ -332,15 +332,15 @@ def _resolve_ref(code: ElementCode, operand: Ref, where: str) -> Resolved:
             value=operand.dsd,
             instead="one of " + ", ".join(d.name for d in code.dsds),
         )
-    dsd, length, stride = changed(dsd, operand, where)
+    dsd, length, stride = changed_descriptor(dsd, operand, where)
     if isinstance(dsd, Fabin | Fabout):
         if operand.offset != NO_OFFSET:
             raise ProgramError(f"{where}: a fabric DSD has no offset", value=dsd.name)
-        return Resolved("D", dsd, length=length)
+        return ResolvedOperand("D", dsd, length=length)
     if isinstance(dsd, Circbuf | Fifo) and operand.offset != NO_OFFSET:
         raise ProgramError(f"{where}: {dsd.name} has no offset", value=str(operand.offset))
     buffer = _buffer(code, dsd.buffer, where)
-    return Resolved("D", dsd, buffer, operand.offset, length=length, stride=stride)
+    return ResolvedOperand("D", dsd, buffer, operand.offset, length=length, stride=stride)
 
 
 def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
@@ -354,7 +354,9 @@ def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
     return buffer
 
 
-def _check_directions(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> None:
+def _check_directions(
+    dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], where: str
+) -> None:
     if isinstance(dest.dsd, Fabin):
         raise ProgramError(f"{where}: a fabin DSD cannot be a destination", value=dest.dsd.name)
     for source in sources:
@@ -362,7 +364,7 @@ def _check_directions(dest: Resolved, sources: tuple[Resolved, ...], where: str)
             raise ProgramError(f"{where}: a fabout DSD cannot be a source", value=source.dsd.name)
 
 
-def _check_dtypes(operation: Operation, operands: tuple[Resolved, ...], where: str) -> None:
+def _check_dtypes(operation: Operation, operands: tuple[ResolvedOperand, ...], where: str) -> None:
     for number, operand in enumerate(operands):
         legal = operation.legal(number)
         if operand.buffer is not None and operand.buffer.dtype not in legal:
@@ -373,7 +375,7 @@ def _check_dtypes(operation: Operation, operands: tuple[Resolved, ...], where: s
             )
 
 
-def _extent(dest: Resolved, sources: tuple[Resolved, ...], where: str) -> int:
+def _extent(dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], where: str) -> int:
     found = {
         operand.dsd.name: operand.dsd.extent
         for operand in (dest, *sources)

@@ -26,7 +26,7 @@ TOKEN: Final = re.compile(r"\s*(\d+|[A-Za-z_]\w*|[-+*()])")
 
 
 @dataclass(frozen=True, slots=True)
-class TensorAccess:
+class AccessExpression:
     """A parsed access: `variables` with their `lengths`, and an expression per dimension."""
 
     buffer: str
@@ -56,7 +56,7 @@ class TensorAccess:
         return found, linear.constant
 
 
-def parse_access(text: str) -> TensorAccess:
+def parse_access(text: str) -> AccessExpression:
     """Return a tensor access expression. Raises ProgramError."""
     match = FORM.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None:
@@ -78,8 +78,8 @@ def parse_access(text: str) -> TensorAccess:
             value=text,
         )
     parts = _parts(match[4])
-    expressions = tuple(_Affine(part, variables).parse() for part in parts)
-    return TensorAccess(match[3], variables, tuple(map(int, lengths)), expressions)
+    expressions = tuple(_ExpressionParser(part, variables).parse() for part in parts)
+    return AccessExpression(match[3], variables, tuple(map(int, lengths)), expressions)
 
 
 def _parts(text: str) -> list[str]:
@@ -87,7 +87,7 @@ def _parts(text: str) -> list[str]:
     return text.split(",")
 
 
-class _Affine:
+class _ExpressionParser:
     """A recursive-descent parser of affine expressions: + - * and parentheses."""
 
     def __init__(self, text: str, variables: tuple[str, ...]) -> None:

@@ -11,13 +11,13 @@ from typing import Final
 
 from tilewright.arch.files.source import load_document
 from tilewright.simulator.isa.machine_errors import ProfileError
-from tilewright.simulator.isa.memo import ValueMemo
+from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.profiles import profile_file
 from tilewright.simulator.profiles.profile_file import OperationTiming
 
 FOLDER = Path(__file__).parent
-_SHIPPED: Final = ValueMemo(16)
-_NUMBERS: Final = ValueMemo(64)
+_SHIPPED: Final = ValueCache(16)
+_NUMBERS: Final = ValueCache(64)
 _NEXT: Final = count()
 
 

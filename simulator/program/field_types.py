@@ -38,7 +38,7 @@ def check_fields(value: Any, where: str) -> None:
             pending += _parts(found, hint, f"{where}: {_title(one)}.{name}")
 
 
-def made(kind: type[M], where: str, *values: Any, **properties: Any) -> M:
+def new_record(kind: type[M], where: str, *values: Any, **properties: Any) -> M:
     """Return a value of a class from its first fields and properties by name.
 
     Raises ProgramError for a property that it does not have.

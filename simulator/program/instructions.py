@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.program import (
     DsdOperation,
     ElementCode,
@@ -16,7 +16,7 @@ from tilewright.simulator.program.program import (
     Task,
 )
 
-_LISTED: Final = Memo(64)
+_LISTED: Final = IdentityCache(64)
 
 
 def instructions(code: ElementCode) -> tuple[tuple[Task, Instruction], ...]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright.simulator.isa.dsd import Dsd, Register
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.instructions import instructions
 from tilewright.simulator.program.program import ElementCode, LoadRegister
 
-_LOADS: Final = Memo(16)
+_LOADS: Final = IdentityCache(16)
 """Every operation of a code asks for them."""
 
 
-def loaded(code: ElementCode, register: Register | None) -> list[Dsd]:
+def loaded_descriptors(code: ElementCode, register: Register | None) -> list[Dsd]:
     """Return the descriptors that a code loads into a register."""
     if register is None:
         return []

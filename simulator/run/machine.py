@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import MemoryInput
 from tilewright.simulator.compile.compiled_program import compile_program
-from tilewright.simulator.compile.fabric.queue_fusion import Ids, fused, unfuse
+from tilewright.simulator.compile.fabric.queue_fusion import Ids, fuse_queues, restore_pops
 from tilewright.simulator.diagnose.deadlock import find_waits
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.diagnose.run_errors import run_error
@@ -71,7 +71,7 @@ class Machine:
         """The store with merged queues, and the queue that each one became part of."""
         if self._fused is None:
             compiled = self.compiled
-            self._fused = fused(compiled.store, compiled.parts, compiled.network)
+            self._fused = fuse_queues(compiled.store, compiled.parts, compiled.network)
         return self._fused
 
     def run(
@@ -115,7 +115,7 @@ class Machine:
             store, sram = self._begin(fused_store, data)
             store = step_to_end(store, sram)
             if store[at.S_ERROR] == at.OK and FinalState(self.compiled, store).is_complete():
-                unfuse(store, self.compiled.parts, ends)
+                restore_pops(store, self.compiled.parts, ends)
                 return store, sram
         store, sram = self._begin(self.compiled.store, data)
         if recorder is None:

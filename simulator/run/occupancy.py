@@ -17,7 +17,7 @@ from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.run.results import link_words, queue_sums
-from tilewright.simulator.run.trace import Occupancy
+from tilewright.simulator.run.trace import IntervalOccupancy
 
 Ints = npt.NDArray[np.int64]
 MOST_VALUES: Final = 1 << 26
@@ -44,11 +44,11 @@ class IntervalRecorder:
         self._words.append(link_words(state))
         self._word_cycles.append(queue_sums(state, _cycles_in_queues(state, cycle)))
 
-    def occupancy(self) -> Occupancy:
+    def occupancy(self) -> IntervalOccupancy:
         """Return what happened in each interval: the differences of successive sums."""
         words = np.diff([np.zeros_like(self._words[0]), *self._words], axis=0)
         word_cycles = np.diff([np.zeros_like(self._word_cycles[0]), *self._word_cycles], axis=0)
-        return Occupancy(self.interval, words, word_cycles)
+        return IntervalOccupancy(self.interval, words, word_cycles)
 
 
 def _cycles_in_queues(state: FinalState, cycle: int) -> Ints:

@@ -9,12 +9,12 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.buffer_memory import stream_values
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, ROUTER
-from tilewright.simulator.compile.store import Part
+from tilewright.simulator.compile.store import StoreTable
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.isa.dsd import DTYPES, Buffer
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.program.routes import RAMP
-from tilewright.simulator.run.trace import Counts, EdgeStream, Kind, RunResult, Timeline, Trace
+from tilewright.simulator.run.trace import Counts, EdgeStream, EntryKind, RunResult, Timeline, Trace
 
 
 def collect_result(final: FinalState, sram: at.Memory) -> RunResult:
@@ -90,7 +90,7 @@ def _element_cycles(final: FinalState, cycles: int) -> npt.NDArray[np.int64]:
     found = table[:, at.E_CYCLES : at.E_CYCLES + 4].copy()
     rest = cycles - table[:, at.E_SINCE]
     rows = np.arange(table.shape[0])
-    found[rows, table[:, at.E_MOOD]] += np.maximum(rest, 0)
+    found[rows, table[:, at.E_CYCLE_STATE]] += np.maximum(rest, 0)
     found[:, 0] += np.minimum(rest, 0)
     return found.reshape(*final.program.placement.shape, 4)
 
@@ -113,7 +113,7 @@ def _macs(final: FinalState) -> npt.NDArray[np.int64]:
 
 
 def _counts(final: FinalState, links: npt.NDArray[np.int64]) -> Counts:
-    tally = _Tally()
+    tally = _ActionSums()
     for number, layout in enumerate(final.layouts):
         totals = _processed(final, layout, number).sum(axis=0)
         for (_, resolved), elements in zip(layout.operations, totals, strict=True):
@@ -143,7 +143,7 @@ def _counts(final: FinalState, links: npt.NDArray[np.int64]) -> Counts:
     )
 
 
-class _Tally:
+class _ActionSums:
     """Sums of memory accesses and actions over operations."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class _Tally:
 def _timeline(final: FinalState) -> Timeline:
     """Return the recorded operations and tasks; each kind of them is named once."""
     count = int(final.store[at.S_EVENTS])
-    events = Part(final.parts.end, count, at.V_WIDTH).view(final.store)
+    events = StoreTable(final.parts.end, count, at.V_WIDTH).view(final.store)
     element = (events[:, at.V_ELEMENT] - final.parts.element.start) // at.E_WIDTH
     code = final.program.placement.ravel()[element].astype(np.int64)
     # (row, thread, code) as one number; rows are addresses or, of tasks, above -1 - MAX_TASKS
@@ -200,9 +200,9 @@ def _timeline(final: FinalState) -> Timeline:
     return Timeline(tuple(kinds), np.stack([row, column, number, start, end], axis=1)[order])
 
 
-def _kind(final: FinalState, layout: CodeLayout, row: int, thread: int) -> Kind:
+def _kind(final: FinalState, layout: CodeLayout, row: int, thread: int) -> EntryKind:
     if row < 0:
-        return Kind(layout.code.tasks[-1 - row].name, "task", "", "main")
+        return EntryKind(layout.code.tasks[-1 - row].name, "task", "", "main")
     task, resolved = layout.operations[int(final.store[row + at.O_NUMBER])]
     name = "main" if thread == 0 else f"ut{layout.threads[thread - 1]}"
-    return Kind(task, resolved.operation.name, resolved.source.label, name)
+    return EntryKind(task, resolved.operation.name, resolved.source.label, name)

@@ -59,7 +59,7 @@ class TimelineEntry:
     end: int
 
 
-class Kind(NamedTuple):
+class EntryKind(NamedTuple):
     """What entries of a timeline have in common."""
 
     task: str
@@ -72,7 +72,7 @@ class Kind(NamedTuple):
 class Timeline(Sequence[TimelineEntry]):
     """Runs of operations and tasks; entries are made of the table's rows when asked for."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EntryKind, ...]
     table: Ints
     """(entries, 5): row, column, number of the kind, start, end."""
 
@@ -108,7 +108,7 @@ class Timeline(Sequence[TimelineEntry]):
 
 
 @dataclass(frozen=True, slots=True)
-class Occupancy:
+class IntervalOccupancy:
     """What links carried and queues held in every interval of a run, exact sums."""
 
     interval: int
@@ -145,7 +145,7 @@ class Trace:
     Input queues 0 to 7, output queues 0 to 7, all router buffers together; over the run's cycles
     it is the mean number of words. None unless the machine counts it.
     """
-    occupancy: Occupancy | None = None
+    occupancy: IntervalOccupancy | None = None
     """None unless the machine looks in intervals."""
 
     def link_occupancy(self, cycles: int) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.program.routes import PORTS
-from tilewright.simulator.run.trace import Occupancy
+from tilewright.simulator.run.trace import IntervalOccupancy
 from tilewright.simulator.show.color_scale import (
     BAR,
     TOP,
@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _TimeRows:
     """What a picture shows: (rows, columns) means, the rows' names, cycles per column."""
 
     values: Floats
@@ -48,7 +48,7 @@ class _Rows:
     """Rows there are that are not zero all the time."""
 
 
-def time_maps(held: Occupancy, cycles: int) -> dict[str, str]:
+def time_maps(held: IntervalOccupancy, cycles: int) -> dict[str, str]:
     """Return the pictures `links over time` and `queues over time` of a run's cycles.
 
     Of links, the share of cycles in which they carried a word; of queues, their mean words.
@@ -61,7 +61,7 @@ def time_maps(held: Occupancy, cycles: int) -> dict[str, str]:
     }
 
 
-def _rows(values: Floats, kinds: tuple[str, ...], interval: int, cycles: int) -> _Rows:
+def _rows(values: Floats, kinds: tuple[str, ...], interval: int, cycles: int) -> _TimeRows:
     """Return the rows to show of (intervals, H, W, kinds), element by element."""
     rows = values.reshape(values.shape[0], -1).T
     used = np.flatnonzero(rows.any(axis=1))
@@ -70,7 +70,7 @@ def _rows(values: Floats, kinds: tuple[str, ...], interval: int, cycles: int) ->
     places = zip(*np.unravel_index(shown, values.shape[1:]), strict=True)
     names = tuple(f"({row}, {column}) {kinds[kind]}" for row, column, kind in places)
     merged = -(-values.shape[0] // MOST_COLUMNS)
-    return _Rows(_means(rows[shown], merged), names, merged * interval, cycles, used.size)
+    return _TimeRows(_means(rows[shown], merged), names, merged * interval, cycles, used.size)
 
 
 def _means(rows: Floats, merged: int) -> Floats:
@@ -80,7 +80,7 @@ def _means(rows: Floats, merged: int) -> Floats:
     return np.asarray(np.add.reduceat(rows, starts, axis=1) / counts)
 
 
-def _picture(rows: _Rows, title: str) -> str:
+def _picture(rows: _TimeRows, title: str) -> str:
     """Return rows as an SVG, darker where there is more."""
     count, columns = rows.values.shape
     pixels = max(1, min(WIDEST, WIDTH // max(1, columns)))
@@ -107,7 +107,7 @@ def _ground(count: int, width: int, scale: ColorScale) -> str:
     )
 
 
-def _cell(rows: _Rows, place: tuple[int, int], pixels: int, scale: ColorScale) -> str:
+def _cell(rows: _TimeRows, place: tuple[int, int], pixels: int, scale: ColorScale) -> str:
     """Return the cell of a (row, column)."""
     row, column = place
     value = float(rows.values[row, column])

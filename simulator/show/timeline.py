@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.simulator.program.routes import PORTS
-from tilewright.simulator.run.trace import Occupancy, RunResult, TimelineEntry
+from tilewright.simulator.run.trace import IntervalOccupancy, RunResult, TimelineEntry
 
 QUEUES: Final = (
     *(f"input queue {number}" for number in range(8)),
@@ -54,7 +54,7 @@ def perfetto(result: RunResult, clock_hz: float | None = None) -> dict[str, Any]
 
 
 def _counters(
-    held: Occupancy, place: tuple[int, int], pid: int, scale: float
+    held: IntervalOccupancy, place: tuple[int, int], pid: int, scale: float
 ) -> list[dict[str, Any]]:
     """Return the counters of an element's links and queues, an event per change."""
     links, queues = held.link_shares()[:, *place], held.queue_words()[:, *place]

@@ -65,7 +65,7 @@ def parse_program(text: str, file: str = "<program>") -> Program:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Declarations:
     """What was declared so far."""
 
     name: str
@@ -85,7 +85,7 @@ class _Found:
         return self.lowest
 
 
-def _header(reader: Reader) -> _Found:
+def _header(reader: Reader) -> _Declarations:
     line = reader.line
     if line is None:
         raise ProgramError(
@@ -109,10 +109,10 @@ def _header(reader: Reader) -> _Found:
             instead=f"1 to {MAX_ELEMENTS} elements",
         )
     reader.advance()
-    return _Found(name, np.full((height, width), -1, dtype=np.int32))
+    return _Declarations(name, np.full((height, width), -1, dtype=np.int32))
 
 
-def _color(reader: Reader, line: Line, found: _Found) -> None:
+def _color(reader: Reader, line: Line, found: _Declarations) -> None:
     name = line.name("the color's name")
     color = Color(name, line.integer() if line.more else found.free_color())
     found.colors.append(reader.place(color, reader.here()))
@@ -120,7 +120,7 @@ def _color(reader: Reader, line: Line, found: _Found) -> None:
     _next(reader, line)
 
 
-def _code(reader: Reader, line: Line, found: _Found) -> None:
+def _code(reader: Reader, line: Line, found: _Declarations) -> None:
     name = line.name("the code's name")
     reader.declare(f"code {name}")
     here = reader.here()
@@ -128,7 +128,7 @@ def _code(reader: Reader, line: Line, found: _Found) -> None:
     found.codes.append(reader.place(parse_code(reader, name), here))
 
 
-def _place(reader: Reader, line: Line, found: _Found) -> None:
+def _place(reader: Reader, line: Line, found: _Declarations) -> None:
     column = line.column
     name = line.name("a code's name")
     number = next((i for i, code in enumerate(found.codes) if code.name == name), None)
@@ -160,21 +160,21 @@ def _fill(
     part[:] = number
 
 
-def _route(reader: Reader, line: Line, found: _Found) -> None:
+def _route(reader: Reader, line: Line, found: _Declarations) -> None:
     route = parse_route(line)
     reader.declare(f"route of color {route.color} in {route.area}:")
     found.routes.append(reader.place(route, reader.here()))
     _next(reader, line)
 
 
-def _edge_input(reader: Reader, line: Line, found: _Found) -> None:
+def _edge_input(reader: Reader, line: Line, found: _Declarations) -> None:
     port = parse_edge_input(line)
     reader.declare(f"edge port {port.name}")
     found.edge_inputs.append(reader.place(port, reader.here()))
     _next(reader, line)
 
 
-def _edge_output(reader: Reader, line: Line, found: _Found) -> None:
+def _edge_output(reader: Reader, line: Line, found: _Declarations) -> None:
     port = parse_edge_output(line)
     reader.declare(f"edge port {port.name}")
     found.edge_outputs.append(reader.place(port, reader.here()))
@@ -186,7 +186,7 @@ def _next(reader: Reader, line: Line) -> None:
     reader.advance()
 
 
-TOP_LEVEL: Final[dict[str, Callable[[Reader, Line, _Found], Any]]] = {
+TOP_LEVEL: Final[dict[str, Callable[[Reader, Line, _Declarations], Any]]] = {
     "color": _color,
     "code": _code,
     "place": _place,

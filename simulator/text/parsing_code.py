@@ -26,7 +26,7 @@ Properties = dict[str, Callable[[Line], Any]]
 
 
 @dataclass(slots=True)
-class _Code:
+class _CodeDeclarations:
     name: str
     buffers: list[Buffer] = field(default_factory=list)
     dsds: list[Dsd] = field(default_factory=list)
@@ -41,7 +41,7 @@ class _Code:
 
 def parse_code(reader: Reader, name: str) -> ElementCode:
     """Return the code whose declarations stand in the next lines, indented."""
-    found = _Code(name)
+    found = _CodeDeclarations(name)
     while (line := reader.at(1)) is not None:
         word = line.choose(
             (*DSDS, "buffer", *QUEUES, "load", "task", "main_priority"), "declaration of a code"
@@ -84,7 +84,7 @@ QUEUES: Final = ("input_queue", "output_queue")
 QUEUE: Final[Properties] = {"priority": Line.name}
 
 
-def _buffer(line: Line, found: _Code) -> Buffer:
+def _buffer(line: Line, found: _CodeDeclarations) -> Buffer:
     name = line.name("the buffer's name")
     dtype = line.choose(tuple(DTYPES), "dtype")
     shape = line.integers()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.arch.errors import Where
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.program import Program
 
-_READ = Memo(16)
+_READ = IdentityCache(16)
 
 
 def remember(program: Program, place_of: Callable[[str, object], Where]) -> None:

@@ -11,7 +11,7 @@ from special_programs import special_case
 
 from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.queue_fusion import climb, merges
+from tilewright.simulator.compile.fabric.queue_fusion import follow_pointers, mergeable_into
 from tilewright.simulator.examples.known_costs import chain_reduce, relay, two_phase_reduce
 from tilewright.simulator.isa.machine_errors import DeadlockError, MachineError
 from tilewright.simulator.profiles.profile import load_profile
@@ -71,7 +71,7 @@ def test_examples(program: Program) -> None:
 
 def test_a_chain_is_one_queue_per_stage() -> None:
     machine = Machine(chain_reduce(8, 4), GENERIC)
-    assert (merges(machine.compiled.network) >= 0).sum() == 7 * 3
+    assert (mergeable_into(machine.compiled.network) >= 0).sum() == 7 * 3
     machine.run()
     store = machine.compiled.parts.fifo.view(machine.fused_store[0])
     assert sorted(set(store[:, at.F_CREDIT].tolist())) == [1, 4]
@@ -79,11 +79,11 @@ def test_a_chain_is_one_queue_per_stage() -> None:
 
 def test_shallow_queues_stay() -> None:
     machine = Machine(chain_reduce(8, 4), GENERIC.with_values({"router_buffer_words": 1}))
-    assert (merges(machine.compiled.network) < 0).all()
+    assert (mergeable_into(machine.compiled.network) < 0).all()
 
 
 def test_a_loop_has_no_end() -> None:
-    assert climb(np.array([1, 2, 0]), np.zeros((1, 3), dtype=np.int64)) is None
+    assert follow_pointers(np.array([1, 2, 0]), np.zeros((1, 3), dtype=np.int64)) is None
 
 
 def test_what_goes_wrong_is_told_by_the_plain_network() -> None:

@@ -15,13 +15,13 @@ from machine_programs import random_case
 
 from tilewright.simulator.check import resources, validate
 from tilewright.simulator.compile.code import code_families as families
-from tilewright.simulator.compile.code.code_families import canonical
+from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.compile.code.code_tables import CodeBlock, block_of, compiled_rows
 from tilewright.simulator.compile.code.table_blocks import (
     TABLES,
     CodeLayout,
     CodeTables,
-    Target,
+    CompileTarget,
     tables_of,
 )
 from tilewright.simulator.examples.gemv import gemv_like
@@ -65,17 +65,17 @@ def packed(code: ElementCode) -> ElementCode:
     return replace(code, buffers=tuple(buffers))
 
 
-def by_family(code: ElementCode, target: Target) -> list[Any]:
+def by_family(code: ElementCode, target: CompileTarget) -> list[Any]:
     names = frozenset(name for name, _ in target.colors)
-    code = canonical(code)
+    code = canonical_code(code)
     validate.check_code(code, names)
     check = partial(resources._check_code, profile=target.profile)
-    families.passes(code, ("resources", target.number), check)
+    families.check_once(code, ("resources", target.number), check)
     block = block_of(code, target)
     return shown(block.layout, block.tables, scripted(lambda: script_of(block, STEPS)))
 
 
-def by_itself(code: ElementCode, target: Target) -> list[Any]:
+def by_itself(code: ElementCode, target: CompileTarget) -> list[Any]:
     check_fields(code, f"code {code.name}")
     validate._check_code(code, frozenset(name for name, _ in target.colors))
     resources._check_code(code, target.profile)
@@ -109,7 +109,7 @@ def shown(layout: CodeLayout, tables: CodeTables, script: list[Any]) -> list[Any
     ]
 
 
-def answer(how: Any, code: ElementCode, target: Target) -> Any:
+def answer(how: Any, code: ElementCode, target: CompileTarget) -> Any:
     try:
         return how(code, target)
     except ProgramError as error:
@@ -120,7 +120,7 @@ def compare(program: Program, profile: Profile, seed: int) -> Counter[str]:
     """Compare the answers about the families of a program's codes; count what they were."""
     rng = np.random.default_rng(seed)
     colors = tuple((color.name, color.id) for color in program.colors)
-    target = Target(profile, profile_number(profile), colors)
+    target = CompileTarget(profile, profile_number(profile), colors)
     found: Counter[str] = Counter()
     for code in program.codes:
         if families._split(code) is None:

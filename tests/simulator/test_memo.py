@@ -7,7 +7,7 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.isa.dsd import Immediate
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueMemo
+from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.profiles.profile import load_profile, profile_number
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area
@@ -27,7 +27,7 @@ def filled(number: float, extent: int = 3) -> Program:
 
 
 def test_equal_values_are_asked_about_once_and_the_oldest_goes_first() -> None:
-    memo, asked = ValueMemo(2), []
+    memo, asked = ValueCache(2), []
     for value in ("a", "b", "a", "c", "b", "a"):
         assert memo.of(value, lambda v=value: asked.append(v) or v.upper()) == value.upper()  # type: ignore[misc]
     assert asked == ["a", "b", "c", "a"]
@@ -35,7 +35,7 @@ def test_equal_values_are_asked_about_once_and_the_oldest_goes_first() -> None:
 
 def test_values_without_a_hash_are_asked_about_anew() -> None:
     asked: list[int] = []
-    memo = ValueMemo(2)
+    memo = ValueCache(2)
     for _ in range(2):
         memo.of(([],), lambda: asked.append(1))  # type: ignore[arg-type]
     assert asked == [1, 1]

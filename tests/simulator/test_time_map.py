@@ -4,15 +4,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from tilewright.simulator.run.trace import Occupancy
+from tilewright.simulator.run.trace import IntervalOccupancy
 from tilewright.simulator.show.time_map import time_maps
 
 
-def occupancy(words: np.ndarray, interval: int) -> Occupancy:
+def occupancy(words: np.ndarray, interval: int) -> IntervalOccupancy:
     """Return what links carried, with a queue that holds a word in the first interval."""
     queues = np.zeros((*words.shape[:3], 17), dtype=np.int64)
     queues[0, 0, 0, 3] = interval
-    return Occupancy(interval, words, queues)
+    return IntervalOccupancy(interval, words, queues)
 
 
 def titles(picture: str) -> list[str | None]:
@@ -53,6 +53,6 @@ def test_of_many_intervals_several_make_a_column() -> None:
 
 
 def test_a_run_in_which_nothing_moves_has_empty_pictures() -> None:
-    held = Occupancy(4, np.zeros((1, 1, 1, 5), np.int64), np.zeros((1, 1, 1, 17), np.int64))
+    held = IntervalOccupancy(4, np.zeros((1, 1, 1, 5), np.int64), np.zeros((1, 1, 1, 17), np.int64))
     for picture in time_maps(held, cycles=3).values():
         assert titles(picture) == []

@@ -8,10 +8,10 @@ from machine_programs import random_case
 from special_programs import special_case
 
 from tilewright.simulator.compile.fabric import topology
-from tilewright.simulator.compile.fabric.connections import Steered
-from tilewright.simulator.compile.fabric.network import Network, compile_network
+from tilewright.simulator.compile.fabric.connections import SteeredTables
+from tilewright.simulator.compile.fabric.network import FifoNetwork, compile_network
 from tilewright.simulator.examples.known_costs import chain_reduce, relay
-from tilewright.simulator.isa.memo import Memo
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
@@ -19,9 +19,9 @@ from tilewright.simulator.run.machine import Machine
 GENERIC = load_profile("generic")
 
 
-def same(found: Network | Steered, expected: Network | Steered) -> bool:
+def same(found: FifoNetwork | SteeredTables, expected: FifoNetwork | SteeredTables) -> bool:
     names = [f.name for f in fields(found)]
-    if isinstance(found, Network):
+    if isinstance(found, FifoNetwork):
         names.remove("steered")
         if not same(found.steered, expected.steered):  # type: ignore[union-attr]
             return False
@@ -66,7 +66,7 @@ def test_other_words_same_topology(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memo_knows_the_last_objects_by_identity() -> None:
-    memo, made = Memo(2), []
+    memo, made = IdentityCache(2), []
     first, equal, third = [1], [1], [2]
     for owner in (first, first, equal, third, first):
         memo.of(owner, "key", lambda owner=owner: made.append(owner))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from tilewright.simulator.isa.dsd import DTYPES, Mem4d
-from tilewright.simulator.isa.operands import Resolved, ResolvedOperation
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 
 PERIOD: Final = 4
@@ -73,20 +73,20 @@ def bank_cycles(
     return (met if (_first(one) - _first(other)) % PERIOD == 0 else cycles), Fraction(0)
 
 
-def _step(operand: Resolved) -> int:
+def _step(operand: ResolvedOperand) -> int:
     """Return the words from element to element; 0 of a multi-dimensional operand."""
     if operand.buffer is None or isinstance(operand.dsd, Mem4d):
         return 0
     return operand.strides()[0] * DTYPES[operand.buffer.dtype]
 
 
-def _first(operand: Resolved) -> int:
+def _first(operand: ResolvedOperand) -> int:
     assert operand.buffer is not None
     wide = DTYPES[operand.buffer.dtype]
     return operand.buffer.address + (operand.base + operand.offset.constant) * wide
 
 
-def _is_known(operand: Resolved) -> bool:
+def _is_known(operand: ResolvedOperand) -> bool:
     """Return whether the first bank, modulo 4, is known before the run."""
     if operand.buffer is None or operand.register is not None or operand.is_special:
         return False

@@ -12,7 +12,12 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from tilewright.simulator.compile.code.traced_numbers import Guide, Ints, Number, Trace
+from tilewright.simulator.compile.code.traced_numbers import (
+    FamilyConditions,
+    Ints,
+    NumberTrace,
+    TracedNumber,
+)
 from tilewright.simulator.isa.dsd import (
     NO_OFFSET,
     Buffer,
@@ -25,7 +30,7 @@ from tilewright.simulator.isa.dsd import (
     Mem4d,
     Ref,
 )
-from tilewright.simulator.isa.memo import Memo, ValueMemo
+from tilewright.simulator.isa.memo import IdentityCache, ValueCache
 from tilewright.simulator.program.field_types import check_fields
 from tilewright.simulator.program.program import (
     Activate,
@@ -89,7 +94,7 @@ class _NoFamily(Exception):  # noqa: N818 - not an error
 
 
 @dataclass(slots=True)
-class _Parts:
+class _FamilySplitter:
     """Collects what tells the families of codes apart, and the numbers."""
 
     shape: list[Any] = field(default_factory=list)
@@ -173,7 +178,7 @@ class _Parts:
 
 def _split(code: ElementCode) -> tuple[Hashable, tuple[int, ...]] | None:
     """Return what tells a code's family apart, and its numbers; None if it has no family."""
-    found = _Parts()
+    found = _FamilySplitter()
     try:
         found.code(code)
     except (_NoFamily, *WRONG):
@@ -186,7 +191,7 @@ def _split(code: ElementCode) -> tuple[Hashable, tuple[int, ...]] | None:
 class _Renumbering:
     """Puts traced numbers into a code, in the order of `_split`."""
 
-    def __init__(self, numbers: Sequence[Number]) -> None:
+    def __init__(self, numbers: Sequence[TracedNumber]) -> None:
         self._given: Iterator[Any] = iter(numbers)
 
     def code(self, old: ElementCode) -> ElementCode:
@@ -227,11 +232,11 @@ class _Renumbering:
         return Index(constant, tuple((name, next(self._given)) for name, _ in old.terms))
 
 
-Fill = Callable[[ElementCode, Ints], R]
+AnswerFiller = Callable[[ElementCode, Ints], R]
 """Gives an answer about a code from what `Guide.follow` gave."""
 
 
-def same(answer: R) -> Callable[[Guide], Fill[R]]:
+def constant_answer(answer: R) -> Callable[[FamilyConditions], AnswerFiller[R]]:
     """Return what fills an answer that has no numbers in it."""
     return lambda _: lambda *_: answer
 
@@ -240,7 +245,7 @@ def same(answer: R) -> Callable[[Guide], Fill[R]]:
 class _Stage:
     """What is known about one question about a family."""
 
-    ways: list[tuple[Guide, Fill[Any]]] = field(default_factory=list)
+    ways: list[tuple[FamilyConditions, AnswerFiller[Any]]] = field(default_factory=list)
     asked: int = 0
     """Members that went another way than all known ones."""
 
@@ -248,13 +253,13 @@ class _Stage:
         self,
         code: ElementCode,
         numbers: tuple[int, ...],
-        traced: Callable[[ElementCode], Callable[[Guide], Fill[Any]]],
+        traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[Any]]],
     ) -> None:
         """Find the way of the 2nd, 4th, 8th ... of these, if traced numbers can go it."""
         self.asked += 1
         if self.asked < 2 or self.asked & (self.asked - 1):
             return
-        trace = Trace(numbers)
+        trace = NumberTrace(numbers)
         try:
             found = traced(_Renumbering(trace.numbers).code(code))
             guide = trace.guide()
@@ -266,17 +271,17 @@ class _Stage:
 
 @dataclass(slots=True)
 class _Family:
-    members: ValueMemo = field(default_factory=lambda: ValueMemo(64))
+    members: ValueCache = field(default_factory=lambda: ValueCache(64))
     stages: dict[Hashable, _Stage] = field(default_factory=dict)
 
 
-_CODES: Final = ValueMemo(256)
+_CODES: Final = ValueCache(256)
 """Equal codes are one object: it is checked and compiled once, whatever the programs around it."""
-_FAMILIES: Final = ValueMemo(256)
-_MEMBERS: Final = Memo(256)
+_FAMILIES: Final = ValueCache(256)
+_MEMBERS: Final = IdentityCache(256)
 
 
-def canonical(code: ElementCode) -> ElementCode:
+def canonical_code(code: ElementCode) -> ElementCode:
     """Return the first of all codes that are equal to this one."""
     parts = _split(code)
     if parts is None:
@@ -295,11 +300,11 @@ def _family_of(code: ElementCode) -> tuple[_Family, tuple[int, ...]] | None:
     return _MEMBERS.of(code, "family", found)  # type: ignore[no-any-return]
 
 
-def shared(
+def family_answer(
     code: ElementCode,
     question: Hashable,
     plain: Callable[[], R],
-    traced: Callable[[ElementCode], Callable[[Guide], Fill[R]]],
+    traced: Callable[[ElementCode], Callable[[FamilyConditions], AnswerFiller[R]]],
 ) -> R:
     """Return the answer to a question about a code, from its family if that knows the way.
 
@@ -322,15 +327,15 @@ def shared(
     return answer
 
 
-def passes(code: ElementCode, question: Hashable, check: Callable[[ElementCode], None]) -> None:
+def check_once(code: ElementCode, question: Hashable, check: Callable[[ElementCode], None]) -> None:
     """Run a check of a code, unless its family knows that it passes; fields are checked before."""
 
     def plain() -> None:
         check_fields(code, f"code {code.name}")
         check(code)
 
-    def traced(code: ElementCode) -> Callable[[Guide], Fill[None]]:
+    def traced(code: ElementCode) -> Callable[[FamilyConditions], AnswerFiller[None]]:
         check(code)
-        return same(None)
+        return constant_answer(None)
 
-    shared(code, question, plain, traced)
+    family_answer(code, question, plain, traced)

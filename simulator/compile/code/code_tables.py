@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.code_families import Fill, shared
+from tilewright.simulator.compile.code.code_families import AnswerFiller, family_answer
 from tilewright.simulator.compile.code.encode_operation import (
     Row,
     operand_row,
@@ -18,7 +18,7 @@ from tilewright.simulator.compile.code.encode_operation import (
 )
 from tilewright.simulator.compile.code.encode_special import SpecialRows, scalar_only
 from tilewright.simulator.compile.code.encode_values import load_cycles, queue_slots
-from tilewright.simulator.compile.code.priorities import level
+from tilewright.simulator.compile.code.priorities import priority_level
 from tilewright.simulator.compile.code.register_rates import RATES, held_operations
 from tilewright.simulator.compile.code.table_blocks import (
     TABLES,
@@ -26,18 +26,23 @@ from tilewright.simulator.compile.code.table_blocks import (
     CodeBlock,
     CodeLayout,
     CodeTables,
+    CompileTarget,
     ProgramTables,
     Rows,
-    Target,
-    joined,
+    join_blocks,
     tables_of,
 )
-from tilewright.simulator.compile.code.traced_numbers import Formulas, Guide, Ints
-from tilewright.simulator.compile.store_header import header
+from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
+from tilewright.simulator.compile.store_header import store_header
 from tilewright.simulator.isa.dsd import DTYPES
-from tilewright.simulator.isa.machine_errors import About, ProgramError
-from tilewright.simulator.isa.memo import Memo
-from tilewright.simulator.isa.operands import Resolved, ResolvedOperation, describe, resolve
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.memo import IdentityCache
+from tilewright.simulator.isa.operands import (
+    ResolvedOperand,
+    ResolvedOperation,
+    operation_name,
+    resolve,
+)
 from tilewright.simulator.isa.operations import SCALAR_ONLY
 from tilewright.simulator.profiles.profile import Profile, profile_number
 from tilewright.simulator.program.program import (
@@ -54,13 +59,13 @@ from tilewright.simulator.program.program import (
     Unblock,
 )
 
-_BLOCKS: Final = Memo(256)
+_BLOCKS: Final = IdentityCache(256)
 _NUMBERS: Final = count()
 """Codes that have been compiled, by profile and numbers of colors."""
 
 
 @dataclass(slots=True)
-class _Rows:
+class _CodeRows:
     operation: list[Row] = field(default_factory=list)
     operand: list[Row] = field(default_factory=list)
     instruction: list[Row] = field(default_factory=list)
@@ -74,37 +79,39 @@ def compile_codes(
     codes: tuple[ElementCode, ...], profile: Profile, colors: Mapping[str, int]
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
     """Return the engine's tables and the layout of each code. Raises ProgramError."""
-    target = Target(profile, profile_number(profile), tuple(colors.items()))
-    return joined([block_of(code, target) for code in codes], header(profile))
+    target = CompileTarget(profile, profile_number(profile), tuple(colors.items()))
+    return join_blocks([block_of(code, target) for code in codes], store_header(profile))
 
 
-def block_of(code: ElementCode, target: Target) -> CodeBlock:
+def block_of(code: ElementCode, target: CompileTarget) -> CodeBlock:
     """Return the compiled code. Raises ProgramError."""
     block: CodeBlock = _BLOCKS.of(code, target.key, partial(_compiled, code, target))
     return block
 
 
-def compiled_rows(code: ElementCode, target: Target) -> tuple[CodeLayout, Rows]:
+def compiled_rows(code: ElementCode, target: CompileTarget) -> tuple[CodeLayout, Rows]:
     """Return the layout of a code and the rows of its tables. Raises ProgramError."""
     return _CodeCompiler(code, target).compile()
 
 
-def _compiled(code: ElementCode, target: Target) -> CodeBlock:
+def _compiled(code: ElementCode, target: CompileTarget) -> CodeBlock:
     def plain() -> CodeBlock:
         layout, rows = compiled_rows(code, target)
         return CodeBlock(layout, target, tuple(map(len, rows)), partial(tables_of, rows))
 
-    def traced(code: ElementCode) -> Callable[[Guide], Fill[CodeBlock]]:
+    def traced(code: ElementCode) -> Callable[[FamilyConditions], AnswerFiller[CodeBlock]]:
         layout, rows = compiled_rows(code, target)
-        return lambda guide: _Filler(layout, target, rows, guide).block
+        return lambda guide: _BlockFiller(layout, target, rows, guide).block
 
-    return shared(code, ("tables", target.key), plain, traced)
+    return family_answer(code, ("tables", target.key), plain, traced)
 
 
-class _Filler:
+class _BlockFiller:
     """Makes the blocks of a family of codes."""
 
-    def __init__(self, layout: CodeLayout, target: Target, rows: Rows, guide: Guide) -> None:
+    def __init__(
+        self, layout: CodeLayout, target: CompileTarget, rows: Rows, guide: FamilyConditions
+    ) -> None:
         self._layout = layout
         self._target = target
         self._sizes = tuple(map(len, rows))
@@ -117,8 +124,8 @@ class _Filler:
             self._layout,
             code=code,
             number=next(_NUMBERS),
-            operations=_Later(self._sizes[0], lambda: alone()[0].operations),
-            sources=_Later(self._sizes[2], lambda: alone()[0].sources),
+            operations=_DeferredSequence(self._sizes[0], lambda: alone()[0].operations),
+            sources=_DeferredSequence(self._sizes[2], lambda: alone()[0].sources),
         )
         return CodeBlock(layout, self._target, self._sizes, partial(self._tables, slots))
 
@@ -128,7 +135,7 @@ class _Filler:
         return CodeTables(*(part.reshape(-1, width) for part, width in parts))
 
 
-class _Later(Sequence[tuple[str, Any]]):
+class _DeferredSequence(Sequence[tuple[str, Any]]):
     """What a layout has for results and messages, found when it is asked for."""
 
     def __init__(self, size: int, make: Callable[[], Sequence[tuple[str, Any]]]) -> None:
@@ -145,11 +152,11 @@ class _Later(Sequence[tuple[str, Any]]):
 class _CodeCompiler:
     """Collects the rows of one code."""
 
-    def __init__(self, code: ElementCode, target: Target) -> None:
+    def __init__(self, code: ElementCode, target: CompileTarget) -> None:
         self.code = code
         self.machine = target.profile, target.number
         self.profile = target.profile
-        self.rows = _Rows()
+        self.rows = _CodeRows()
         self.variables: dict[str, int] = {}
         self.threads: dict[int, int] = {}
         self.queues: set[int] = set()
@@ -175,7 +182,7 @@ class _CodeCompiler:
         registers = self.special.registers()
         self.queues |= self.special.task_queues()
         for number, name, op in self.by_register:
-            with About(op):
+            with ErrorSubject(op):
                 self._variants(number, name, op)
         for row in self.rows.operation:
             row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
@@ -229,7 +236,7 @@ class _CodeCompiler:
         outer = self.now
         for instruction in body:
             self.now = (task, instruction)
-            with About(instruction):
+            with ErrorSubject(instruction):
                 self._instruction(task, instruction)
         self.now = outer
 
@@ -304,7 +311,7 @@ class _CodeCompiler:
 
     def _operation(self, task: str, op: DsdOperation) -> int:
         resolved = resolve(self.code, task, op)
-        where = partial(describe, self.code, task, op)
+        where = partial(operation_name, self.code, task, op)
         timed = self.special.as_loaded(resolved)
         row = operation_row(resolved, timed, self.machine, where)
         row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = self._operands(resolved)
@@ -315,7 +322,7 @@ class _CodeCompiler:
         if op.activate or op.unblock:
             row[at.O_ACTION] = at.ACTIVATE if op.activate else at.UNBLOCK
             row[at.O_ACTION_TASK] = self.tasks[op.activate or op.unblock or ""]
-        row[at.O_PRIORITY] = level(self.code, timed, asynchronous)
+        row[at.O_PRIORITY] = priority_level(self.code, timed, asynchronous)
         self.special.operation(row, resolved)
         self.queues.update(queue_slots(resolved), self.special.loaded_slots(resolved))
         self.rows.operation.append(row)
@@ -327,7 +334,7 @@ class _CodeCompiler:
     def _variants(self, number: int, task: str, op: DsdOperation) -> None:
         """Append rows of an operation for what its registers may hold beside the first loads."""
         resolved, base = resolve(self.code, task, op), self.rows.operation[number]
-        where = partial(describe, self.code, task, op)
+        where = partial(operation_name, self.code, task, op)
         base[at.O_VARIANT] = len(self.rows.operation)
         for timed, loads in held_operations(self.code, resolved, where()):
             timing = operation_row(resolved, timed, self.machine, where)
@@ -356,14 +363,14 @@ class _CodeCompiler:
             row = self.operand(scalar)
         return [*found, *[-1] * (3 - len(found)), row]
 
-    def _typed(self, operand: Resolved, legal: tuple[str, ...]) -> int:
+    def _typed(self, operand: ResolvedOperand, legal: tuple[str, ...]) -> int:
         """Emit an operand's row; that of a register says which dtypes it may hold."""
         number = self.operand(operand)
         if operand.register is not None:
             self.rows.operand[number][at.D_TYPES] = type_bits(legal)
         return number
 
-    def operand(self, operand: Resolved) -> int:
+    def operand(self, operand: ResolvedOperand) -> int:
         """Append an operand's row; return its number."""
         row = operand_row(operand)
         if operand.buffer is not None and operand.offset.terms:
@@ -375,7 +382,7 @@ class _CodeCompiler:
             self.special.buffers[number] = operand.buffer.name
         return number
 
-    def terms(self, row: Row, operand: Resolved, wide: int) -> None:
+    def terms(self, row: Row, operand: ResolvedOperand, wide: int) -> None:
         """Set the counters that an operand's offset (or value) adds up."""
         if len(operand.offset.terms) > 4:
             raise ProgramError(

@@ -14,12 +14,17 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import bank_cycles
-from tilewright.simulator.compile.code.encode_values import bits_of, load_cycles, pace, queue_slots
+from tilewright.simulator.compile.code.encode_values import (
+    bits_of,
+    group_pace,
+    load_cycles,
+    queue_slots,
+)
 from tilewright.simulator.compile.code.simd_modes import MODES, mode_of
 from tilewright.simulator.isa.dsd import DTYPES, Circbuf, Fabin, Fabout, Fifo, Mem1d, Mem4d
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueMemo
-from tilewright.simulator.isa.operands import Resolved, ResolvedOperation
+from tilewright.simulator.isa.memo import ValueCache
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
 
 TYPES: Final = {
@@ -33,8 +38,8 @@ TYPES: Final = {
 Row = list[int]
 MOST: Final = 1 << 30
 """Greatest numerator and denominator of a rate: times the elements it fits the engine's words."""
-_OPERATIONS: Final = ValueMemo(1024)
-_OPERANDS: Final = ValueMemo(4096)
+_OPERATIONS: Final = ValueCache(1024)
+_OPERANDS: Final = ValueCache(4096)
 
 
 def operation_row(
@@ -69,7 +74,7 @@ def _operation_row(
     row[at.O_SCALAR] = _immediate(resolved, where)
     row[at.O_FABRIC] = int(resolved.is_fabric)
     row[at.O_LOAD] = load_cycles(resolved, profile)
-    row[at.O_GROUP], rate = pace(timed, profile)
+    row[at.O_GROUP], rate = group_pace(timed, profile)
     rate, more = bank_cycles(timed, profile, (row[at.O_GROUP], rate))
     together = lcm(rate.denominator, more.denominator)
     if max(Fraction(together), rate * together, more * together) > MOST:
@@ -119,13 +124,13 @@ def sends_control(resolved: ResolvedOperation) -> bool:
     return isinstance(dsd, Fabout) and dsd.control
 
 
-def operand_row(operand: Resolved) -> Row:
+def operand_row(operand: ResolvedOperand) -> Row:
     """Return an operand's row, to be completed."""
     row: Row = _OPERANDS.of(operand, partial(_operand_row, operand))
     return row.copy()
 
 
-def _operand_row(operand: Resolved) -> Row:
+def _operand_row(operand: ResolvedOperand) -> Row:
     row = [0] * at.D_WIDTH
     dsd = operand.dsd
     row[at.D_DIMENSIONS] = len(operand.extents())
@@ -155,7 +160,7 @@ def type_bits(dtypes: Collection[str]) -> int:
     return sum(1 << number for number, dtype in enumerate(DTYPES) if dtype in dtypes)
 
 
-def _value_types(operand: Resolved) -> int:
+def _value_types(operand: ResolvedOperand) -> int:
     """Return the dtypes that an operand's values may have, as bits."""
     if operand.buffer is not None:
         return type_bits([operand.buffer.dtype])
@@ -163,7 +168,7 @@ def _value_types(operand: Resolved) -> int:
     return type_bits([dtype for dtype, words in DTYPES.items() if words == 1 or not paired])
 
 
-def _memory_operand(row: Row, operand: Resolved) -> None:
+def _memory_operand(row: Row, operand: ResolvedOperand) -> None:
     buffer = operand.buffer
     assert buffer is not None
     wide, first = DTYPES[buffer.dtype], buffer.address
@@ -177,7 +182,7 @@ def _memory_operand(row: Row, operand: Resolved) -> None:
     row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
 
 
-def _flags(operand: Resolved) -> int:
+def _flags(operand: ResolvedOperand) -> int:
     """Return the flags of a descriptor."""
     dsd = operand.dsd
     found = 0

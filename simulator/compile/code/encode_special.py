@@ -29,7 +29,7 @@ from tilewright.simulator.isa.dsd import (
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import (
-    Resolved,
+    ResolvedOperand,
     ResolvedOperation,
     resolve_map,
     resolve_operand,
@@ -37,7 +37,7 @@ from tilewright.simulator.isa.operands import (
 from tilewright.simulator.isa.operations import SCALAR_ONLY
 from tilewright.simulator.isa.scalars import SCALARS, source_dtypes
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.loads import all_loads, loaded
+from tilewright.simulator.program.loads import all_loads, loaded_descriptors
 from tilewright.simulator.program.program import (
     Compute,
     ElementCode,
@@ -67,8 +67,8 @@ class Compiler(Protocol):
 
     def thread(self, microthread: int) -> int: ...
     def variable(self, name: str) -> int: ...
-    def operand(self, operand: Resolved) -> int: ...
-    def terms(self, row: Row, operand: Resolved, wide: int) -> None: ...
+    def operand(self, operand: ResolvedOperand) -> int: ...
+    def terms(self, row: Row, operand: ResolvedOperand, wide: int) -> None: ...
     def append_scalar(self, row: list[int]) -> int: ...
     def append_load(self, row: list[int]) -> int: ...
 
@@ -164,7 +164,7 @@ class SpecialRows:
         """Return the names of the registers by number."""
         return tuple(str(register) for register in self._registers)
 
-    def operand(self, row: Row, operand: Resolved) -> None:
+    def operand(self, row: Row, operand: ResolvedOperand) -> None:
         """Complete an operand's row with numbers of registers, FIFOs and counters."""
         if operand.register is not None:
             row[at.D_KIND] = at.REGISTER
@@ -178,13 +178,17 @@ class SpecialRows:
             row[at.D_KIND], row[at.D_BASE] = at.POOL, self._fifos.index(operand.dsd)
         for column, index in ((at.D_LENGTH_ROW, operand.length), (at.D_STRIDE_ROW, operand.stride)):
             if index is not None:
-                row[column] = self.compiler.operand(Resolved("v", offset=index, is_counter=True))
+                row[column] = self.compiler.operand(
+                    ResolvedOperand("v", offset=index, is_counter=True)
+                )
 
     def operation(self, row: Row, resolved: ResolvedOperation) -> None:
         """Complete an operation's row with counters and tasks."""
         op = resolved.source
         if op.index is not None:
-            row[at.O_INDEX] = self.compiler.operand(Resolved("v", offset=op.index, is_counter=True))
+            row[at.O_INDEX] = self.compiler.operand(
+                ResolvedOperand("v", offset=op.index, is_counter=True)
+            )
         if op.result is not None:
             row[at.O_RESULT] = self.compiler.variable(op.result)
         row[at.O_ON_CONTROL], row[at.O_CONTROL_TASK] = self._on_control(op.on_control)
@@ -212,7 +216,7 @@ class SpecialRows:
         for first in range(0, max(1, len(inputs)), 2):
             pairs = [(name, operand) for (name, _), operand in inputs[first : first + 2]]
             output = instruction.output[0] if instruction.output and first == 0 else None
-            dest = whole.dest if output is not None else Resolved("v")
+            dest = whole.dest if output is not None else ResolvedOperand("v")
             source = replace(whole.source, sources=whole.source.sources[first : first + 2])
             operands = tuple(operand for _, operand in pairs)
             part = replace(whole, source=source, dest=dest, sources=operands)
@@ -222,7 +226,7 @@ class SpecialRows:
             found.append((row, part))
         return found
 
-    def _map_row(self, pairs: Sequence[tuple[str | None, Resolved]], number: int) -> Row:
+    def _map_row(self, pairs: Sequence[tuple[str | None, ResolvedOperand]], number: int) -> Row:
         row = [0] * at.O_WIDTH
         row[at.O_OPERANDS : at.O_OPERANDS + 4] = [-1] * 4
         row[at.O_SPECIAL], row[at.O_NUMBER], row[at.O_INDEX] = 1, number, -1
@@ -236,10 +240,10 @@ class SpecialRows:
             row[at.O_MAP_BITS + which] = self._bits(operand)
         return row
 
-    def _bits(self, operand: Resolved) -> int:
+    def _bits(self, operand: ResolvedOperand) -> int:
         """Return the bits of a map's value; negative when the buffer's integers have a sign."""
         buffers = [operand.buffer] if operand.buffer is not None else []
-        held = loaded(self.code, operand.register)
+        held = loaded_descriptors(self.code, operand.register)
         names = [dsd.buffer for dsd in held if isinstance(dsd, Mem1d | Mem4d | Circbuf)]
         found = next(filter(None, (*buffers, *map(self.code.buffer, names))), None)
         if found is None:
@@ -262,8 +266,8 @@ class SpecialRows:
         if not has_register(resolved):
             return resolved
 
-        def shown(operand: Resolved) -> Resolved:
-            found = loaded(self.code, operand.register)
+        def shown(operand: ResolvedOperand) -> ResolvedOperand:
+            found = loaded_descriptors(self.code, operand.register)
             fabric = [dsd for dsd in found if isinstance(dsd, Fabin | Fabout)]
             chosen = (*fabric, *found)[:1]
             return holding(self.code, operand, chosen[0]) if chosen else operand
@@ -303,7 +307,7 @@ class SpecialRows:
         """Return the queue slots of what the operation's registers may hold."""
         found = set()
         for operand in resolved.operands:
-            for dsd in loaded(self.code, operand.register):
+            for dsd in loaded_descriptors(self.code, operand.register):
                 if isinstance(dsd, Fabin | Fabout):
                     out = at.OUTPUT_SLOT if isinstance(dsd, Fabout) else 0
                     found.add(out + dsd.queue)

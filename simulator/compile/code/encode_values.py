@@ -64,7 +64,7 @@ def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
     )
 
 
-def pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
+def group_pace(resolved: ResolvedOperation, profile: Profile) -> tuple[int, Fraction]:
     """Return (group, cycles per group); with fabric operands (1, cycles per element)."""
     timing = profile.operations[resolved.operation.name]
     if resolved.is_reduction:

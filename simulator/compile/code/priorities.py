@@ -22,7 +22,7 @@ def main_level(code: ElementCode) -> int:
     return 2 * MAIN_PRIORITIES.index(code.main_priority)
 
 
-def level(code: ElementCode, resolved: ResolvedOperation, asynchronous: bool) -> int:
+def priority_level(code: ElementCode, resolved: ResolvedOperation, asynchronous: bool) -> int:
     """Return the level of an operation: 1, 3 or 5 for a microthread."""
     if not asynchronous:
         return main_level(code)

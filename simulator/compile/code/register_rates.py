@@ -11,7 +11,7 @@ from typing import Final
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.dsd import Circbuf, Dsd, Mem1d, Mem4d
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.operands import Resolved, ResolvedOperation
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
 from tilewright.simulator.program.loads import all_loads
 from tilewright.simulator.program.program import ElementCode, LoadRegister
 
@@ -46,13 +46,13 @@ def held_operations(
         yield replace(resolved, dest=operands[0], sources=sources), held
 
 
-def holding(code: ElementCode, operand: Resolved, dsd: Dsd | None) -> Resolved:
+def holding(code: ElementCode, operand: ResolvedOperand, dsd: Dsd | None) -> ResolvedOperand:
     """Return the operand that a register is while it holds a descriptor."""
     buffer = code.buffer(dsd.buffer) if isinstance(dsd, Mem1d | Mem4d | Circbuf) else None
     return replace(operand, dsd=dsd, buffer=buffer)
 
 
-def _loads(code: ElementCode, operand: Resolved) -> list[LoadRegister | None]:
+def _loads(code: ElementCode, operand: ResolvedOperand) -> list[LoadRegister | None]:
     register = operand.register
     found: list[LoadRegister | None] = []
     if register is not None:

@@ -11,8 +11,8 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.dsd import DTYPES, ENDLESS, Fabin, Fabout, Fifo
-from tilewright.simulator.isa.machine_errors import About, ProgramError
-from tilewright.simulator.isa.operands import ResolvedOperation, describe, resolve
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.instructions import operations
@@ -66,8 +66,8 @@ def check_simd(code: ElementCode, profile: Profile) -> None:
         if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.simd:
             _check_dsd(code, dsd, profile)
     for task, op in operations(code):
-        with About(op):
-            _check_operation(resolve(code, task.name, op), describe(code, task.name, op))
+        with ErrorSubject(op):
+            _check_operation(resolve(code, task.name, op), operation_name(code, task.name, op))
 
 
 def _check_dsd(code: ElementCode, dsd: Fabin | Fabout | Fifo, profile: Profile) -> None:

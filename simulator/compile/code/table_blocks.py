@@ -87,7 +87,7 @@ def tables_of(rows: Rows) -> CodeTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CompileTarget:
     """What codes are compiled for: a profile with its number, and (name, id) of the colors."""
 
     profile: Profile
@@ -105,7 +105,7 @@ class CodeBlock:
     """The tables of one code; its layout's rows begin at 0."""
 
     layout: CodeLayout
-    target: Target
+    target: CompileTarget
     sizes: tuple[int, ...]
     """Rows of each table."""
     make: Callable[[], CodeTables]
@@ -143,7 +143,7 @@ class ProgramTables:
         return np.repeat(self.first[:, TABLES.index(of)], self.rows[:, TABLES.index(table)])
 
 
-def joined(
+def join_blocks(
     blocks: Sequence[CodeBlock], header: at.Table
 ) -> tuple[ProgramTables, tuple[CodeLayout, ...]]:
     """Return the tables of a program with these blocks, and where each code is in them."""

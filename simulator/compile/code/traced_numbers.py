@@ -30,20 +30,20 @@ MOST_FACTORS: Final = 1 << 20
 """Numbers, and sums of a form's factors, below these keep every sum inside 64 bits."""
 
 
-class Number:
+class TracedNumber:
     """An integer with its formula."""
 
     __slots__ = ("form", "trace", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace, form: Form, value: int) -> None:
+    def __init__(self, trace: NumberTrace, form: Form, value: int) -> None:
         self.trace = trace
         self.form = form
         self.value = value
 
     def _plus(self, other: object, factor: int, mine: int = 1) -> Any:
         """Return the sum of both with factors."""
-        if isinstance(other, Number):
+        if isinstance(other, TracedNumber):
             constant, terms = other.form
             value = mine * self.value + factor * other.value
         elif isinstance(other, int):
@@ -55,7 +55,7 @@ class Number:
             found[slot] = found.get(slot, 0) + factor * n
         left = tuple((slot, n) for slot, n in sorted(found.items()) if n)
         made = mine * self.form[0] + factor * constant
-        return Number(self.trace, (made, left), value) if left else made
+        return TracedNumber(self.trace, (made, left), value) if left else made
 
     def __add__(self, other: object) -> Any:
         return self._plus(other, 1)
@@ -94,7 +94,7 @@ class Number:
         return self._step(2, other, self)
 
     def _step(self, kind: int, left: object, right: object) -> Any:
-        if not isinstance(left, Number | int) or not isinstance(right, Number | int):
+        if not isinstance(left, TracedNumber | int) or not isinstance(right, TracedNumber | int):
             return NotImplemented
         return self.trace.step(kind, left, right)
 
@@ -119,10 +119,10 @@ class Number:
     def __bool__(self) -> bool:
         return self != 0
 
-    def _holds(self, kind: int, difference: Number | int) -> bool:
+    def _holds(self, kind: int, difference: TracedNumber | int) -> bool:
         if difference is NotImplemented:
             raise TypeError("a traced number is compared with integers only")
-        if isinstance(difference, Number):
+        if isinstance(difference, TracedNumber):
             return self.trace.decide(kind, difference)
         return difference < 0 if kind == BELOW else difference == 0
 
@@ -132,37 +132,37 @@ class Number:
     __str__ = __repr__ = lambda self: self.__format__("")
 
 
-def form_of(number: Number | int) -> Form:
+def form_of(number: TracedNumber | int) -> Form:
     """Return the formula of a number."""
-    return number.form if isinstance(number, Number) else (int(number), ())
+    return number.form if isinstance(number, TracedNumber) else (int(number), ())
 
 
-def value_of(number: Number | int) -> int:
+def value_of(number: TracedNumber | int) -> int:
     """Return the integer that a number was traced with."""
-    return number.value if isinstance(number, Number) else number
+    return number.value if isinstance(number, TracedNumber) else number
 
 
-class Trace:
+class NumberTrace:
     """Collects what is computed from some numbers, and the conditions met on the way."""
 
     def __init__(self, values: Sequence[int]) -> None:
         self._inputs = len(values)
-        self._steps: dict[tuple[int, Form, Form], Number] = {}
+        self._steps: dict[tuple[int, Form, Form], TracedNumber] = {}
         self._most: dict[Terms, int] = {}
         """Forms that are below 0, by their terms."""
         self._not_zero: dict[Form, None] = {}
-        self.numbers = [Number(self, (0, ((n, 1),)), v) for n, v in enumerate(values)]
+        self.numbers = [TracedNumber(self, (0, ((n, 1),)), v) for n, v in enumerate(values)]
 
-    def step(self, kind: int, left: Number | int, right: Number | int) -> Number:
+    def step(self, kind: int, left: TracedNumber | int, right: TracedNumber | int) -> TracedNumber:
         """Return a product, quotient or remainder, a slot of its own."""
         key = kind, form_of(left), form_of(right)
         if key not in self._steps:
             slot = self._inputs + len(self._steps)
             value = STEPS[kind](value_of(left), value_of(right))
-            self._steps[key] = Number(self, (0, ((slot, 1),)), value)
+            self._steps[key] = TracedNumber(self, (0, ((slot, 1),)), value)
         return self._steps[key]
 
-    def decide(self, kind: int, number: Number) -> bool:
+    def decide(self, kind: int, number: TracedNumber) -> bool:
         """Return whether a number is below 0 (or 0), from now on a condition."""
         form = number.form
         if kind == BELOW:
@@ -182,12 +182,12 @@ class Trace:
         constant, terms = form
         self._most[terms] = max(constant, self._most.get(terms, constant))
 
-    def guide(self) -> Guide:
+    def guide(self) -> FamilyConditions:
         """Return what other numbers need to take the same way."""
         width = 1 + self._inputs + len(self._steps)
         below = [(constant, terms) for terms, constant in self._most.items()]
         matrices = matrix_of(below, width), matrix_of(list(self._not_zero), width)
-        return Guide(tuple(self._steps), width, *matrices)
+        return FamilyConditions(tuple(self._steps), width, *matrices)
 
 
 def _opposite(form: Form) -> Form:
@@ -208,7 +208,7 @@ def matrix_of(forms: Sequence[Form], width: int) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Guide:
+class FamilyConditions:
     """The steps to compute, and the conditions."""
 
     steps: tuple[tuple[int, Form, Form], ...]
@@ -239,9 +239,9 @@ class Guide:
 class Formulas:
     """Integers, some of which depend on numbers: an array to be filled."""
 
-    def __init__(self, numbers: Sequence[Number | int], guide: Guide) -> None:
+    def __init__(self, numbers: Sequence[TracedNumber | int], guide: FamilyConditions) -> None:
         self._base = np.array([value_of(n) for n in numbers], dtype=np.int64)
-        places = [place for place, n in enumerate(numbers) if isinstance(n, Number)]
+        places = [place for place, n in enumerate(numbers) if isinstance(n, TracedNumber)]
         self._places = np.array(places, dtype=np.int64)
         self._matrix = matrix_of([form_of(numbers[place]) for place in places], guide.width)
 

@@ -21,7 +21,7 @@ MOST: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Steered:
+class SteeredTables:
     """The tables of routers that choose, with row numbers of each other."""
 
     way: at.Table
@@ -52,7 +52,7 @@ def mark_shared(fifo: Rows, links: int) -> None:
         fifo[mine[sharing], at.F_SHARED] |= at.SHARES
 
 
-def copy_ways(fifo: Rows, copies: Iterable[Feed], steered: Steered) -> None:
+def copy_ways(fifo: Rows, copies: Iterable[Feed], steered: SteeredTables) -> None:
     """Add the second buffers of wavelets that a swap gives to both colors of a pair.
 
     They share a link with the first ones, and the masks of routers that choose.

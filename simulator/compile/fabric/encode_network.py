@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import Network
+from tilewright.simulator.compile.fabric.network import FifoNetwork
 
 if TYPE_CHECKING:
-    from tilewright.simulator.compile.store import Parts
+    from tilewright.simulator.compile.store import StoreLayout
 
 
-def place_network(store: at.Table, parts: Parts, network: Network) -> None:
+def place_network(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> None:
     """Write FIFOs, links, and the routers that choose."""
     fifo = parts.fifo.view(store)
     fifo[:] = network.fifo
@@ -46,7 +46,7 @@ def place_network(store: at.Table, parts: Parts, network: Network) -> None:
     _chain_states(store, parts)
 
 
-def _chain_states(store: at.Table, parts: Parts) -> None:
+def _chain_states(store: at.Table, parts: StoreLayout) -> None:
     """Let every element lead to the states of its router."""
     state = parts.state.view(store)
     order = np.argsort(state[:, at.X_ELEMENT], kind="stable")
@@ -59,7 +59,7 @@ def _chain_states(store: at.Table, parts: Parts) -> None:
 
 
 def place_bindings(
-    store: at.Table, parts: Parts, network: Network, codes: npt.NDArray[np.int32]
+    store: at.Table, parts: StoreLayout, network: FifoNetwork, codes: npt.NDArray[np.int32]
 ) -> None:
     """Write the FIFOs that queues may be bound to; those that none is bound to take nothing."""
     fifo = parts.fifo.view(store)

@@ -19,12 +19,12 @@ from tilewright.simulator.compile.code.simd_modes import paired_queues
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.connections import (
     Feed,
-    Steered,
+    SteeredTables,
     connect,
     copy_ways,
     mark_shared,
 )
-from tilewright.simulator.compile.fabric.routers import RouterMap, Routers
+from tilewright.simulator.compile.fabric.routers import ColorRouters, RouterMap
 from tilewright.simulator.compile.fabric.steering import most_buffers
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.profiles.profile import Profile
@@ -47,7 +47,7 @@ LINKS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class FifoNetwork:
     """The FIFO network of a program: the engine's table with row numbers, and what a row is."""
 
     fifo: Rows
@@ -64,7 +64,7 @@ class Network:
     edge_outputs: tuple[Ids, ...]
     leaving: tuple[Rows, ...]
     """The router buffers whose words leave by each port."""
-    steered: Steered
+    steered: SteeredTables
     bound: tuple[Ids, ...]
     """Per code (its elements, its layout's bindings): FIFOs that queues may be bound to later."""
     closed: Ids
@@ -76,7 +76,9 @@ MOST_WORDS: Final = 1 << 27
 """Places for words in all queues, router buffers and edge ports; each takes 16 bytes."""
 
 
-def compile_network(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
+def compile_network(
+    program: Program, layouts: tuple[CodeLayout, ...], profile: Profile
+) -> FifoNetwork:
     """Return the FIFO network. Raises ProgramError for a route that leads nowhere."""
     compiler = _NetworkCompiler(program, layouts, profile)
     network = compiler.compile()
@@ -119,7 +121,7 @@ class _NetworkCompiler:
         changed = {color for layout in self.layouts for color in layout.changes}
         return queues + most_buffers(self.program, changed)
 
-    def compile(self) -> Network:
+    def compile(self) -> FifoNetwork:
         outputs = [self._edge_output(port) for port in self.program.edge_outputs]
         inputs = [self._edge_input(port) for port in self.program.edge_inputs]
         for color in self.program.colors:
@@ -138,10 +140,10 @@ class _NetworkCompiler:
         for fifos, ways in steering.steered:
             fifo[fifos, at.F_WAY] = ways
             fifo[fifos, at.F_SHARED] |= at.STEERED
-        steered = Steered(*steering.tables())
+        steered = SteeredTables(*steering.tables())
         mark_shared(fifo, self.links)
         copy_ways(fifo, self.copies, steered)
-        return Network(
+        return FifoNetwork(
             fifo,
             self.queue,
             self.links,
@@ -237,7 +239,7 @@ class _NetworkCompiler:
                 self._bind(number, slot, color.name, (places, numbers))
                 self._feed(numbers, takers, places, places * LINKS + 5)
 
-    def _ramps_in(self, name: str, routers: Routers) -> None:
+    def _ramps_in(self, name: str, routers: ColorRouters) -> None:
         latency = self.profile.arrival_to_execute_cycles
         delivered = (routers.tx >> RAMP & 1).astype(bool)
         for number, layout in enumerate(self.layouts):

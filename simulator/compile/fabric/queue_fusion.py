@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, Network
-from tilewright.simulator.compile.store import Parts
+from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, ROUTER, FifoNetwork
+from tilewright.simulator.compile.store import StoreLayout
 
 Ids = npt.NDArray[np.int64]
 
 
-def climb(pointer: Ids, sums: Ids) -> Ids | None:
+def follow_pointers(pointer: Ids, sums: Ids) -> Ids | None:
     """Follow pointers to their ends, adding up `sums` (rows) on the way; return the ends.
 
     Returns None for a loop.
@@ -30,7 +30,7 @@ def climb(pointer: Ids, sums: Ids) -> Ids | None:
     return ends if follow(pointer, sums, ends, stack) else None
 
 
-def merges(network: Network) -> Ids:
+def mergeable_into(network: FifoNetwork) -> Ids:
     """Return the FIFO that each FIFO can be merged into, or -1."""
     fifo, kind = network.fifo, network.kind
     none = np.full(kind.size, -1, dtype=np.int64)
@@ -49,13 +49,13 @@ def merges(network: Network) -> Ids:
     return np.where(able, only, none)
 
 
-def fused(store: at.Table, parts: Parts, network: Network) -> tuple[at.Table, Ids]:
+def fuse_queues(store: at.Table, parts: StoreLayout, network: FifoNetwork) -> tuple[at.Table, Ids]:
     """Return a copy of a store with merged queues, and the queue that each one became part of."""
-    pointer = merges(network)
+    pointer = mergeable_into(network)
     fifo = network.fifo
     # every merged FIFO adds its own numbers to those of the last one of its line
     sums = np.stack([fifo[:, at.F_LATENCY], fifo[:, at.F_CAP], fifo[:, at.F_CREDIT]])
-    ends = climb(pointer, np.zeros((1, pointer.size), dtype=np.int64))
+    ends = follow_pointers(pointer, np.zeros((1, pointer.size), dtype=np.int64))
     if ends is None:
         return store, np.arange(pointer.size, dtype=np.int64)
     total = np.zeros_like(sums)
@@ -77,12 +77,12 @@ def fused(store: at.Table, parts: Parts, network: Network) -> tuple[at.Table, Id
     return merged, ends
 
 
-def _moved(addresses: Ids, parts: Parts, ends: Ids) -> Ids:
+def _moved(addresses: Ids, parts: StoreLayout, ends: Ids) -> Ids:
     numbers = (addresses - parts.fifo.start) // parts.fifo.width
     return parts.fifo.address(ends[numbers])
 
 
-def unfuse(store: at.Table, parts: Parts, ends: Ids) -> None:
+def restore_pops(store: at.Table, parts: StoreLayout, ends: Ids) -> None:
     """Let every merged queue show the words that passed its line."""
     table = parts.fifo.view(store)
     table[:, at.F_POPS] = table[ends, at.F_POPS]

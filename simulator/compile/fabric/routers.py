@@ -20,7 +20,7 @@ from tilewright.simulator.compile.fabric.steering import (
     port_groups,
     teardown_tasks,
 )
-from tilewright.simulator.isa.machine_errors import About, ProgramError
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Color, Route
@@ -34,7 +34,7 @@ SWAPPED: Final = {"": 0, "x": 0b01010, "y": 0b00101, "xy": 0b11111}
 
 
 @dataclass(frozen=True, slots=True)
-class Routers:
+class ColorRouters:
     """The routers of one color; arrays over the elements unless said otherwise."""
 
     rx: Bits
@@ -72,11 +72,11 @@ class RouterMap:
         self._layouts = layouts
         self._add = add
         self._commanded = control_colors(program)
-        self._made: dict[int, Routers] = {}
+        self._made: dict[int, ColorRouters] = {}
         swapping = {route.color for route in program.routes if route.swap}
         self._swapping = {color.id for color in program.colors if color.name in swapping}
 
-    def of(self, color: Color) -> Routers:
+    def of(self, color: Color) -> ColorRouters:
         """Return the routers of a color."""
         if color.id not in self._made:
             self._made[color.id] = self._make(color)
@@ -94,14 +94,14 @@ class RouterMap:
         theirs = self.of(partner).takes(port, swapped=True)
         return np.where(mine >= 0, mine, theirs), np.where(mine >= 0, theirs, -1)
 
-    def _make(self, color: Color) -> Routers:
+    def _make(self, color: Color) -> ColorRouters:
         routes = [route for route in self.program.routes if route.color == color.name]
         rx, tx, swap = (np.zeros(self.program.placement.size, dtype=np.uint8) for _ in range(3))
         pieces = [piece for route in routes for piece in self._pieces(route)]
         for configurations, inside in pieces:
             if tx[inside].any():
                 place = divmod(int(inside[tx[inside] > 0][0]), self.program.width)
-                with About(configurations[0]):
+                with ErrorSubject(configurations[0]):
                     raise ProgramError(
                         f"route of color {color.name} in {configurations[0].area}: element {place} "
                         "has two routes for it"
@@ -111,7 +111,7 @@ class RouterMap:
         places = np.flatnonzero(tx).astype(np.int64)
         base = np.full(tx.size, -1, dtype=np.int64)
         base[places] = self._add(places, color.id)
-        made = Routers(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
+        made = ColorRouters(rx, tx, swap, np.tile(base, (5, 1)), [(base[places], places)])
         handlers = teardown_tasks(self._layouts, self.places_of, tx.size, routes)
         for configurations, inside in pieces:
             if self._is_steered(configurations):
@@ -123,7 +123,9 @@ class RouterMap:
         chooses = route.switch or route.filter or route.teardown or len(configurations) > 1
         return bool(chooses) or route.color in self._commanded
 
-    def _steer(self, color: int, made: Routers, piece: tuple[Sequence[Route], Ids, Ids]) -> None:
+    def _steer(
+        self, color: int, made: ColorRouters, piece: tuple[Sequence[Route], Ids, Ids]
+    ) -> None:
         """Add the further buffers of routers that choose, and their rows."""
         configurations, inside, handlers = piece
         groups = port_groups(*configurations)

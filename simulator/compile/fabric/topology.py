@@ -9,7 +9,7 @@ from typing import Final
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.simd_modes import paired_queues
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
-from tilewright.simulator.compile.fabric.network import Network, compile_network
+from tilewright.simulator.compile.fabric.network import FifoNetwork, compile_network
 from tilewright.simulator.compile.fabric.steering import control_colors
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
@@ -18,11 +18,11 @@ from tilewright.simulator.program.routes import EdgeInput, EdgeOutput
 MOST_FIFOS: Final = 1 << 18
 """FIFOs of the largest network that is kept for the next program."""
 MOST_KEPT: Final = 4
-_KEPT: Final[list[tuple[Hashable, Profile, Network]]] = []
+_KEPT: Final[list[tuple[Hashable, Profile, FifoNetwork]]] = []
 """The networks used last, the last one first."""
 
 
-def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> Network:
+def network_of(program: Program, layouts: tuple[CodeLayout, ...], profile: Profile) -> FifoNetwork:
     """Return the FIFO network. Raises ProgramError for a route that leads nowhere.
 
     Candidates that differ only in what their elements do, or in how many words enter and leave,
@@ -59,7 +59,7 @@ def structure(program: Program, layouts: tuple[CodeLayout, ...]) -> Hashable:
     return placement, program.colors, program.routes, codes, places, commanded
 
 
-def _with_counts(network: Network, program: Program) -> Network:
+def _with_counts(network: FifoNetwork, program: Program) -> FifoNetwork:
     """Return a network with as many words at its edges as a program has."""
     fifo = network.fifo.copy(order="K")
     ports: tuple[EdgeInput | EdgeOutput, ...] = (*program.edge_inputs, *program.edge_outputs)
