@@ -2,7 +2,7 @@
 
 The page is docs/validation/engine-speed.md. CPU time, best of several runs; kernels are warm
 except where the first run is measured. The official simulator's recorded figure is 0.46 M active
-PE-cycles per second (wse.md §5); a PE-cycle is an element in a simulated cycle.
+PE-cycles per second (wafer.md §8.6); a PE-cycle is an element in a simulated cycle.
 """
 
 from __future__ import annotations

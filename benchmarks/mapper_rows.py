@@ -67,7 +67,7 @@ GPT = "workloads/transformers/gpt/gpt3_{}.yaml"
 THREE = "workloads/basic/matmuls.yaml"
 OWN = (HERE / "designs/weight_stationary.yaml").read_text(encoding="utf-8")
 NOT_OPTIMAL = (
-    "Its search drops mappings that are better in its own model (lattice-dp.md §4): the mapping"
+    "Its search drops mappings that are better in its own model (lattice.md §9): the mapping"
     " found here is scored by the model, which reproduces AccelForge's numbers."
 )
 SIMPLE = {"MainMemoryEnergy": 100, "GlobalBufferSize": 256 * 1024 * 1024}

@@ -66,7 +66,7 @@ def run(program: Program, profile: str) -> RunResult:
 
 
 def reduction_rows() -> list[Row]:
-    """Chain and two-phase reduction of 512 x 4096 f32 on wse2-sdk-sim (wse.md §3.2)."""
+    """Chain and two-phase reduction of 512 x 4096 f32 on wse2-sdk-sim (wafer.md §8.1)."""
     rows = []
     for group, recorded in REDUCTIONS:
         if group == ELEMENTS:
@@ -79,7 +79,7 @@ def reduction_rows() -> list[Row]:
 
 
 def message_cycles(words: int = 8, hops: int = 1) -> int:
-    """A message on wse3-sdk-sim, send dispatch to completion task (wse.md §1.6)."""
+    """A message on wse3-sdk-sim, send dispatch to completion task (wafer.md §8.3)."""
     timeline = run(message(words, hops), "wse3-sdk-sim").trace.timeline
     sent = next(e.start for e in timeline if e.label == "send")
     done = next(e.start for e in timeline if e.operation == "task" and e.task == "done")
@@ -95,7 +95,7 @@ def message_errors() -> list[int]:
 
 
 def operation_rows() -> list[Row]:
-    """One synchronous 16-bit operation on two memory vectors, wse3-sdk-sim (wse.md §1.5)."""
+    """One synchronous 16-bit operation on two memory vectors, wse3-sdk-sim (wafer.md §4.1)."""
     return [
         Row(
             f"add16, n = {n}", run(vector_operation("add16", n, 2, "i16"), "wse3-sdk-sim").cycles, r
@@ -105,7 +105,7 @@ def operation_rows() -> list[Row]:
 
 
 def relay_rows() -> list[Row]:
-    """Store-and-forward relay on wse3-sdk-sim against the published fit (wse.md §3.3)."""
+    """Store-and-forward relay on wse3-sdk-sim against the published fit (wafer.md §8.2)."""
     return [_relay(stages, words) for words in (64, 512) for stages in (1, 2, 4, 8)]
 
 
@@ -122,7 +122,7 @@ def _relay(stages: int, words: int) -> Row:
 
 
 def chain_rows() -> list[Row]:
-    """Chains on wse2-sdk-sim against B + (2 T_R + 2)(P - 1), T_R = 2 (wse.md §3.1)."""
+    """Chains on wse2-sdk-sim against B + (2 T_R + 2)(P - 1), T_R = 2 (wafer.md §7.1)."""
     return [
         Row(
             f"P = {elements}, B = {words}",
@@ -139,7 +139,7 @@ BANKS = (
     ("fmuls", 5124, 2, 5130),
     ("fadds", 5124, 2, 2597),
 )
-"""(operation, extent, words between the banks, recorded cycles) of wse.md §3.5."""
+"""(operation, extent, words between the banks, recorded cycles) of wafer.md §8.5."""
 RATES = (
     ("fmovh", "f16", 1, 15, 8.0),
     ("fmovs", "f32", 1, 15, 4.0),
@@ -153,7 +153,7 @@ LOCKSTEP = 2048, 514
 
 
 def bank_rows() -> list[Row]:
-    """One f32 operation on memory, operands on the same and on different banks (wse.md §3.5)."""
+    """One f32 operation on memory, operands on the same and on different banks (wafer.md §8.5)."""
     rows = []
     for operation, extent, distance, recorded in BANKS:
         program = aliased_operation(operation, extent, distance)
@@ -164,7 +164,7 @@ def bank_rows() -> list[Row]:
 
 
 def rate_rows() -> list[Row]:
-    """Short and long operations on wse3-sdk-sim against setup + n / rate (wse.md §1.4)."""
+    """Short and long operations on wse3-sdk-sim against setup + n / rate (wafer.md §3.2)."""
     rows = []
     for operation, dtype, sources, setup, rate in RATES:
         for extent in (64, 4000):
@@ -205,7 +205,7 @@ SETUPS = (
 
 
 def kernel_rows() -> list[Row]:
-    """Reductions, products and nests on one element of wse3-sdk-sim (wse.md §1.4, §1.5)."""
+    """Reductions, products and nests on one element of wse3-sdk-sim (wafer.md §3.2, §4.1)."""
     rows = []
     for name, extent, body, recorded in KERNELS:
         rows.append(Row(f"{name}, n = {extent}", tiles(4096, extent, body), recorded))
@@ -224,14 +224,14 @@ def tiles(elements: int, extent: int, body: str) -> int:
 
 
 def tree_form(elements: int, words: int) -> float:
-    """The closed form of a tree reduction (wse.md §3.1), T_R = 2."""
+    """The closed form of a tree reduction (wafer.md §7.1), T_R = 2."""
     rounds = elements.bit_length() - 1
     flow = words * elements / (2 * (elements - 1)) * rounds + elements - 1
     return max(words * rounds, flow) + 5 * rounds
 
 
 def collective_rows() -> list[Row]:
-    """Collectives on wse2-sdk-sim against their closed forms on the sampled sizes (wse.md §3.1)."""
+    """Collectives on wse2-sdk-sim against closed forms on the sampled sizes (wafer.md §7.1)."""
     rows = []
     for elements, words in ((8, 1), (8, 256), (64, 16), (512, 1)):
         size = f"P = {elements}, B = {words}"
@@ -296,7 +296,7 @@ def ring_operations(elements: int, words: int) -> int:
 
 
 def spada_rows() -> list[Row]:
-    """The two programs of SPADA's table whose shapes are given (wse.md §3.4)."""
+    """The two programs of SPADA's table whose shapes are given (wafer.md §8.4)."""
     rows = []
     for profile, copied, reduced in (("wse2-sdk-sim", 22, 3920), ("wse3-sdk-sim", 21, 3090)):
         rows.append(

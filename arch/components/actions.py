@@ -237,7 +237,7 @@ class _ActionBuilder:
         return _ONE if written is None else self.resolver.fraction(written, "bits_per_action")
 
     def _values_per_action(self, bits: Fraction) -> dict[str, Fraction]:
-        """Precedence of accelforge.md §2.2: the action's, the component's, bits over width."""
+        """Precedence of model.md §3.2: the action's, the component's, bits over width."""
         spec, einsum = self.spec, self.resolver.einsum
         if not isinstance(spec, MovingSpec) or einsum is None:
             return {}

@@ -1,7 +1,7 @@
 """Adapter to the `hwcomponents` package, where that is installed.
 
 Its models answer `try_call_arbitrary_action` with an object that has `energy` and `throughput`
-(hwcomponents 1.0.114); earlier releases with the two as a tuple (accelforge.md §1.7). The package
+(hwcomponents 1.0.114); earlier releases with the two as a tuple (inputs.md §2.4). The package
 itself is optional and brings estimators of its own.
 """
 

@@ -1,6 +1,6 @@
 """Sets of names in expressions: `~Intermediates`, `input | output`, `~MainMemory.tensors`.
 
-Grammar as in accelforge.md §1.3: Python's operators over sets with a universe.
+Grammar as in inputs.md §5.1: Python's operators over sets with a universe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Merge keys: `<<` takes missing keys, `<<<` goes deep and joins lists (accelforge.md §1.3)."""
+"""Merge keys: `<<` takes missing keys, `<<<` goes deep and joins lists (inputs.md §5.2)."""
 
 from __future__ import annotations
 

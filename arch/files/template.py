@@ -1,6 +1,6 @@
 """Jinja2 templates around YAML: sandboxed, bounded, with lines that lead back to the source.
 
-The functions are those of accelforge.md §1.3. A template may read files only below its root: the
+The functions are those of inputs.md §5.3. A template may read files only below its root: the
 folder of the first file, or up to `CLIMB` folders above it.
 """
 

@@ -163,7 +163,7 @@ def _spatial(resolver: Resolver, spec: SpatialSpec, index: int) -> SpatialDim:
 
 
 def _costs(resolver: Resolver, spec: ComponentSpec) -> dict[str, Any]:
-    """Area, leakage, actions and latency rule, with all scales applied (accelforge.md §2.5-2.6)."""
+    """Area, leakage, actions and latency rule, with all scales applied (model.md §5.2, §6)."""
     parallel = resolver.number(spec.n_parallel_instances, "n_parallel_instances")
     estimate = Estimates(resolver, spec)
     scales = {name: resolver.number(getattr(spec, name), name) for name in _SCALES}

@@ -1,4 +1,4 @@
-"""Tree to flattened architectures: one per Compute, all numbers evaluated (accelforge.md §2.10)."""
+"""Tree to flattened architectures: one per Compute, all numbers evaluated (inputs.md §2.3)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class _TreeWalk:
         """Place the Array's memories on its grid, then fan out, then its Computes.
 
         The memories are distributed: logically above the fanout, physically spread over the grid
-        (accelforge.md §1.1, `Array`).
+        (inputs.md §2.2).
         """
         first = len(self.places)
         resolver = Resolver(self.arch, node, self.variables, self.einsum, self.unresolved)
@@ -182,7 +182,7 @@ class _TreeWalk:
         return {p.name: tuple(upper.name for upper in p.above) for p in self.places}
 
     def _gated(self, compute: _PlacedComponent) -> frozenset[str]:
-        """Components that forks switch off while `compute` runs (accelforge.md §2.5)."""
+        """Components that forks switch off while `compute` runs (model.md §5.2)."""
         gated = set()
         for place in self.places:
             for fork in place.forks:

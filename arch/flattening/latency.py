@@ -46,7 +46,7 @@ class LinearLatency:
     """A `LatencyRule` that is the maximum of linear pieces (one piece: a plain sum).
 
     `calls` holds calls per action of one instance, `actions_scale` included; for a Network also
-    `max_hops` and `max_link_traffic` (accelforge.md §2.6).
+    `max_hops` and `max_link_traffic` (model.md §7.2).
     """
 
     pieces: tuple[LatencyPiece, ...]
@@ -128,7 +128,7 @@ def compile_latency(
 
 
 def latency_names(actions: tuple[ActionCosts, ...], calls: Mapping[str, Any]) -> dict[str, object]:
-    """Names of both dialects: actions, X_actions, X_latency, action2latency (accelforge.md §0)."""
+    """Names of both dialects: actions, X_actions, X_latency, action2latency (inputs.md §1)."""
     views = tuple(ActionView(costs, calls.get(costs.name, 0)) for costs in actions)
     times = {view.name: view.n_calls * view.latency for view in views}
     names: dict[str, object] = {"actions": ActionTable(views), "action2latency": times}

@@ -21,7 +21,7 @@ _SETS = ("keep", "may_keep", "back", "no_refetch_from_above", "no_resend_to_belo
 class SpecTensorRules:
     """`TensorRules` of a file: its expressions may name the holders above and `Above`.
 
-    Defaults (accelforge.md §2.9): nothing must be kept; everything may be kept if `keep` is not
+    Defaults (model.md §8.1): nothing must be kept; everything may be kept if `keep` is not
     written, nothing more if it is. What a Toll keeps must be kept above it too.
     """
 

@@ -2,7 +2,7 @@
 
 Fields hold what was written: a number, or the text of an expression. The older dialect of the
 format (latency, Fanout, bits_per_value_scale) is accepted beside the current one
-(accelforge.md §0).
+(inputs.md §1).
 """
 
 from __future__ import annotations

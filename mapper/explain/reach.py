@@ -1,6 +1,6 @@
 """Whether a template has any mapping at all, decided exactly, with a mapping as the witness.
 
-Bottom-up over the lattice of tile shapes (lattice-dp.md §1), energy left out: what is kept per
+Bottom-up over the lattice of tile shapes (lattice.md §3), energy left out: what is kept per
 state is the least number of bits that the holders of one memory need below it. The holders of a
 memory stand together, so one number suffices; holders that stand apart (backing ones below lanes,
 hierarchies left open) take a set of vectors instead, see `apart.py` and `open_lanes.py`.

@@ -1,9 +1,9 @@
 """Pass all labels of a tree of programs that a target may be interested in.
 
-The dynamic program of lattice-dp.md §1 with the Pareto sets of labels. Twice: first labels count
+The dynamic program of lattice.md §3 with the Pareto sets of labels. Twice: first labels count
 as equal when they agree in energy, room and lanes, because the slowest component is mostly the
 Compute or a memory whose every value must move; only if a label's bound then promises more than
-what was found, once more with the calls of every slow component (lattice-dp.md §1, steps 2-4).
+what was found, once more with the calls of every slow component (fronts.md §2).
 """
 
 from __future__ import annotations

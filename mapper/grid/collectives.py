@@ -55,7 +55,7 @@ def line_phases(axis: Axis, elements: int, scheme: Scheme) -> tuple[Phase, ...]:
     """Return the phases that reduce a line of `elements` to its last one.
 
     two_phase: chains inside groups of about sqrt(elements), then a chain over the last element of
-    each group (wse.md §3.1; K-tree with K = 2 in wse.md §6).
+    each group (wafer.md §7.1).
     """
     if elements == 1:
         return ()

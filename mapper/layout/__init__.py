@@ -1,4 +1,4 @@
-"""Physical form of tensors: collapse, split over a grid, tile, place in memory (layouts.md §5)."""
+"""Physical form of tensors: collapse, split over a grid, tile, place in memory (layouts.md)."""
 
 from tilewright.mapper.layout.collapse import Collapse
 from tilewright.mapper.layout.sharding import Sharding

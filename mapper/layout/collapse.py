@@ -15,7 +15,7 @@ DEFAULT_INTERVALS: tuple[Interval, ...] = ((0, -1),)
 
 @dataclass(frozen=True, slots=True)
 class Collapse:
-    """A partition of the dimensions of `shape` into consecutive groups (layouts.md §1.3).
+    """A partition of the dimensions of `shape` into consecutive groups (layouts.md §1).
 
     This is the join rule: every dimension stands in exactly one group, so the map from an index to
     group coordinates is a bijection. An empty group has extent 1: it pads the front when a grid

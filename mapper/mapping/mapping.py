@@ -1,7 +1,7 @@
 """The mapping: which tile of which tensor sits where, and in which order the work is done.
 
 The whole IR stands on this screen. A mapping is a top-down list of nodes; a loop is given by the
-tile shape of one iteration, not by its bound (accelforge.md §1.5).
+tile shape of one iteration, not by its bound (inputs.md §4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The mapping file (accelforge.md §1.5): reading and writing."""
+"""The mapping file (inputs.md §4): reading and writing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Nodes(SpecModel):
     nodes: tuple[Any, ...] = Field(min_length=1)
 
 
-_SPLITS = ("Sequential", "Pipeline", "Split")  # a Pipeline is modelled as sequential (§1.5)
+_SPLITS = ("Sequential", "Pipeline", "Split")  # a Pipeline counts as sequential (inputs.md §4)
 _IGNORED = ("Reservation", "TextBox")  # the model finds reservations itself
 _TAGS = ("Storage", "Toll", "Temporal", "Spatial", "Compute", *_SPLITS, "Nested", *_IGNORED)
 

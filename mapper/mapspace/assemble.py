@@ -78,7 +78,7 @@ def _rank(problem: Problem, holder: Fill | None, variable: str) -> tuple[int, in
     """Put loops relevant to the holder first and partly relevant ones last.
 
     The order of the loops of a gap changes no count; a loop over a relevant variable directly
-    under the holder lets it reserve less (accelforge.md §2.3).
+    under the holder lets it reserve less (model.md §4.1).
     """
     position = list(problem.einsum.bounds).index(variable)
     if holder is None:

@@ -1,7 +1,7 @@
 """The lattice of tile shapes: all vectors of divisors of the rank variables' bounds.
 
 A state is a vector of exponents, one per (rank variable, prime); its index is mixed-radix, so one
-step along an axis multiplies one tile by one prime (lattice-dp.md §6).
+step along an axis multiplies one tile by one prime (lattice.md §1.1).
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Lattice:
     def occupancy(
         self, access: TensorAccess, lanes: Mapping[str, int] | None = None
     ) -> NDArray[np.float64]:
-        """Elements of the tensor under each tile (accelforge.md §2.1), shape (states,).
+        """Elements of the tensor under each tile (model.md §1.3), shape (states,).
 
         `lanes`: under that many tiles of a variable side by side.
         """

@@ -308,7 +308,7 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
 
 
 def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:
-    """Return the bits that a tile of a tensor needs in its memory (accelforge.md §2.4)."""
+    """Return the bits that a tile of a tensor needs in its memory (model.md §4.2)."""
     if slot.lanes:
         tile = {**tile, **{v: tile[v] * lanes for v, lanes in slot.lanes}}
     return problem.einsum.access(slot.tensor).tile_size(tile) * problem.value_bits(slot)

@@ -58,8 +58,8 @@ class Mapspace(TemplateSpace):
     small although the tensors of this Einsum fit (others leave some there), `exchanged` tensors
     that other Einsums share on chip. `conventions` decides
     a few rules only: under "accelforge" tensors.tile_shape and loop bounds on sets of tensors are
-    ignored, no_refetch_from_above leaves spatial loops alone (accelforge.md §2.7), a tile
-    stays at the next holder of whatever tensor (§2.3), and a tensor that is backed below the
+    ignored, no_refetch_from_above leaves spatial loops alone (model.md §8.3), a tile
+    stays at the next holder of whatever tensor (§4.1), and a tensor that is backed below the
     outermost memory may come tile by tile, unless it is `exchanged` with other Einsums. `uneven`
     names rank variables that may have one loop, temporal or spatial, whose tiles do not divide the
     tile above it; its last tile is smaller (lattice-dp.md §9.5). Under "accelforge" it is their

@@ -1,8 +1,8 @@
-"""Points of a template in which some rank variables may have one uneven loop (lattice-dp.md §9.5).
+"""Points of a template in which some rank variables may have one uneven loop (imperfect.md §1).
 
 An uneven loop splits the tile above it into tiles that do not divide it; the last one is smaller.
 At most one loop of a variable, temporal or spatial, is uneven; every other loop divides evenly.
-With average tiles (accelforge.md §2.8) it is the outermost loop of the variable.
+With average tiles (imperfect.md §6) it is the outermost loop of the variable.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The analytical model: exact counts of a mapping in closed form (accelforge.md §2)."""
+"""The analytical model: exact counts of a mapping in closed form (docs/theory/model.md)."""

@@ -1,8 +1,8 @@
-"""Which tiles live at the same time, and whether they fit (accelforge.md §2.4).
+"""Which tiles live at the same time, and whether they fit (model.md §4.2).
 
 While one Einsum runs, a tile of another is live too if it sits above a loop that both run in (it
 survives every turn of it), or if it belongs to a tensor that an earlier Einsum left there for a
-later one (lattice-dp.md §8.3).
+later one (fusion.md §3).
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def _whole(nest: TensorNest) -> Mapping[int, Count]:
 
 
 def _average(nest: TensorNest) -> list[Traffic]:
-    """Average tiles (accelforge.md §2.8)."""
+    """Average tiles (imperfect.md §6)."""
     return even_traffic(nest, _average_of(nest))
 
 
@@ -162,7 +162,7 @@ def _average_hops(nest: TensorNest) -> list[Hops]:
 
 
 def _average_of(nest: TensorNest) -> Mapping[int, Count]:
-    """Average turns; whole iterations where a simple variable is irrelevant (§2.8)."""
+    """Average turns; whole iterations where a simple variable is irrelevant (imperfect.md §6)."""
     simple, relevance = nest.view.simple_variables, nest.tensor.relevance
     return {
         place: average_turns(
@@ -206,7 +206,7 @@ def _used_part(dim: SpatialDim, used: Count) -> float:
 
 
 def _used_part_twice(dim: SpatialDim, used: Count) -> float:
-    """Divide the scaled usage by the fanout once more, as accelforge 1.0.467 does (§2.5)."""
+    """Divide the scaled usage by the fanout once more, as AccelForge does (model.md §5.2)."""
     return float(used) / dim.fanout * dim.usage_scale / dim.fanout
 
 

@@ -17,7 +17,7 @@ def no_copy(path: Path, view: EinsumView) -> Plan:
 
 
 def source_to_destination(path: Path, view: EinsumView) -> Plan:
-    """Read the source where it lies and write the destination (design.md §5).
+    """Read the source where it lies and write the destination (docs/conventions.md §5).
 
     What the source holds in, or below, the innermost memory of the destination is the
     destination's own place: nothing moves between them. A source that lies only below that memory

@@ -1,4 +1,4 @@
-"""From counts to joules and seconds (accelforge.md §2.5, §2.6)."""
+"""From counts to joules and seconds (model.md §5, §6)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _leak(tally: EinsumCounts, flat: FlatArch, conventions: Conventions, costs: 
 def _gate(
     component: Component, tally: EinsumCounts, flat: FlatArch, conventions: Conventions
 ) -> float:
-    """Return the part of the component's instances that is not gated (accelforge.md §2.5)."""
+    """Return the part of the component's instances that is not gated (model.md §5.2)."""
     if component.name in flat.gated:
         return 0.0
     part = 1.0

@@ -1,4 +1,4 @@
-"""Memories of an Array that are spread over its grid (accelforge.md §1.1, `Array`)."""
+"""Memories of an Array that are spread over its grid (model.md §4.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conservation: no score leaves the model that breaks one of these (design.md §4)."""
+"""Conservation: no score leaves the model that breaks one of these (model.md §10)."""
 
 from __future__ import annotations
 

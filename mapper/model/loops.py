@@ -110,7 +110,7 @@ def _fanout(place: int, path: Path, view: EinsumView) -> tuple[str | None, str]:
 
 
 def average_turns(loop: PathLoop, whole: bool) -> Count:
-    """Count the iterations on average, with no remainder (accelforge.md §2.8).
+    """Count the iterations on average, with no remainder (imperfect.md §6).
 
     With `whole`, the outermost loop over a variable takes whole iterations.
     """

@@ -1,4 +1,4 @@
-"""The mapping as one tensor sees it (accelforge.md §2.1) and where its tiles are reserved (§2.3).
+"""The mapping as one tensor sees it (model.md §2.2) and where its tiles are reserved (§4.1).
 
 A spatial loop belongs to the fanout of its component, not to a place in the loop nest: for each
 tensor it stands just above the first holder of that tensor (or the Compute) that lies under the
@@ -55,14 +55,14 @@ class TensorNest:
 
 
 def stop_at_any_holder(_path: Path, _holder: int, _other: int) -> bool:
-    """Stop at the next holder of whatever tensor (accelforge.md §2.3)."""
+    """Stop at the next holder of whatever tensor (model.md §4.1)."""
     return True
 
 
 def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
     """Pass holders of other tensors that stand in the same run of holders, without a loop between.
 
-    Their order says nothing about time, so the occupancy must not depend on it (design.md §5).
+    Their order says nothing about time, so the occupancy must not depend on it (conventions.md §4).
     """
     if path.steps[other].tensor == path.steps[holder].tensor:  # type: ignore[union-attr]
         return True
@@ -72,7 +72,7 @@ def stop_unless_adjacent(path: Path, holder: int, other: int) -> bool:
 def no_loop_sinks(
     _path: Path, _holder: int, _loops: dict[int, PathLoop], _view: EinsumView
 ) -> bool:
-    """Take the loops in the order of the mapping (accelforge.md §2.3)."""
+    """Take the loops in the order of the mapping (model.md §4.1)."""
     return False
 
 
@@ -142,7 +142,7 @@ def nest_of(
     """Return the steps that `tensor` sees.
 
     MappingError if a spatial and a temporal loop over the same variable of the tensor would have
-    to change places (accelforge.md §2.1).
+    to change places (model.md §2.2).
     """
     waiting = [place for place, loop in loops.items() if loop.spatial is not None]
     nest: list[Item] = []

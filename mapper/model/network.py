@@ -1,6 +1,6 @@
-"""Hops on networks in closed form (accelforge.md §2.6), one tensor between two of its holders.
+"""Hops on networks in closed form (model.md §7.1), one tensor between two of its holders.
 
-Counts are those of accelforge.md §2.6; a loop over a partially relevant variable (convolution),
+Counts are those of model.md §7.1; a loop over a partially relevant variable (convolution),
 which that tool does not define, sends each destination its own tile, halo included. Exact counts
 are in tilewright.mapper.model.messages.
 """

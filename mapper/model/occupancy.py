@@ -1,4 +1,4 @@
-"""Bits that each holder occupies in one instance of its memory (accelforge.md §2.3)."""
+"""Bits that each holder occupies in one instance of its memory (model.md §4.1)."""
 
 from __future__ import annotations
 

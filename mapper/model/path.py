@@ -150,7 +150,7 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
 
 
 def restrict(path: Path, tensors: frozenset[str]) -> Path:
-    """Leave out what the path's Einsum does not touch (accelforge.md §2.1)."""
+    """Leave out what the path's Einsum does not touch (model.md §2.2)."""
     kept = [
         place
         for place, step in enumerate(path.steps)

@@ -1,7 +1,7 @@
 """Reads and writes of one tensor, when every tile of a loop has the same size.
 
 All loops then only multiply, so one walk down (products of the loops above each holder) and one
-walk up (what each level asks of the one above it) give the counts of accelforge.md §2.2.
+walk up (what each level asks of the one above it) give the counts of model.md §3.1.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _traffic(
     own: tuple[Count, Count, Count],
     tensor: str,
 ) -> Traffic:
-    """Turn what one visit moves into totals (accelforge.md §2.2)."""
+    """Turn what one visit moves into totals (model.md §3.1)."""
     holder = level.holder
     child_reads, child_writes, child_skips = below
     own_reads, own_writes, own_skips = own

@@ -1,6 +1,6 @@
 """Reads and writes of one tensor, when tiles of a loop differ in size: exact remainders.
 
-The same rules as tilewright.mapper.model.reuse (accelforge.md §2.2), but every different tile size
+The same rules as tilewright.mapper.model.reuse (model.md §3.1), but every different tile size
 is visited by itself; visits with the same sizes are counted once and multiplied.
 """
 

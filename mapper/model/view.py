@@ -56,7 +56,7 @@ class TensorView:
     bits_per_value: Fraction
 
     def tile(self, shape: Mapping[str, int]) -> int:
-        """Elements under a tile of the iteration space (accelforge.md §2.1)."""
+        """Elements under a tile of the iteration space (model.md §1.3)."""
         size = 1
         if self.simple is not None:
             for name in self.simple:
@@ -149,7 +149,7 @@ def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
 
 
 def simple_variables(einsum: Einsum) -> frozenset[str]:
-    """Return the variables that stand alone wherever they occur (accelforge.md §2.8)."""
+    """Return the variables that stand alone wherever they occur (imperfect.md §6)."""
     mixed = {
         name
         for access in einsum.accesses
@@ -192,7 +192,7 @@ def _tensor_view(access: TensorAccess, einsum: Einsum, skips: bool) -> TensorVie
 def values_per_action(
     action: Action, tensor: TensorView, bits_per_value: Mapping[str, Fraction]
 ) -> Fraction:
-    """Values of `tensor` in one action: as given, or bits per action / bits per value (§2.2)."""
+    """Values of `tensor` per action: given, or bits per action / bits per value (model.md §3.2)."""
     given = action.values_per_action.get(tensor.name)
     if given is not None:
         return Fraction(given)

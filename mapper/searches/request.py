@@ -94,7 +94,7 @@ class Request:
     def uneven(self, einsum: Einsum) -> frozenset[str]:
         """Return the rank variables of an Einsum that may be uneven; a copy has none.
 
-        "all" under accelforge: those that stand in no sum (accelforge.md §2.8).
+        "all" under accelforge: those that stand in no sum (imperfect.md §6).
         """
         asked, own = self.options.uneven, frozenset(einsum.bounds)
         if einsum.is_copy:

@@ -1,7 +1,7 @@
 """Templates: which memory holds which tensor, and in which order the holders stand.
 
-A template fixes everything of a mapping except its loops. The rules are those of accelforge.md
-§2.9: keep and may_keep choose the placement from the outermost memory down, the orders are all
+A template fixes everything of a mapping except its loops. The rules are those of model.md
+§8.1: keep and may_keep choose the placement from the outermost memory down, the orders are all
 interleavings that respect the hierarchy, and a tensor's first holder (its backing) stands on top.
 """
 
@@ -120,7 +120,7 @@ def _choices(
     above: set[str] = set().union(*(tensors for tensors, _ in kept.values()), set())
     allowed = set(einsum.tensors)
     if isinstance(component, Toll):
-        allowed &= above  # a Toll is never the outermost holder (accelforge.md §1.1)
+        allowed &= above  # a Toll is never the outermost holder (model.md §8.1)
     must = (rules.keep | rules.back) & allowed
     if rules.back & above:
         return

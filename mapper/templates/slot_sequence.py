@@ -2,7 +2,7 @@
 
 The gaps are canonical: loops that another gap serves at no higher cost are left out. Loops over
 variables relevant to the non-backing holder above can be raised above it, loops over variables
-irrelevant to the holder below can be lowered under it (proofs: lattice-dp.md §1 and §9.1; what is
+irrelevant to the holder below can be lowered under it (proofs: lattice.md §2; what is
 said there about constraints holds here where a rule of the file pins a holder).
 """
 

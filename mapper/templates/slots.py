@@ -30,7 +30,7 @@ class TemporalLoops:
 class Reservation:
     """The tile that `component` must have room for: the one that the loops above leave.
 
-    `persistent`: it stays there for every instance of the Einsum (accelforge.md §2.4). `lanes`:
+    `persistent`: it stays there for every instance of the Einsum (model.md §4.2). `lanes`:
     written above, but seen below it, so that its tile is as much larger; `under`: dimensions with
     such lanes that are still to be chosen. `places`: how many places of a distributed memory share
     it.

@@ -55,7 +55,7 @@ def compares(comparison: Comparison) -> Callable[[Any, float], Any]:
 
 
 def usage(dim: SpatialDim, lanes: int) -> float:
-    """Return the used fraction of a dimension (accelforge.md §2.7)."""
+    """Return the used fraction of a dimension (model.md §8.2)."""
     return lanes / dim.fanout * dim.usage_scale
 
 
@@ -75,7 +75,7 @@ def bounds_in_effect(
     """Return the loop bounds of `dim` that restrict its lanes.
 
     As in AccelForge, a bound on a set of tensors selects nothing, and loops that `reuse` or a bound
-    of one removes, or that are `banned`, are no target of the others (accelforge.md §2.7).
+    of one removes, or that are `banned`, are no target of the others (model.md §8.2).
     """
     if conventions.all_loop_bounds:
         return dim.loop_bounds
@@ -163,7 +163,7 @@ def apply_min_usage(
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 
     `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
-    others choose from what it left of each rank variable (accelforge.md §2.7, lattice-dp.md §5).
+    others choose from what it left of each rank variable (model.md §8.2, lattice.md §8).
     `room` tells whether the memory of a level can hold the tiles that the lanes below it work on:
     lanes that no tile can feed do not count as reachable. `wholes`: the tiles of each uneven
     variable that an uneven loop may cut.

@@ -1,6 +1,6 @@
 """The iterations of each rank variable, from the sizes of ranks and from written bounds.
 
-The iteration space is a box (accelforge.md §1.2): of a bound over several variables, such as
+The iteration space is a box (model.md §1.1): of a bound over several variables, such as
 `p + r < 30`, each variable gets what is left when the others are at their smallest.
 """
 

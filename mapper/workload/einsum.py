@@ -65,7 +65,7 @@ class TensorAccess:
         return found
 
     def relevance(self, rank_variable: str) -> Relevance:
-        """Classify as accelforge.md §2.1: the first form that contains the variable decides."""
+        """Classify as model.md §1.2: the first form that contains the variable decides."""
         return self._relevances.get(rank_variable, "irrelevant")
 
     def is_plain(self, rank_variable: str) -> bool:
@@ -82,7 +82,7 @@ class TensorAccess:
         return prod(form.least for _, form in self.projection)
 
     def tile_size(self, tile: Mapping[str, int]) -> int:
-        """Elements of the tensor under a tile: product of the ranks' extents (accelforge §2.1)."""
+        """Elements of the tensor under a tile: product of the ranks' extents (model.md §1.3)."""
         size = 1
         for _, form in self.projection:
             size *= form.extent(tile)

@@ -1,4 +1,4 @@
-"""The workload file as it is written (accelforge.md §1.2): its fields, nothing evaluated."""
+"""The workload file as it is written (inputs.md §3): its fields, nothing evaluated."""
 
 from __future__ import annotations
 

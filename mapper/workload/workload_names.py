@@ -19,7 +19,7 @@ from tilewright.mapper.workload.errors import WorkloadError
 from tilewright.mapper.workload.workload_check import EinsumDraft
 from tilewright.mapper.workload.workload_file import RenameSpec, RenamesSpec, WorkloadSpec
 
-# Used where a file has no `renames` of its own (accelforge.md §1.2 names this default file).
+# Used where a file has no `renames` of its own (inputs.md §3.2 names this default file).
 _BUILT_IN = (
     RenameSpec(name="input", source="Inputs & Intermediates if len(All) == 3 else Inputs"),
     RenameSpec(name="output", source="Outputs"),

@@ -40,7 +40,7 @@ def check_on_control(code: ElementCode, chosen: OnControl | None, where: str) ->
 
 
 def registers_needed(dsd: Mem4d) -> int:
-    """Return the stride registers of a descriptor whose extents are known (wse.md §2.2)."""
+    """Return the stride registers of a descriptor whose extents are known (wafer.md §6.3)."""
     free = 1 if dsd.strides[0] != 1 else 2
     return max(0, len(dsd.extents) - free)
 

@@ -147,7 +147,7 @@ def _check_queues(code: ElementCode, profile: Profile) -> None:
 def _check_registers(
     resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
 ) -> None:
-    """Count stride registers of multi-dimensional operands (wse.md §2.2: the count rule)."""
+    """Count stride registers of multi-dimensional operands (wafer.md §6.3)."""
     needed = 0
     extended = 0
     for operand in resolved.operands:

@@ -64,7 +64,7 @@ from tilewright.simulator.text.tokens import MAX_DEPTH
 MAX_EXTENT = 65535
 """Extents are u16 in the descriptors' documentation."""
 MAX_FABRIC_EXTENT = 0x7FFE
-"""0x7fff stands for an endless stream (wse.md §1.5)."""
+"""0x7fff stands for an endless stream (wafer.md §4.1)."""
 LARGEST = (1 << 31) - 1
 """Greatest size of a count, counter or offset."""
 MAX_STREAM = 1 << 26

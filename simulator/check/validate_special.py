@@ -1,4 +1,4 @@
-"""Checks of switches, filters, data and control tasks, FIFOs, registers (wse.md §2.3)."""
+"""Checks of switches, filters, data and control tasks, FIFOs, registers (wafer.md §6.4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Arithmetic of DSD operations on raw bits, with the rounding of the machine.
 
 f16 and f32 round to nearest even, once per element; a fused multiply-add rounds once
-(wse.md §1.5). f16 runs through wider types, which is exact where double rounding is harmless;
+(wafer.md §4.1). f16 runs through wider types, which is exact where double rounding is harmless;
 where it is not, an intermediate is rounded to odd (Boldo and Melquiond 2008).
 """
 

@@ -1,8 +1,8 @@
 """One element in one cycle: its main thread, then at most one element of one DSD operation.
 
 The datapath serves one wavelet operation per cycle; ready microthreads take turns
-(fabric-engine.md §2.2). An operation on memory alone keeps the main thread busy and leaves that
-slot to the microthreads (wse.md §1.5: asynchronous data movement belongs to the fabric's time).
+(engines.md §1). An operation on memory alone keeps the main thread busy and leaves that
+slot to the microthreads (wafer.md §4.1: asynchronous data movement belongs to the fabric's time).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every decision in cycle t looks only at the state at the start of the cycle: an entry pushed in t
 moves in t+1 at the earliest, and a slot freed in t is free from t+1 on (`F_CREDIT`). So the
-order in which the agents of a cycle are visited does not matter (fabric-engine.md §2.2).
+order in which the agents of a cycle are visited does not matter (engines.md §1).
 """
 
 from __future__ import annotations

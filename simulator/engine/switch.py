@@ -1,7 +1,7 @@
 """Router buffers that choose: switch positions, filters, and commands of control wavelets.
 
 A control wavelet is routed with the position that it finds; the position changes behind it, from
-the next cycle on (wse.md §4, topics 06 and 07).
+the next cycle on (wafer.md §5.3, topics 06 and 07).
 """
 
 from __future__ import annotations

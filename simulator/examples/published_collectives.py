@@ -1,4 +1,4 @@
-"""Collectives with published closed forms (wse.md §3.1), for the validation page and tests."""
+"""Collectives with published closed forms (wafer.md §7.1), for the validation page and tests."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The times were found as if every element had a datapath per thread and every color its own links.
 Where no two users of one datapath or link ever move in the same cycle, the arbiters never had a
-choice, and the times are the machine's (induction over cycles, fabric-engine.md §5.1).
+choice, and the times are the machine's (induction over cycles, engines.md §5).
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 A unit is a list of times: of an element's operation on queues, or of one message that passes a
 branch of a route or enters at an edge. Straight lines of queues and routers between two units are
-one channel with a latency L, a capacity K and a credit delay C (the theorem of fabric-engine.md
-§3.2), exact when every queue on the way holds at least latency + 1 words. `fifo_lines.py` finds
-them,
-`graph_tables.py` makes the tables.
+one channel with a latency L, a capacity K and a credit delay C (the theorem of engines.md
+§2.2), exact when every queue on the way holds at least latency + 1 words. `fifo_lines.py` finds
+them, `graph_tables.py` makes the tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lists of affine segments: a sequence of times as rows (t, r, m): t, t + r, ..., m of them.
 
-The four primitives of fabric-engine.md §4.1, exact on integers. A list is a table and its length;
+The four primitives of engines.md §3, exact on integers. A list is a table and its length;
 kernels return the new length, or FULL.
 """
 

@@ -1,4 +1,4 @@
-"""The least times of all units: Kleene iteration from below with a worklist (§4.2).
+"""The least times of all units: Kleene iteration from below with a worklist (engines.md §4).
 
 Times that are not known yet are NEVER, so every evaluation is a lower bound. Whenever a unit's
 times change, the units that follow it are evaluated again, those that feed it only if its new

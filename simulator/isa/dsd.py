@@ -143,7 +143,7 @@ class Mem4d:
         return prod(self.extents)
 
     def coefficients(self) -> tuple[int, ...]:
-        """Return the linear coefficient per dimension, outermost first (wse.md §2.2)."""
+        """Return the linear coefficient per dimension, outermost first (wafer.md §6.2)."""
         found: list[int] = []
         inner = self.extents[::-1]
         for stride in self.strides:
@@ -164,7 +164,7 @@ def mem4d_access(
 ) -> Mem4d:
     """Build a descriptor from `(extent, coefficient)` per induction variable, outermost first.
 
-    Stride of dimension d = c_d - sum over inner e of (E_e - 1) * c_e (wse.md §2.2).
+    Stride of dimension d = c_d - sum over inner e of (E_e - 1) * c_e (wafer.md §6.2).
     """
     strides: list[int] = []
     jump = 0

@@ -242,7 +242,7 @@ def _dropped(
 
 
 MOST_INPUTS: Final = 16
-"""Inputs of a map: as many as there are registers of file src1 (wse.md §1.8)."""
+"""Inputs of a map: as many as there are registers of file src1 (wafer.md §4.3)."""
 
 
 def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:

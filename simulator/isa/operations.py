@@ -1,6 +1,6 @@
 """The DSD operations: types, legal operand forms and what each counts as.
 
-One row per operation (wse.md §2.1). Codes are stable numbers: the engine's tables hold them.
+One row per operation (wafer.md §6.1). Codes are stable numbers: the engine's tables hold them.
 Forms are strings, destination first: D a descriptor, v a scalar, p a pointer to a scalar.
 """
 
@@ -109,7 +109,7 @@ def _rows() -> tuple[Operation, ...]:
 
 
 def _mixed_rows(first: int) -> tuple[Operation, ...]:
-    """Return the operations whose operands differ in type; @as truncates to zero (wse.md §2.2)."""
+    """Return operations whose operands differ in type; @as truncates to zero (wafer.md §6.1)."""
     h, s, x = ("f16",), ("f32",), ("i16", "u16")
     unary: tuple[str, ...] = ("DD", "Dv")
     to_int = (*unary, "pv")

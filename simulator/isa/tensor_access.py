@@ -1,4 +1,4 @@
-"""Tensor access expressions and their lowering to the stride form (wse.md §2.2).
+"""Tensor access expressions and their lowering to the stride form (wafer.md §6.2).
 
     |i, j|{5, 5} -> A[2*i + j]
 

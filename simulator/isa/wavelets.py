@@ -2,7 +2,7 @@
 
 Data in bits 0-15, the entry of a control task in bits 16-21, then eight commands of three bits:
 opcode, and a bit that keeps the wavelet from the element of the router that acts on the command.
-The first command lies where hand-written payloads have it (wse.md §1.7: opcode << 6 and
+The first command lies where hand-written payloads have it (wafer.md §5.2: opcode << 6 and
 filter << 8 in the upper half); the layout of the other seven is not published.
 """
 

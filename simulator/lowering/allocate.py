@@ -8,7 +8,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 WORD_BITS = 16
 F32_WORDS = 2
-ALIGN_WORDS = 4  # 64 bits, the width of a read port (wse.md §1.2)
+ALIGN_WORDS = 4  # 64 bits, the width of a read port (wafer.md §2.1)
 
 
 def allocate(candidate: Candidate, reserved_bytes: int = 0) -> MemoryMap:

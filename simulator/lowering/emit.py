@@ -26,7 +26,7 @@ def tile_body(candidate: Candidate) -> tuple[Instruction, ...]:
     """Return the work on tile number `step`, the same for elements of all roles.
 
     The first visit of an output element multiplies and the others accumulate, so that no
-    output is read before it is written (first-write elision, accelforge.md §2.2).
+    output is read before it is written (first-write elision, model.md §3.3).
     """
     summed_over_tiles = (
         candidate.tile_variable is not None and candidate.tile_variable in candidate.reduced

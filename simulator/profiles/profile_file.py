@@ -103,7 +103,7 @@ class OperationTiming:
     """How fast the datapath does one operation on memory operands.
 
     A group of `group` elements takes `cycles[s]` cycles with s memory source streams; a
-    reduction into a scalar takes `reduction` cycles per element (wse.md §1.4).
+    reduction into a scalar takes `reduction` cycles per element (wafer.md §3.2).
     """
 
     group: int

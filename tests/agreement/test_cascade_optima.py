@@ -1,4 +1,4 @@
-"""Fused optima: reference cases, the figures of lattice-dp.md §8, and properties of the search."""
+"""Fused optima: reference cases, the figures of fusion.md §8, and properties of the search."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_three_matmuls_on_simple(shared_data: Path) -> None:
 def test_reservations_at_every_depth(
     shared_data: Path, sizes: tuple[int, ...], bits: int, energy: float
 ) -> None:
-    """lattice-dp.md §8.5: with one number for all depths these come out 0.94 % and 6 % worse."""
+    """fusion.md §5: with one number for all depths these come out 0.94 % and 6 % worse."""
     arch = simple(shared_data, 100, bits)
     result = fused_search(arch, chain(12, sizes), conventions="accelforge")
     assert result.certificate.value == energy
@@ -88,7 +88,7 @@ def test_reservations_at_every_depth(
 def test_chains_on_a_small_tpu(
     shared_data: Path, rows: int, sizes: tuple[int, ...], energy: float
 ) -> None:
-    """lattice-dp.md §3 and §8.7: tpu_v4i with 2 MiB and 64 KiB; the capacity binds."""
+    """fusion.md §8: tpu_v4i with 2 MiB and 64 KiB; the capacity binds."""
     text = (shared_data / "accelforge/arches/tpu_v4i.yaml").read_text()
     text = text.replace("1024*1024*128*8", "1024*1024*2*8").replace("1024*1024*4*8", "1024*64*8")
     result = fused_search(load_arch(text), chain(rows, sizes), conventions="accelforge")
@@ -113,7 +113,7 @@ def test_decoder_layer_of_gpt3_on_tpu_v4i(shared_data: Path) -> None:
 
 @pytest.mark.nightly
 def test_prefill_of_gpt3_at_real_size(shared_data: Path) -> None:
-    """lattice-dp.md §8.7. V, K and Q hold their input above shared loops: it takes room three
+    """fusion.md §8. V, K and Q hold their input above shared loops: it takes room three
     times as AccelForge counts, and once by default (docs/conventions.md §11)."""
     folder = shared_data / "accelforge"
     variables = {"BATCH_SIZE": 1, "DECODE": False, "N_NEW_TOKENS": 2048}

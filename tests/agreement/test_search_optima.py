@@ -87,7 +87,7 @@ def test_unfused_cascades_are_bounded_by_the_fused_optimum(shared_data: Path) ->
     [((2048, 12288, 12288), 0.0565614983), ((64, 64, 64), 1.0723656e-6)],
 )
 def test_tpu_v4i_energy(root: Path, shape: tuple[int, int, int], energy: float) -> None:
-    """lattice-dp.md §3; the file is the one of the specification, in its dialect."""
+    """lattice.md §9; the file is the one of the specification, in its dialect."""
     arch = load_arch(root / "studies/hardware/tpu_v4i.yaml")
     result = search(arch, matmul(*shape), conventions="accelforge")
     assert result.certificate.kind == "optimal"
@@ -101,7 +101,7 @@ def test_tpu_v4i_energy(root: Path, shape: tuple[int, int, int], energy: float) 
 def test_free_lanes_beat_the_reference(
     shared_data: Path, shape: tuple[int, int, int], energy: float
 ) -> None:
-    """lattice-dp.md §4: without min_usage the reference's mapper misses these by 2 to 3 %."""
+    """lattice.md §9: without min_usage the reference's mapper misses these by 2 to 3 %."""
     text = (shared_data / "accelforge/arches/tpu_v4i.yaml").read_text()
     text = text.replace("1024*1024*128*8", "1024*1024*2*8").replace("1024*1024*4*8", "1024*64*8")
     arch = load_arch(text.replace(", min_usage: 1", ""))
@@ -110,7 +110,7 @@ def test_free_lanes_beat_the_reference(
 
 
 def buffers(*sizes: int) -> str:
-    """Write one memory per size under an endless DRAM; unit energies of lattice-dp.md §9.3."""
+    """Write one memory per size under an endless DRAM; unit energies of lattice.md §9."""
     levels = [
         ("DRAM", "inf", 100, 110),
         *zip(("BUF", "REG"), sizes, (5, 1), (6, 1.5), strict=False),
@@ -153,7 +153,7 @@ def convolution(sizes: tuple[int, ...], stride: int) -> Workload:
 def test_convolutions(
     sizes: tuple[int, ...], stride: int, memories: tuple[int, ...], energy: int
 ) -> None:
-    """Optima of lattice-dp.md §9.3 and §9.4, found there by another program."""
+    """Optima of lattice.md §9, found there by another program."""
     arch = load_arch(buffers(*memories))
     result = search(arch, convolution(sizes, stride), conventions="accelforge")
     assert result.certificate.kind == "optimal"

@@ -177,7 +177,7 @@ def test_all_scales_are_applied(change: Change, matmul: Scope) -> None:
 
 
 def test_values_per_action_precedence(change: Change, matmul: Scope) -> None:
-    """Action, then component, then bits over width (accelforge.md §2.2)."""
+    """Action, then component, then bits over width (model.md §3.2)."""
     text = change(
         "size: 1024\n    actions:\n    - {name: read, energy: 5, throughput: 256}",
         "size: 1024\n    bits_per_action: 64\n    bits_per_value: {output: 3 * 8}\n"

@@ -162,7 +162,7 @@ def test_mapping_files_of_the_vectors_survive_a_round_trip() -> None:
 
 
 TEMPLATE = {"N_EINSUMS": 2, "M": 64, "KN": 64}
-EXAMPLES = {  # energy by hand: accelforge.md §2.2 (its worked check: 64^3 at 8 bits)
+EXAMPLES = {  # energy by hand: model.md §3.1 (its worked check: 64^3 at 8 bits)
     "unfused_matmuls_to_simple.yaml": "matmuls",
     "fused_matmuls_to_simple.yaml": "matmuls",
     "unfused_matvecs_to_simple.yaml": "matvecs",
@@ -186,7 +186,7 @@ def test_example_mappings_evaluate(shared_data: Path, name: str) -> None:
 
 
 def test_worked_check_of_the_reference(shared_data: Path) -> None:
-    """64^3 at 8 bits without reuse (accelforge.md §2.2, `Worked check`)."""
+    """64^3 at 8 bits without reuse (model.md §3.1)."""
     folder = shared_data / "accelforge"
     score = evaluate(
         load_arch(folder / "arches" / "simple.yaml"),

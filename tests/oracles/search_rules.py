@@ -19,7 +19,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 def breaks_rule(space: Mapspace, template: Template, mapping: Mapping) -> bool:
-    """Check the rules of the files on a mapping, straight from their definitions (§2.7)."""
+    """Check the rules of the files on a mapping, straight from their definitions (model.md §8)."""
     return (
         _breaks_dims(space, mapping)
         or _breaks_fetch(space, template, mapping)
@@ -81,7 +81,7 @@ def _reused(einsum: Einsum, dim: SpatialDim) -> frozenset[str]:
 def _breaks_accelforge_bounds(
     chosen: dict[str, int], dim: SpatialDim, reused: frozenset[str]
 ) -> bool:
-    """Check loop bounds as accelforge.md §2.7 says: a set of tensors names no loop, what is bound
+    """Check loop bounds as model.md §8.3 says: a set of tensors names no loop, what is bound
     to one lane is no loop, and bounds that are left without a loop say nothing."""
     bounds = [bound for bound in dim.loop_bounds if not bound.of_tensors]
     one = [

@@ -6,7 +6,7 @@ the branches. Three things are found by walking every iteration and compared wit
 
 - reads, writes and steps of each Einsum, by the counter of tests/oracles/walk.py on its own path;
 - the size of each tile: a lower holder keeps the smallest window in which every element stays from
-  its first use to its last without being fetched twice (accelforge.md §2.3);
+  its first use to its last without being fetched twice (model.md §4.1);
 - the most bits at a time: a tile lives from the first run of a branch that uses it to the last one,
   within one visit of the loops above it.
 

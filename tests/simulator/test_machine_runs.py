@@ -180,7 +180,7 @@ def test_reduction_into_a_scalar_rounds_in_order() -> None:
     ],
 )
 def test_rates_of_wse3(operation: str, dtype: str, sources: int, rate: Fraction) -> None:
-    """Elements per cycle as measured (wse.md §1.4), from the difference of two extents."""
+    """Elements per cycle as measured (wafer.md §3.2), from the difference of two extents."""
     cycles = [
         Machine(vector_operation(operation, n, sources, dtype), WSE3).run().cycles
         for n in (800, 1600)

@@ -38,7 +38,7 @@ def run(program: Program, **memory: object) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("early", [True, False])
 def test_save_address_goes_on_where_the_last_call_ended(early: bool) -> None:
-    """Three calls of four elements copy 0..11 in order (wse.md §2.2)."""
+    """Three calls of four elements copy 0..11 in order (wafer.md §4.3)."""
     b, code, main = single()
     for register, dsd in ((DEST, "out_chunk"), (SRC1, "chunk")):
         (code if early else main).load(register, dsd, save_address=True)
@@ -128,7 +128,7 @@ def test_a_descriptor_known_only_at_run_time_needs_three_stride_registers() -> N
     assert "needs 3 stride registers" in needed(2, 1, variable("k"), strides=0)
 
 
-# wse.md §2.2: coefficients of the access (with the array's row-major strides), extents, and the
+# wafer.md §6.2: coefficients of the access (with the array's row-major strides), extents, and the
 # offset, strides and elements that the documentation gives for them.
 ACCESSES = [
     ("a[i]", 10, [(10, 1)], 0, (1,), [*range(10)]),

@@ -247,7 +247,7 @@ def test_the_documented_counter_rejects_every_fifth() -> None:
 
 
 def test_a_sparse_counter_filters_no_more_after_its_limits() -> None:
-    """wse.md §1.7: the second limit takes the place of the first once, then all passes."""
+    """wafer.md §5.2: the second limit takes the place of the first once, then all passes."""
     kept = filtered(12, CounterFilter(limit=3, most=1, other_limit=4), WSE3)
     assert kept == [0, 3, 7, 8, 9, 10, 11]
     assert filtered(6, CounterFilter(limit=3, most=1, sparse=True), WSE3) == [0, 3, 4, 5]

@@ -1,4 +1,4 @@
-"""Tensor access expressions: the table of wse.md §2.2, refusals; builtins that change DSDs."""
+"""Tensor access expressions: the table of wafer.md §6.2, refusals; builtins that change DSDs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wse.md §2.3, item by item: what is illegal or undefined on the machine ends in a named error.
+"""wafer.md §6.4, item by item: what is illegal or undefined on the machine ends in a named error.
 
 What the language of our programs cannot express has no entry: a FIFO that is no global constant,
 whose buffer is no variable or has other values than numbers; a task bound to the id of the teardown

@@ -1,4 +1,4 @@
-"""wse.md §2.3: what is undefined on the machine and found only in a run stops it, named.
+"""wafer.md §6.4: what is undefined on the machine and found only in a run stops it, named.
 
 The items that are refused before a run are in test_undefined.py.
 """

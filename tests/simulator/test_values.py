@@ -265,7 +265,7 @@ def test_addition_with_carry_adds_long_numbers(a: int, b: int) -> None:
 
 
 def test_every_operation_counts_like_its_table_row() -> None:
-    """Every operation of wse.md §2.1 is there with the legal forms of that table."""
+    """Every operation of wafer.md §6.1 is there with the legal forms of that table."""
     binary = ["DDD", "DvD", "DDv"]
     integer = "add16 addc16 and16 or16 xor16 sll16 slr16 sar16"
     table = dict.fromkeys(integer.split(), binary)

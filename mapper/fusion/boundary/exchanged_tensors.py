@@ -3,7 +3,7 @@
 A loop that two Einsums share runs over one rank variable, whatever each calls it (rank_names.py).
 It may stand above a tensor that they exchange only if it is fully relevant to it, in the same rank
 on both sides: otherwise a tile would be needed before it is complete, or computed twice
-(lattice-dp.md §8.1).
+(fusion.md §1.3).
 """
 
 from __future__ import annotations

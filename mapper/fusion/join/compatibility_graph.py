@@ -1,4 +1,4 @@
-"""Join the tables of all Einsums, in order: the graph of keys (lattice-dp.md §8.3–8.5).
+"""Join the tables of all Einsums, in order: the graph of keys (fusion.md §4, §6.1).
 
 The state between two Einsums is the loops that both sides share and where each live tensor stands.
 This is a pass over these keys alone: without capacity between Einsums, the least that still has to

@@ -5,7 +5,7 @@
    it leaves to all others; choices that agree add up to a lower bound (einsum_bounds.py).
 3. Rows that cost more than a limit leaves them, when all other Einsums cost their least, cannot
    matter below that limit. It is raised from the lower bound on, until a mapping lies below it:
-   then none is better (lattice-dp.md §8.5, §9.2). At each limit mappings without shared loops come
+   then none is better (fusion.md §6.2). At each limit mappings without shared loops come
    first: there are few, and one that meets the lower bound ends the search.
 
 With endless room in the second memory no shared loop pays: a loop right below the lowest tensor on

@@ -1,4 +1,4 @@
-"""Pass labels along the graph of keys: what is reserved across Einsums (lattice-dp.md §8.4).
+"""Pass labels along the graph of keys: what is reserved across Einsums (fusion.md §4).
 
 A label is a choice of rows so far: its energy and latency, the most bits used so far of memories
 whose usage counts (usage_peaks.py), `kept[k - 1]`: bits above loop k that stay, and `peak[s - 1]`:

@@ -2,7 +2,7 @@
 
 Each Einsum keeps a set of its exchanged tensors on chip; users of one tensor must agree. Rows of an
 Einsum with one such choice cost at least so much, and all other Einsums together at least the least
-that goes with it: a bound far above the sum of what each Einsum costs at best (lattice-dp.md §8.5,
+that goes with it: a bound far above the sum of what each Einsum costs at best (fusion.md §6.3,
 with the choice as the key).
 """
 

@@ -1,6 +1,6 @@
 """The dynamic program below the shared loops: everything under the lowest tensor on chip.
 
-It is the program of lattice-dp.md §1 without its upper part, so one tree of operations serves all
+It is the program of lattice.md §3 without its upper part, so one tree of operations serves all
 layouts that agree below. Room in the second memory is summed and kept in the label, because what
 other Einsums leave there is only known when they are joined.
 """

@@ -4,7 +4,7 @@ A row is (fused loops outermost first, depth of every tensor on chip); its label
 points of (energy, latency, bits above each loop), and of the bits in deeper memories whose usage
 counts. Everything above the lowest tensor on chip is in
 closed form, because a tile there is the whole of each variable except those of the loops above
-(lattice-dp.md §8.2).
+(fusion.md §2).
 """
 
 from __future__ import annotations

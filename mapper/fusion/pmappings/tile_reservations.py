@@ -2,7 +2,7 @@
 
 A holder keeps what the loops below it use at a time: loops over variables relevant to its tensor
 only stream the tile, one along which it slides still does, the next one makes it stay
-(accelforge.md §2.3). The walk ends at lanes and at another holder; by default not at those that
+(model.md §4.1). The walk ends at lanes and at another holder; by default not at those that
 stand in the same place, with no loop between (docs/conventions.md §4).
 """
 

@@ -2,7 +2,7 @@
 
 Every holder passes every value once, whatever the tiles: where both tensors have all rank
 variables, all points of a template with as many lanes in each dimension move the same values in the
-same time (accelforge.md §2.2). Tiles of one value need the least room. Where values repeat, tiles
+same time (copies.md §1). Tiles of one value need the least room. Where values repeat, tiles
 matter: copy_bound.py says what no mapping is below, and one that comes down to it is the best. Over
 a Network every value goes its own way: lanes cost hops, tiles none.
 """

@@ -22,7 +22,7 @@ FIRST_SHARE = 0.5  # of the budget: the most that a first mapping may take
 
 @dataclass(frozen=True, slots=True)
 class ExactSearch:
-    """Optimal by dynamic programming over tile-shape lattices (lattice-dp.md).
+    """Optimal by dynamic programming over tile-shape lattices (docs/theory/lattice.md).
 
     `memory`: bytes of the process; the search ends before it needs more.
     """

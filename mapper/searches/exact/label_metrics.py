@@ -84,7 +84,7 @@ class Metrics:
         return self._compute_latency(self._problem.einsum.operations / lanes)
 
     def latency(self, label: Floats) -> float:
-        """Return the seconds of a label: the slowest component (accelforge.md §2.6)."""
+        """Return the seconds of a label: the slowest component (model.md §6)."""
         worst = self.compute_latency(-float(label[self._fields.lanes]))
         for level, component in self._timed:
             worst = max(worst, self._component_latency(level, component, label))
@@ -181,7 +181,7 @@ class Metrics:
         return {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
 
     def energy(self, label: Floats, latency: float) -> float:
-        """Return the joules of a label: dynamic energy and leakage (accelforge.md §2.5)."""
+        """Return the joules of a label: dynamic energy and leakage (model.md §5)."""
         leak = sum(
             leak.watts
             * prod(share * float(label[self._fields.gates[gate]]) for gate, share in leak.gates)

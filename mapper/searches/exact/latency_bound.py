@@ -3,7 +3,7 @@
 A component is as slow as its calls take, and what a label has of them only grows on the way up, but
 for lanes above that divide it. So the calls made so far, divided by the most lanes that may follow,
 and the least that each tile still adds, divided likewise, bound its latency from below, as the
-least energy to come bounds the energy (lattice-dp.md §9.2). Costs below 0 (first fills that are
+least energy to come bounds the energy (lattice.md §6.1). Costs below 0 (first fills that are
 left out) count undivided.
 """
 

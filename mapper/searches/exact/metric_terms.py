@@ -22,7 +22,7 @@ _INSTEAD = "from Python, search(..., method=RandomSearch(samples=…, seed=…))
 
 
 def leaks_of(flat: FlatArch, conventions: str) -> tuple[Leak, ...]:
-    """Return what leaks while the Einsum runs (accelforge.md §2.5)."""
+    """Return what leaks while the Einsum runs (model.md §5.2)."""
     chosen = conventions_called(conventions)
     leaks = []
     for component in (*flat.components, *flat.beside):

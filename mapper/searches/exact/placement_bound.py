@@ -1,7 +1,7 @@
 """What every mapping with some placement costs: a bound that needs no templates.
 
 Each tensor passes every memory that keeps it at least once, and the innermost of these hands over,
-or takes, one value per operation, less what lanes share there: the counts of lattice-dp.md §1, with
+or takes, one value per operation, less what lanes share there: the counts of model.md §3.6, with
 the largest tile that a child can have.
 """
 

@@ -19,7 +19,7 @@ SHARE = 0.25  # of the budget: for the bound
 def lower_bound(space: Mapspace, goal: Goal, limits: Budget = ENDLESS) -> float:
     """Return the bound that the exact search starts from, 0 where that search does not apply.
 
-    It looks at one reservation at a time (lattice-dp.md §9.2), which takes one pass; where that is
+    It looks at one reservation at a time (lattice.md §6.1), which takes one pass; where that is
     too much for `limits`, what all mappings have in common bounds them.
     """
     try:

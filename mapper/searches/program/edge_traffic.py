@@ -1,7 +1,7 @@
 """What a template pays where: the counts of every edge between a holder and the next one below.
 
 Between a parent p and the next lower holder c of tensor T (or the Compute), with t the tile at c
-in T's own mapping (accelforge.md §2.2; lattice-dp.md §1, §9.1):
+in T's own mapping (model.md §3.6; lattice.md §1.2):
 
     R = occ_T(t) * prod_v B_v / t_v                     values moved, counted at c
     S = occ_T(t) * prod_{v relevant} B_v / t_v          of them, first fills of an output

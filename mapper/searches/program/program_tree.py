@@ -1,4 +1,4 @@
-"""Programs of all templates in one tree, shared from the Compute up (lattice-dp.md §1, memo)."""
+"""Programs of all templates in one tree, shared from the Compute up (lattice.md §3.4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def look_ahead(node: Node, engine: Engine, budget: Budget = ENDLESS) -> Outlook:
     """Fill in the outlooks of a tree, from its leaves to the root; return the root's. OutOfBudget.
 
     Room is checked for each tile alone and latency left out, so that the energy still to pay is a
-    lower bound (lattice-dp.md §9.2).
+    lower bound (lattice.md §6.1).
     """
     budget.check()
     views = [look_ahead(child, engine, budget) for child in node.children.values()]

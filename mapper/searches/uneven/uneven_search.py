@@ -41,7 +41,7 @@ Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
 
 
 class UnevenSearch:
-    """Optimal among mappings with at most one uneven loop per variable (lattice-dp.md §9.6).
+    """Optimal among mappings with at most one uneven loop per variable (imperfect.md §5).
 
     `seed`: searches the mappings with even tiles first, so that the bounds have something to cut.
     `memory`: bytes of the process; the search ends before it needs more.

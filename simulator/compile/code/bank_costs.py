@@ -1,7 +1,8 @@
 """What memory banks and strides cost: pure functions on addresses, used by tables and tests.
 
 An element's SRAM has 8 banks, successive 16-bit words in successive banks; two reads of one cycle
-must not fall on banks that are equal modulo 4 (wse.md §1.2). Strides limit the elements per cycle.
+must not fall on banks that are equal modulo 4 (wafer.md §2.1). Strides limit the elements per
+cycle (wafer.md §2.2).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
 
 
 def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:
-    """Return the cycles from an operation's fetch to its dispatch (wse.md §1.5).
+    """Return the cycles from an operation's fetch to its dispatch (wafer.md §4.1).
 
     One descriptor load per cycle, none for a descriptor that the destination shares, and the
     load-use distance after the last; moved descriptors and a scalar in memory are extra.

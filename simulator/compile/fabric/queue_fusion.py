@@ -1,7 +1,7 @@
 """Straight lines of queues and routers as single queues: fewer events, the same cycles.
 
 On a line whose queues all hold at least latency + 1 words, and whose links nobody else uses, what
-happens between the ends cannot be seen from outside (fabric-engine.md §3.2): with summed
+happens between the ends cannot be seen from outside (engines.md §2.2): with summed
 latencies, capacities and credit delays one queue gives every word the same cycle at both ends.
 Tests compare with the plain network.
 """

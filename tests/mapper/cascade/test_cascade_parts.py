@@ -150,7 +150,7 @@ def test_what_is_behind_is_the_greatest_from_there_on(peaks: list[list[int]]) ->
 
 
 def test_reduced_labels_compare_every_depth() -> None:
-    """lattice-dp.md §8.5: one number for all depths would lose the optimum."""
+    """fusion.md §5: one number for all depths would lose the optimum."""
     shallow = [1.0, 0.0, 1.0, 9.0, 9.0, 9.0]
     deep = [1.0, 0.0, 4.0, 4.0, 9.0, 9.0]
     worse = [2.0, 0.0, 4.0, 9.0, 9.0, 9.0]

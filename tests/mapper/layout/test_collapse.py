@@ -1,4 +1,4 @@
-"""Joining dimensions: the join rule of layouts.md §1.3, against public layout cases."""
+"""Joining dimensions: the join rule of layouts.md §1, against public layout cases."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from tilewright.mapper.layout import Collapse, Sharding
         ((2, 3, 64, 128), ((0, -1),), ((0, 1, 2), (3,))),
         ((2, 3, 64, 128), ((1, -1),), ((0,), (1, 2), (3,))),
         ((2, 3, 64, 128), ((0, 2),), ((0, 1), (2,), (3,))),
-        # The document's own example that its builder cannot emit (layouts.md §1.3, coll-d).
+        # The document's own example that its builder cannot emit (layouts.md §6, coll-d).
         ((5, 3, 2, 2, 7, 32, 32), ((0, 3), (-3, -1)), ((0, 1, 2), (3,), (4, 5), (6,))),
         ((128,), ((0, -1),), ((0,),)),
     ],
@@ -34,7 +34,7 @@ def test_fewer_groups_than_grid_dimensions_are_padded_in_front() -> None:
     collapse = Collapse.of((128,), grid_rank=3)
     assert collapse.extents == (1, 1, 128)
     assert Sharding(collapse, (1, 2, 4)).shard_shape == (1, 1, 32)
-    # The second core of the middle dimension owns padding only (layouts.md §1.4).
+    # The second core of the middle dimension owns padding only (layouts.md §2).
     assert Sharding(collapse, (1, 2, 4)).empty_cells() == tuple((0, 1, c) for c in range(4))
 
 

@@ -21,7 +21,7 @@ def test_uneven_grid_of_the_document() -> None:
 
 
 def test_ceil_shards_can_leave_cells_empty() -> None:
-    """9 rows on 8 cells: shards of 2, cells 5 to 7 empty (layouts.md §1.1)."""
+    """9 rows on 8 cells: shards of 2, cells 5 to 7 empty (layouts.md §2)."""
     sharding = Sharding(Collapse.of((9,)), (8,))
     assert sharding.empty_cells() == ((5,), (6,), (7,))
 

@@ -1,4 +1,4 @@
-"""States of a rank variable where uneven tiles count on average (accelforge.md §2.8).
+"""States of a rank variable where uneven tiles count on average (imperfect.md §6).
 
 The outermost loop over a variable of B values in tiles of t takes B / t turns, and ceil(B / t) for
 a tensor that does not depend on the variable; the loops below divide evenly. A state counts both:

@@ -2,7 +2,7 @@
 
 The taps are those of edge_traffic.py. Their counts are read off the states of the variables
 (tile_chains.py): visits of an irrelevant variable, extents of a relevant one, and sums over the
-sizes that meet where an affine form joins several (lattice-dp.md §9.5, Theorem 1).
+sizes that meet where an affine form joins several (imperfect.md §2).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ What lies below the place is its `tail`: one host per slot that can loop over th
 outermost first. A tile is a candidate if the hosts of the tail can take it to 1 by loops that
 divide evenly. Of a loop whose tile matters by the number of tiles alone, only the smallest tile of
 each number is: with Q = ceil(P / t), among the multiples m t with the same ceil(Q / m) the smallest
-(lattice-dp.md §9.6; not so below a lane, where the steps depend on more than that number).
+(imperfect.md §5.2; not so below a lane, where the steps depend on more than that number).
 """
 
 from __future__ import annotations

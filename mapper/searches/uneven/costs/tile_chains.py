@@ -1,4 +1,4 @@
-"""States of one rank variable on the way down a template (lattice-dp.md §9.5).
+"""States of one rank variable on the way down a template (imperfect.md §5.1).
 
 A state is the nominal tile, whether an uneven loop may still come, and per `Kind` of count the
 tiles that are visited: `full` of the nominal size and `odd` of a smaller `rest`. Loops cut them as

@@ -1,4 +1,4 @@
-"""A lower bound on the energy still to pay, on a grid of tile sizes (lattice-dp.md §9.6).
+"""A lower bound on the energy still to pay, on a grid of tile sizes (imperfect.md §5.3).
 
 Every mapping, even or not, visits at least ceil(B / t) tiles of size t. So if loops need not
 divide, the tiles of one variable fall into classes, one per value of ceil(B / t), and the cheapest

@@ -1,4 +1,4 @@
-"""Values that move, from the tiles of each rank variable (lattice-dp.md §9.5, Theorem 1)."""
+"""Values that move, from the tiles of each rank variable (imperfect.md §2)."""
 
 from __future__ import annotations
 
