@@ -16,7 +16,7 @@ class Sharding:
     """A tensor dealt over a grid: group g of `collapse` is cut into `grid[g]` shards (ceil rule).
 
     `tile` (for the last dimensions of a shard) rounds the allocation of each cell up; scalars are
-    divided first, then tiled (seeds/004, "Padding").
+    divided first, then tiled (layouts.md §3).
     """
 
     collapse: Collapse

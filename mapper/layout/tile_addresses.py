@@ -13,7 +13,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 @dataclass(frozen=True, slots=True)
 class ModuloRotation:
-    """Blocks of a tensor take turns in `counts` physical tiles (seeds/003, mod_alloc).
+    """Blocks of a tensor take turns in `counts` physical tiles (layouts.md §4.2).
 
     The address of block `i` is base + scale * linearize(counts, i mod counts), row-major.
     `counts = (2,)` is double buffering.

@@ -17,7 +17,7 @@ from tilewright.mapper.layout import Collapse, Sharding
         ((2, 3, 64, 128), ((0, -1),), ((0, 1, 2), (3,))),
         ((2, 3, 64, 128), ((1, -1),), ((0,), (1, 2), (3,))),
         ((2, 3, 64, 128), ((0, 2),), ((0, 1), (2,), (3,))),
-        # The document's own example that its builder cannot emit (layouts.md §6, coll-d).
+        # The document's own example that its builder cannot emit (layouts.md §5, coll-d).
         ((5, 3, 2, 2, 7, 32, 32), ((0, 3), (-3, -1)), ((0, 1, 2), (3,), (4, 5), (6,))),
         ((128,), ((0, -1),), ((0,),)),
     ],

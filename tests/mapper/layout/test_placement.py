@@ -13,7 +13,7 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 def test_double_buffering_alternates() -> None:
-    """Blocks 0…3 in 2 tiles of 1024 bytes: 0, 1024, 0, 1024 (layouts.md §5.2)."""
+    """Blocks 0…3 in 2 tiles of 1024 bytes: 0, 1024, 0, 1024 (layouts.md §4.2)."""
     rotation = ModuloRotation(0, 1024, (2,))
     assert [rotation.address((block,)) for block in range(4)] == [0, 1024, 0, 1024]
 

@@ -10,7 +10,7 @@ from tilewright.mapper.layout import Collapse, Sharding
 
 
 def test_uneven_grid_of_the_document() -> None:
-    """53×63 on <3x2>: shards 18×32, rows 18, 18, 17 valid (seeds/004, "Padding")."""
+    """53×63 on <3x2>: shards 18×32, rows 18, 18, 17 valid (layouts.md §3)."""
     sharding = Sharding(Collapse.of((53, 63)), (3, 2))
     assert sharding.shard_shape == (18, 32)
     assert [sharding.valid((row, 0))[0] for row in range(3)] == [18, 18, 17]
