@@ -6,15 +6,15 @@ from math import ceil
 
 import pytest
 
-from tilewright.arch.load import load_arch
+from tilewright.arch.spec.load import load_arch
 from tilewright.mapper import search
-from tilewright.mapper.collectives import CollectiveCounts, count_line
-from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.grid.collectives import CollectiveCounts, count_line
 from tilewright.mapper.layout import Collapse, ModuloRotation, Sharding
-from tilewright.mapper.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
-from tilewright.mapper.score import Score
-from tilewright.mapper.searches.uneven.candidates import quotient_steps
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.mapper.mapping.score import Score
+from tilewright.mapper.model.evaluation import evaluate
+from tilewright.mapper.searches.uneven.costs.tile_candidates import quotient_steps
+from tilewright.mapper.workload.workload_loading import load_workload
 
 MATMUL = "Z[m, n] = A[m, k] * B[k, n]"
 SLIDING = "O[p] = I[H: p + r] * F[r]"

@@ -62,8 +62,8 @@ class Mapspace(TemplateSpace):
     stays at the next holder of whatever tensor (§4.1), and a tensor that is backed below the
     outermost memory may come tile by tile, unless it is `exchanged` with other Einsums. `uneven`
     names rank variables that may have one loop, temporal or spatial, whose tiles do not divide the
-    tile above it; its last tile is smaller (lattice-dp.md §9.5). Under "accelforge" it is their
-    outermost loop, and UnsupportedFeature says so of variables in sums (accelforge.md §2.8).
+    tile above it; its last tile is smaller (imperfect.md §1). Under "accelforge" it is their
+    outermost loop, and UnsupportedFeature says so of variables in sums (imperfect.md §6).
     `lists_lane_choices`: see Problem. `chosen_templates`: the only templates, None for all.
     A change is a new mapspace (`with_flat`, `with_even_tiles`, `with_crowded`, `narrowed`), whose
     caches are empty.

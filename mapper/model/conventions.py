@@ -1,6 +1,8 @@
 """The two sets of conventions: the points where they differ, each as one field.
 
-`default` is what design.md §5 lists; `accelforge` gives the numbers of accelforge 1.0.467.
+`default` counts what a machine does (model.md §9); `accelforge` gives the numbers of
+accelforge 1.0.467.
+
 docs/conventions.md works an example of each point by hand. This module alone knows what a set is
 called: the mapspace and the searches ask the record about the point that matters to them.
 """

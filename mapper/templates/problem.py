@@ -95,7 +95,7 @@ class Problem:
     def cuttable_tiles(self) -> Mapping[str, tuple[int, ...]]:
         """The tiles of each uneven variable that an uneven loop may cut: its divisors.
 
-        With average tiles (accelforge.md §2.8) only the whole variable: no loop may stand above it.
+        With average tiles (imperfect.md §6) only the whole variable: no loop may stand above it.
         """
         return {
             v: divisors(bound) if self.conventions.exact_remainders else (bound,)
