@@ -125,13 +125,12 @@ def in_all(program: Program) -> FastMachine:
 def solving_time(machine: FastMachine) -> float:
     """Return the CPU seconds of the fixpoint alone."""
     from tilewright.simulator.fast.attempts import settled
-    from tilewright.simulator.fast.time_budget import Effort
-    from tilewright.simulator.fast.unit_times import X_COMPLETION, X_ISSUE
+    from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE
 
     assert machine._solution is not None
     graph, header = machine._solution.graph, machine._solution.times.header
     cycles = int(header[X_ISSUE]), int(header[X_COMPLETION])
-    return best(5, lambda: settled(graph, cycles, Effort()))[0]
+    return best(5, lambda: settled(graph, cycles))[0]
 
 
 def first_run(module: str, machine: str) -> tuple[str, str]:

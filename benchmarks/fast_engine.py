@@ -36,11 +36,10 @@ from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.fast.attempts import settled
 from tilewright.simulator.fast.certificate import check_links, check_threads
 from tilewright.simulator.fast.fast_machine import FastMachine
+from tilewright.simulator.fast.graph import X_EVALUATIONS
 from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.partition_solve import scripts_of
-from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT, Effort
-from tilewright.simulator.fast.unit_times import X_EVALUATIONS
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.program.program import Program
@@ -71,14 +70,14 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
         for port in machine.program.edge_inputs
     }
     division = Division(machine.compiled.network)
-    scripting, scripts = best(runs, lambda: scripts_of(machine, division, WITHOUT_LIMIT.steps))
+    scripting, scripts = best(runs, lambda: scripts_of(machine, division))
     graphing, (graph, layout) = best(
         runs, lambda: build_graph(machine.program, machine.compiled.network, scripts, division)
     )
     code = machine.compiled.program_store.code
     cycles = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
 
-    solving, times = best(runs, lambda: settled(graph, cycles, Effort()))
+    solving, times = best(runs, lambda: settled(graph, cycles))
 
     def checked() -> None:
         check_threads(layout, times, scripts)

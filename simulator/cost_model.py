@@ -14,8 +14,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.candidate import Candidate, GridTensor
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.simulator.fast.fast_machine import Certificate, FastMachine, FastResult, run_fast
-from tilewright.simulator.fast.time_budget import WORTHWHILE
+from tilewright.simulator.fast.fast_machine import Certificate, FastResult, run_fast
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
@@ -72,8 +71,7 @@ class SimulatedCostModel:
     shown_elements: int | None = 0
     overrides: Mapping[str, object] = field(default_factory=dict)
     engine: str = "reference"
-    """`reference`; `fast`: the reference engine runs the parts that have no certificate; `auto`:
-    the same, with a search for certificates that costs little of what running does."""
+    """`reference`, or `fast`: the reference engine runs only the parts without a certificate."""
 
     def score(self, candidate: Candidate) -> SimulatedScore:
         """Execute the candidate; raises InfeasibleMapping if it cannot be built."""
@@ -120,18 +118,6 @@ def execute(
     return run_fast(lowered.program, profile, memory, edges, timeline)
 
 
-def execute_by_choice(
-    lowered: Lowered,
-    profile: Profile,
-    operands: Mapping[str, Floats],
-    timeline: TimelineRequest = False,
-) -> FastResult:
-    """Run a lowered candidate by the fast engine if it can soon vouch for the result."""
-    memory, edges = data(lowered.candidate, operands)
-    machine = FastMachine(lowered.program, profile, WORTHWHILE)
-    return machine.run(memory=memory, edges=edges, timeline=timeline)
-
-
 def execute_by_reference(
     lowered: Lowered,
     profile: Profile,
@@ -147,7 +133,6 @@ def execute_by_reference(
 
 Runner = Callable[[Lowered, Profile, Mapping[str, Floats], TimelineRequest], FastResult]
 RUNNERS: Final[dict[str, Runner]] = {
-    "auto": execute_by_choice,
     "fast": execute,
     "reference": execute_by_reference,
 }

@@ -18,8 +18,7 @@ from tilewright.simulator.compile.columns import (
     Table,
     Word,
 )
-from tilewright.simulator.engine.indirect import What
-from tilewright.simulator.engine.jit import inline_kernel, inner_kernel, kernel, part_kernel
+from tilewright.simulator.engine.jit import What, inline_kernel, inner_kernel, kernel, part_kernel
 from tilewright.simulator.isa.operations import (
     ABS,
     ADD,

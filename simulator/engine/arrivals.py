@@ -5,8 +5,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import head_ready, pop, schedule
-from tilewright.simulator.engine.indirect import What
-from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.jit import What, inner_kernel
 
 
 @inner_kernel

@@ -29,8 +29,7 @@ from tilewright.simulator.compile.columns import (
 )
 from tilewright.simulator.engine.arithmetic import combine_plain, is_plain
 from tilewright.simulator.engine.fabric import pop, push
-from tilewright.simulator.engine.indirect import use
-from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel
+from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel, use
 
 
 @inline_kernel

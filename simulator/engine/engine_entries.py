@@ -46,7 +46,7 @@ def feature_address(module: str, name: str) -> int:
     kernel = feature_kernel(module, name)
     address = kernel.address()
     if address is None:  # un-jitted, or it needs numba's own functions
-        from tilewright.simulator.engine.indirect import address_of
+        from tilewright.simulator.engine.jit import address_of
 
         address = address_of(kernel.python())
     return address

@@ -78,14 +78,16 @@ def _has_simd(store: at.Table, parts: StoreLayout) -> bool:
 
 FEATURES: Final = (
     Feature(
-        "launch", {at.FEATURE_LAUNCH: "launch", at.FEATURE_SPECIAL: "serve_special"}, _has_special
+        "special_operations",
+        {at.FEATURE_LAUNCH: "launch", at.FEATURE_SPECIAL: "serve_special"},
+        _has_special,
     ),
     Feature("map_loop", {at.FEATURE_MAP: "map_step"}, _has_map),
     Feature("rare_control", {at.FEATURE_CONTROL: "special_control"}, _has_rare_control),
-    Feature("fabric_changes", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
+    Feature("rare_control", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
-    Feature("bank_conflicts", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
+    Feature("operations", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
     Feature(
         "simd_groups",
         {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"},

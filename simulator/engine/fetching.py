@@ -15,8 +15,7 @@ from numba.extending import intrinsic
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Table
-from tilewright.simulator.engine.indirect import UNJITTED
-from tilewright.simulator.engine.jit import address, part_kernel
+from tilewright.simulator.engine.jit import UNJITTED, address, part_kernel
 
 FAR, NEAR = 12, 6
 """Visits ahead: an agent's row is fetched, then what the row points at."""

@@ -7,9 +7,8 @@ from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.element import visit_element
 from tilewright.simulator.engine.fabric import link, settle_bid, visit_queue
 from tilewright.simulator.engine.fetching import fetch_ahead
-from tilewright.simulator.engine.indirect import use
-from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel
-from tilewright.simulator.engine.shared_state import fail
+from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel, use
+from tilewright.simulator.engine.operations import fail
 
 
 @part_kernel

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.indirect import What
-from tilewright.simulator.engine.jit import inner_kernel
-from tilewright.simulator.engine.launch import load_operand_rows, save_positions
-from tilewright.simulator.engine.lengths import length_of
-from tilewright.simulator.engine.shared_state import fail, record
-from tilewright.simulator.engine.special_operations import put_special, queue_waits, take_special
+from tilewright.simulator.engine.jit import What, inner_kernel
+from tilewright.simulator.engine.operations import fail, record
+from tilewright.simulator.engine.special_operations import (
+    put_special,
+    queue_waits,
+    save_positions,
+    take_special,
+)
+from tilewright.simulator.engine.special_start import length_of, load_operand_rows
 from tilewright.simulator.run.trace import BUSY
 
 

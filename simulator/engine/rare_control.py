@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
-from tilewright.simulator.engine.indirect import What, use
-from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.fabric import schedule
+from tilewright.simulator.engine.jit import What, inner_kernel, use
+from tilewright.simulator.engine.operations import fail, start_of
 from tilewright.simulator.engine.scalar import compute
-from tilewright.simulator.engine.shared_state import start_of
 
 
 @inner_kernel
@@ -56,3 +56,107 @@ def special_control(store: Table, memory: Memory, what: What) -> Word:
         value -= 1 << -bits
     store[store[e + at.E_VARIABLES] + store[pc + 1]] = value
     return 0
+
+
+@inner_kernel
+def torn_state(store: Table, e: int, pc: int) -> Word:
+    """Return the state of the torn-down color that an instruction names, or -1 and an error."""
+    state = store[e + at.E_ROUTER]
+    while state > 0 and store[state + at.X_COLOR] != store[pc + 1]:
+        state = store[state + at.X_NEXT]
+    if state > 0 and store[state + at.X_TORN] == 1:
+        return state
+    fail(store, at.ERROR_NO_TEARDOWN, e, pc, store[pc + 1])
+    return -1
+
+
+@inner_kernel
+def end_teardown(store: Table, e: int, pc: int) -> Word:
+    """Let a color move again at the element's router; return the cycles of the instruction."""
+    now, position = store[at.S_CYCLE], store[pc + 2]
+    state = torn_state(store, e, pc)
+    if state < 0:
+        return 0
+    if position >= 0 and store[state + at.X_VALID] >> position & 1 == 0:
+        fail(store, at.ERROR_POSITION, e, pc, position)
+        return 0
+    store[state + at.X_TORN] = 0
+    if position >= 0:
+        store[state + at.X_POSITION] = store[state + at.X_BEFORE] = position
+    for i in range(5):
+        if store[state + at.X_FIFOS + i] >= 0:
+            schedule(store, store[state + at.X_FIFOS + i], now + 1)
+    return store[at.K_CONTROL]
+
+
+@inner_kernel
+def reconfigure(store: Table, e: int, pc: int) -> Word:
+    """Give a torn-down color another route, switch and filter; return the cycles."""
+    state = torn_state(store, e, pc)
+    if state < 0:
+        return 0
+    change = store[state + at.X_CHANGES] + store[pc + 2] * at.C_WIDTH
+    for column in range(at.X_POSITION, at.C_MASKS):
+        if column < at.X_FIFOS or column >= at.X_FILTER:
+            store[state + column] = store[change + column]
+    for group in range(5):
+        fifo = store[state + at.X_FIFOS + group]
+        if fifo < 0:
+            continue
+        way = store[fifo + at.F_WAY]
+        for position in range(4):
+            mask = store[change + at.C_MASKS + 4 * group + position]
+            for rank in range(5):
+                copied = store[way + at.W_COPIES] >> 4 * rank & 15
+                if copied > 0 and mask >> (copied - 1) & 1:
+                    mask |= 1 << rank
+            store[way + at.W_MASKS + position] = mask
+    return store[at.K_CONTROL]
+
+
+@inner_kernel
+def bind_queue(store: Table, e: int, pc: int) -> Word:
+    """Bind an empty queue to another color's FIFO; return the cycles."""
+    slot, row = store[pc + 1], store[e + at.E_BOUND] + store[pc + 2] * at.B_WIDTH
+    before, after = store[e + at.E_QUEUES + slot], store[row + at.B_FIFO]
+    words = store[before + at.F_COUNT]
+    if words > 0 or store[e + at.E_QUEUES_BUSY] >> slot & 1:
+        fail(store, at.ERROR_BIND, e, slot, words)
+        return 0
+    store[e + at.E_QUEUES + slot] = after
+    if slot < at.OUTPUT_SLOT:  # what comes for a color without a queue waits at the router
+        store[before + at.F_CAP] = 0
+        store[after + at.F_CAP] = store[row + at.B_CAP]
+        if store[after + at.F_WAITER] >= 0:
+            schedule(store, store[after + at.F_WAITER], store[at.S_CYCLE] + 1)
+            store[after + at.F_WAITER] = -1
+    return store[at.K_CONTROL]
+
+
+@inner_kernel
+def pause(store: Table, e: int, pc: int) -> Word:
+    """Block or unblock a microthread; return the cycles."""
+    thread = store[e + at.E_THREADS] + store[pc + 1] * at.T_WIDTH
+    blocks = store[pc + 2]
+    store[thread + at.T_BLOCKED] = blocks
+    if store[thread + at.T_STATE] == (at.RUNNING if blocks else at.PAUSED):
+        store[thread + at.T_STATE] = at.PAUSED if blocks else at.RUNNING
+        schedule(store, e, store[at.S_CYCLE] + 1)
+    return store[at.K_CONTROL]
+
+
+@inner_kernel
+def change_fabric(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Do an instruction; return its cycles: what = (element, address of it, -, -)."""
+    e, pc, _, _ = what
+    code = store[pc]
+    if code == at.I_END_TEARDOWN:
+        return end_teardown(store, e, pc)
+    if code == at.I_RECONFIGURE:
+        return reconfigure(store, e, pc)
+    if code == at.I_BIND:
+        return bind_queue(store, e, pc)
+    if code == at.I_PAUSE:
+        return pause(store, e, pc)
+    store[e + at.E_LISTEN] |= 1 << (at.FLUSHED + store[pc + 1])
+    return store[at.K_CONTROL]

@@ -10,8 +10,7 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.arithmetic import combine
 from tilewright.simulator.engine.fabric import await_space, has_space, pop, push, schedule
-from tilewright.simulator.engine.indirect import What
-from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.jit import What, inner_kernel
 from tilewright.simulator.engine.special_operations import pool_waits, put_special, take_special
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 

@@ -18,11 +18,59 @@ from tilewright.simulator.engine.fabric import (
     push,
     schedule,
 )
-from tilewright.simulator.engine.jit import address, inner_kernel
-from tilewright.simulator.engine.memory_fifos import pool_pop, pool_push, pool_stops
-from tilewright.simulator.engine.shared_state import fail
+from tilewright.simulator.engine.jit import What, address, inner_kernel, use
+from tilewright.simulator.engine.operations import fail, finish, memory_cycles, record
+from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
+
+
+@inner_kernel
+def pool_push(store: Table, memory: Memory, where: tuple[int, int], bits: int) -> None:
+    """Append a value to the element's FIFO; wake the task that waits for enough data."""
+    e, pool = where
+    tail = store[pool + at.Q_HEAD] + store[pool + at.Q_COUNT]
+    if tail >= store[pool + at.Q_CAP]:
+        tail -= store[pool + at.Q_CAP]
+    wide = store[pool + at.Q_WIDE]
+    write_word(memory, store[pool + at.Q_BASE] + tail * wide, wide, bits)
+    store[pool + at.Q_COUNT] += 1
+    needed = store[pool + at.Q_EMPTY]
+    if needed > 0 and store[pool + at.Q_COUNT] >= needed:
+        store[pool + at.Q_EMPTY] = 0
+        if store[pool + at.Q_PUSH_TASK] >= 0:
+            store[e + at.E_ACTIVE] |= 1 << store[pool + at.Q_PUSH_TASK]
+
+
+@inner_kernel
+def pool_pop(store: Table, memory: Memory, where: tuple[int, int]) -> Word:
+    """Take the oldest value of the element's FIFO; wake the task that waits for space."""
+    e, pool = where
+    wide = store[pool + at.Q_WIDE]
+    head = store[pool + at.Q_HEAD]
+    bits = read_word(memory, store[pool + at.Q_BASE] + head * wide, wide)
+    store[pool + at.Q_HEAD] = head + 1 if head + 1 < store[pool + at.Q_CAP] else 0
+    store[pool + at.Q_COUNT] -= 1
+    needed = store[pool + at.Q_FULL]
+    if needed > 0 and store[pool + at.Q_CAP] - store[pool + at.Q_COUNT] >= needed:
+        store[pool + at.Q_FULL] = 0
+        if store[pool + at.Q_POP_TASK] >= 0:
+            store[e + at.E_ACTIVE] |= 1 << store[pool + at.Q_POP_TASK]
+    return bits
+
+
+@inner_kernel
+def pool_stops(store: Table, where: tuple[int, int], needed: int, asynchronous: int) -> Word:
+    """Note a full or empty event for so many elements: where = (FIFO, 0 for a push).
+
+    Returns the action: SUSPEND, TERMINATE, FAULT, or TEST.
+    """
+    pool, reads = where
+    action = store[pool + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]
+    store[pool + (at.Q_EMPTY if reads else at.Q_FULL)] = needed
+    if action == at.TEST_OR_SUSPEND and asynchronous:
+        return at.SUSPEND
+    return action
 
 
 @inner_kernel
@@ -282,3 +330,163 @@ def end_early(store: Table, memory: Memory, where: tuple[int, int], completed: i
         write_word(memory, store[thread + at.T_ORIGIN], wide, store[thread + at.T_SAVED])
     if store[op + at.O_RESULT] >= 0:
         store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = completed
+
+
+@inner_kernel
+def streams(store: Table, thread: int) -> Word:
+    """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO, else 0."""
+    found = 0
+    for which in range(3):
+        row = store[thread + at.T_ROWS + which]
+        if row < 0:
+            continue
+        if store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT):
+            found = 2
+        elif store[row + at.D_KIND] == at.POOL:
+            found = max(found, 1)
+    return found
+
+
+@inner_kernel
+def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
+    """Return how many steps of its outermost dimension a walk has begun.
+
+    At the end of the walk all counters are 0 again; before it, that is its start.
+    """
+    last = store[row + at.D_DIMENSIONS] - 1
+    begun = 0
+    for d in range(last):
+        if store[column + at.COUNTERS + at.OPERANDS * d] > 0:
+            begun = 1
+    steps = store[column + at.COUNTERS + at.OPERANDS * last] + begun
+    return store[row + at.D_EXTENT + last] if at_end and steps == 0 else steps
+
+
+@inner_kernel
+def save_positions(store: Table, e: int, thread: int, at_end: int) -> None:
+    """Let registers that save their address point behind what the operation covered.
+
+    Of several dimensions it is the outermost that moves; a step of it that has begun is covered.
+    `at_end` is 0 for an operation that ended before its last element.
+    """
+    op = store[thread + at.T_OP]
+    for which in range(3):
+        row = store[op + at.O_OPERANDS + which]
+        if row < 0 or store[row + at.D_KIND] != at.REGISTER:
+            continue
+        register = store[e + at.E_REGISTERS] + store[row + at.D_BASE] * at.R_WIDTH
+        held = store[thread + at.T_ROWS + which]
+        if store[register + at.R_SAVES] == 0 or store[held + at.D_KIND] != at.MEMORY:
+            continue
+        column = thread + at.T_POSITIONS + which
+        position = store[column]
+        if store[held + at.D_DIMENSIONS] > 1:
+            steps = steps_covered(store, column, held, at_end)
+            position = store[thread + at.T_ORIGIN + which] + steps * store[held + at.D_SAVE]
+        store[register + at.R_POSITION] = position
+        if store[held + at.D_WRAP] > 0:
+            store[register + at.R_RING_OFFSET] = store[column + at.COUNTERS]
+
+
+@inner_kernel
+def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
+    """Do a special operation on memory alone at once."""
+    e, thread = where
+    op = store[thread + at.T_OP]
+    extent = store[thread + at.T_EXTENT]
+    busy = memory_cycles(store, memory, (thread, thread + at.T_ROWS), extent)
+    if busy > store[at.S_MOST]:
+        fail(store, at.ERROR_LONG, e, op, busy)
+        return
+    for _ in range(extent):
+        do_special(store, memory, (e, thread), now)
+    save_positions(store, e, thread, 1)
+    store[e + at.E_STATE] = at.M_READY
+    store[e + at.E_UNTIL] = now + busy
+    record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
+
+
+@inner_kernel
+def launch(store: Table, memory: Memory, what: What) -> Word:
+    """Start a special operation on a free thread: what = (element, thread, cycle, -)."""
+    e, thread, now, _ = what
+    op = store[thread + at.T_OP]
+    if not load_special(store, memory, (e, thread), op):
+        return 0
+    store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
+    if store[op + at.O_RESULT] >= 0:
+        store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
+    stream = streams(store, thread)
+    if stream == 0:
+        run_special_memory(store, memory, (e, thread), now)
+        return 0
+    queues = store[thread + at.T_QUEUES]
+    if store[e + at.E_QUEUES_BUSY] & queues:
+        fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
+        return 0
+    store[thread + at.T_STATE] = at.PAUSED if store[thread + at.T_BLOCKED] else at.RUNNING
+    store[thread + at.T_NEXT] = now
+    store[thread + at.T_FRACTION] = 0
+    store[thread + at.T_START] = now
+    store[e + at.E_RUNNING] += 1
+    store[e + at.E_QUEUES_BUSY] |= queues
+    store[e + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
+    store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
+    return 0
+
+
+@inner_kernel
+def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
+    """Do the next element of a running special operation if it can go; return the mood."""
+    e, thread = where
+    op = store[thread + at.T_OP]
+    if meets_control(store, thread, now):
+        store[thread + at.T_NEXT] = now + 1
+        save_positions(store, e, thread, 0)
+        check_halves(store, e, thread)
+        end_by_control(store, e, thread)
+        finish(store, e, thread, now)
+        return BUSY
+    simd = store[thread + at.T_SIMD]
+    if simd:
+        mood = use(store, memory, at.FEATURE_SIMD_READY, (e, thread, now, 0))
+    else:
+        mood = special_ready(store, e, thread, now)
+    if mood < 0:
+        store[thread + at.T_NEXT] = now + 1
+        save_positions(store, e, thread, 0)
+        check_halves(store, e, thread)
+        end_early(store, memory, where, mood == -1 - at.TERMINATE)
+        finish(store, e, thread, now)
+        return BUSY
+    if mood != BUSY:
+        return mood
+    pace = store[op + at.O_CYCLES]
+    if simd:
+        pace *= use(store, memory, at.FEATURE_SIMD, (e, thread, now, 0))
+    else:
+        do_special(store, memory, where, now)
+    per = store[op + at.O_DENOMINATOR]
+    if per != 1:
+        pace += store[thread + at.T_FRACTION]
+        store[thread + at.T_FRACTION] = pace % per
+        pace //= per
+    store[thread + at.T_NEXT] = now + max(1, pace)
+    if store[thread + at.T_LEFT] == 0:
+        save_positions(store, e, thread, 1)
+        clear_source(store, memory, thread)
+        finish(store, e, thread, now)
+    return BUSY
+
+
+@inner_kernel
+def serve_special(store: Table, memory: Memory, what: What) -> Word:
+    """Serve a running special operation; FIFOs may wake other threads and tasks.
+
+    what = (element, thread, cycle, -). Returns the mood.
+    """
+    e, thread, now, _ = what
+    mood = fire_special(store, memory, (e, thread), now)
+    if mood == BUSY:
+        schedule(store, e, now + 1)
+    return mood

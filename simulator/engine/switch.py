@@ -17,8 +17,7 @@ from tilewright.simulator.engine.fabric import (
     push,
     schedule,
 )
-from tilewright.simulator.engine.indirect import What
-from tilewright.simulator.engine.jit import address, inner_kernel
+from tilewright.simulator.engine.jit import What, address, inner_kernel
 
 
 @inner_kernel

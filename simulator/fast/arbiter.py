@@ -15,9 +15,7 @@ from __future__ import annotations
 from tilewright.simulator.compile.columns import Word
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, whole
-from tilewright.simulator.fast.graph import Graph, Ints
-from tilewright.simulator.fast.segments import M, R, T, append, copy
-from tilewright.simulator.fast.unit_times import (
+from tilewright.simulator.fast.graph import (
     B_DONE,
     B_ENTRY,
     B_LAST,
@@ -26,9 +24,12 @@ from tilewright.simulator.fast.unit_times import (
     FOREVER,
     PLAY,
     X_READY,
+    Graph,
+    Ints,
     Times,
 )
-from tilewright.simulator.fast.worklist import enqueue
+from tilewright.simulator.fast.segments import M, R, T, append, copy
+from tilewright.simulator.fast.solve import enqueue
 
 
 @inline_kernel

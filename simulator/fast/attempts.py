@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.fast.fast_entries import arbiter_address, solve
-from tilewright.simulator.fast.graph import C_RIVALS, U_IN, U_OUT, Graph
-from tilewright.simulator.fast.no_certificate import Ints, NotCovered
-from tilewright.simulator.fast.time_budget import UNLIMITED, Effort
-from tilewright.simulator.fast.unit_times import (
+from tilewright.simulator.fast.graph import (
     B_WIDTH,
+    C_RIVALS,
     FOREVER,
     SOLVED,
     TOO_LONG,
+    U_IN,
+    U_OUT,
     UNKNOWN,
-    X_BUDGET,
     X_COMPLETION,
     X_ISSUE,
     X_LIMIT,
@@ -26,9 +25,10 @@ from tilewright.simulator.fast.unit_times import (
     X_PLAY,
     X_WIDTH,
     X_WINDOW,
-    X_WORK,
+    Graph,
     Times,
 )
+from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 
 MOST_SEGMENTS: Final = 1 << 26
 MOST_IN_ORDER: Final = 1 << 17
@@ -61,7 +61,7 @@ PLAYED: Final = (
 """Where arbiters decide: guesses may go up and down, each evaluation plays the words of a link."""
 
 
-def settled(graph: Graph, cycles: tuple[int, int], effort: Effort) -> Times:
+def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
     """Return the times of all units; cycles: issue and completion. Raises NotCovered."""
     units, hopeless = graph.unit.shape[0], -1
     for attempt in PLAYED if graph.rival.size else ATTEMPTS:
@@ -72,9 +72,7 @@ def settled(graph: Graph, cycles: tuple[int, int], effort: Effort) -> Times:
         if units > MOST_IN_ORDER and attempt.window < FOREVER:
             break
         times = new_times(graph, attempt, cycles)
-        times.header[X_BUDGET] = effort.left
         solve(graph, times)
-        effort.spend(int(times.header[X_WORK]))
         if times.header[X_OUTCOME] == SOLVED:
             return times
         if times.header[X_OUTCOME] == UNKNOWN:
@@ -101,7 +99,6 @@ def new_times(graph: Graph, attempt: Attempt, cycles: tuple[int, int]) -> Times:
     header = np.zeros(X_WIDTH, dtype=np.int64)
     header[X_LIMIT] = attempt.eighths * units // 8 + attempt.spare
     header[X_WINDOW] = attempt.window
-    header[X_BUDGET] = UNLIMITED
     header[X_ISSUE], header[X_COMPLETION] = cycles
     header[X_PLAY] = arbiter_address() if played else 0
     return Times(

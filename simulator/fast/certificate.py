@@ -8,7 +8,7 @@ choice, and the times are the machine's (induction over cycles, engines.md §5).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +18,39 @@ from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT, ROUTE
 from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_entries import links_meet, units_meet
 from tilewright.simulator.fast.graph import (
-    Fifos,
+    X_COMPLETION,
     Graph,
     Ints,
     Layout,
-    Pairs,
+    Times,
 )
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import Script
-from tilewright.simulator.fast.unit_times import X_COMPLETION, Times
 
 Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
 AT_ONCE: Final = 1 << 16
 """Pairs looked at together: on a wafer all of them would take as much room as the graph."""
+
+
+class Fifos(NamedTuple):
+    """FIFOs whose words may meet."""
+
+    down: Ints
+    """As in Layout."""
+    node: Bools
+    """Whether a FIFO is a port of its own."""
+    work: Ints
+    """(4, segments of a FIFO at most, 3): room."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of FIFOs on one link, and the part of each FIFO."""
+
+    some: Ints
+    others: Ints
+    part: Ints
 
 
 def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:

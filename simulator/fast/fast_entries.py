@@ -59,7 +59,7 @@ def arbiter_address() -> int:
     address = play_unit.address()
     if address is not None:
         return address
-    from tilewright.simulator.fast.arbiter_call import PLAIN
+    from tilewright.simulator.fast.solve import PLAIN
 
     PLAIN[:] = [play_unit.python()]
     return 1

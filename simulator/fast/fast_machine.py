@@ -24,15 +24,14 @@ from tilewright.simulator.fast.final_tables import (
     fill_store,
     last_arrival,
 )
+from tilewright.simulator.fast.graph import X_EVALUATIONS
 from tilewright.simulator.fast.independent_parts import Division, PartCertificate
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import settle
 from tilewright.simulator.fast.plain_code import code_of_store
 from tilewright.simulator.fast.script import script_from
-from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT, Allowance
-from tilewright.simulator.fast.unit_times import X_EVALUATIONS
 from tilewright.simulator.fast.value_state import S_BASE, Flow, check_values, new_flow
-from tilewright.simulator.fast.walker import ScriptWalker
+from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.profiles.profile import Profile
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.run.machine import Machine
@@ -93,15 +92,12 @@ class FastResult:
 class FastMachine:
     """A program on the machine of a profile; times are found once, values in every run.
 
-    allowance: how much may be spent on the times (`effort.WORTHWHILE`: so little that the run is
-    hardly later if that is not enough). Raises ProgramError as `Machine` does.
+    Raises ProgramError as `Machine` does.
     """
 
-    def __init__(
-        self, program: Program, profile: Profile, allowance: Allowance = WITHOUT_LIMIT
-    ) -> None:
+    def __init__(self, program: Program, profile: Profile) -> None:
         self.machine = Machine(program, profile)
-        self._solution, self._division = settle(self.machine, allowance)
+        self._solution, self._division = settle(self.machine)
         self.certificate = _certificate(self._solution, self._division)
 
     @property
@@ -227,9 +223,10 @@ def _timeline(
     chosen = chosen[solution.kept.elements[chosen]]
     codes = set(machine.program.placement.ravel()[chosen].tolist())
     code = code_of_store(compiled.program_store.code, compiled.parts)
-    steps = WITHOUT_LIMIT.steps
     scripts = {
-        number: script_from(ScriptWalker(code, compiled.layouts[number], steps, every=True).walk())
+        number: script_from(
+            ScriptWalker(code, compiled.layouts[number], MOST_INSTRUCTIONS, every=True).walk()
+        )
         for number in sorted(codes)
     }
     return events(solution, compiled.parts.element, store, scripts, chosen)

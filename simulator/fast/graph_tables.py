@@ -44,10 +44,9 @@ from tilewright.simulator.fast.graph import (
     Ints,
     Layout,
 )
-from tilewright.simulator.fast.independent_parts import Division
-from tilewright.simulator.fast.link_contention import rivals_of
+from tilewright.simulator.fast.independent_parts import Division, rivals_of
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.op_tables import (
+from tilewright.simulator.fast.script import (
     L_COUNT,
     L_FIRST,
     L_SLOT,
@@ -61,8 +60,8 @@ from tilewright.simulator.fast.op_tables import (
     Q_OUT,
     Q_OUT_AT,
     Q_SIZE,
+    Script,
 )
-from tilewright.simulator.fast.script import Script
 from tilewright.simulator.program.program import Program
 
 UNIT_COLUMNS = (U_SIZE, U_GAP, U_ASYNC, U_IN, U_IN_AT, U_IN2, U_IN2_AT, U_OUT, U_OUT_AT)

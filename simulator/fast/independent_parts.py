@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import INPUT, OUTPUT, FifoNetwork
-from tilewright.simulator.fast.link_contention import can_be_played
+from tilewright.simulator.compile.fabric.network import EDGE_IN, INPUT, OUTPUT, ROUTER, FifoNetwork
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 
 Bools = npt.NDArray[np.bool_]
@@ -37,10 +36,8 @@ class PartCertificate:
 class Division:
     """Which FIFOs and elements the fast engine can still vouch for."""
 
-    def __init__(self, network: FifoNetwork, *, thorough: bool = True) -> None:
-        """A division that is not `thorough` has one part, and contended links refuse it."""
+    def __init__(self, network: FifoNetwork) -> None:
         self.network = network
-        self._thorough = thorough
         self.elements = np.ones(network.queue.shape[0], dtype=bool)
         self.fifos = np.ones(network.kind.size, dtype=bool)
         self.contended = np.zeros(network.kind.size, dtype=bool)
@@ -67,8 +64,6 @@ class Division:
     @cached_property
     def part(self) -> Ints:
         """Return the part of each FIFO, then of each element."""
-        if not self._thorough:
-            return np.zeros(self.fifos.size + self.elements.size, dtype=np.int64)
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -111,7 +106,7 @@ class Division:
 
     def meet(self, missing: NotCovered) -> bool:
         """Let the arbiter decide on the links where words meet; return False if it cannot."""
-        if not self._thorough or missing.meeting is None or self.turns == MOST_TURNS:
+        if missing.meeting is None or self.turns == MOST_TURNS:
             return False
         self.turns += 1
         wanted = self.contended.copy()
@@ -136,3 +131,37 @@ class Division:
             for reason in [self.reasons.get(-1, self.reasons.get(name, ""))]
         ]
         return tuple(sorted(found, key=lambda part: part.first))
+
+
+def users_of_links(network: FifoNetwork, wanted: Bools) -> tuple[Ints, Ints]:
+    """Return (link, FIFO) of every way by which some FIFOs send, by links."""
+    fifo = network.fifo
+    used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & wanted[:, None]
+    links = fifo[:, at.F_LINK : at.F_LINK + 5][used]
+    users = np.broadcast_to(np.arange(fifo.shape[0])[:, None], used.shape)[used]
+    order = np.argsort(links, kind="stable")
+    return links[order].astype(np.int64), users[order].astype(np.int64)
+
+
+def rivals_of(network: FifoNetwork, contended: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return the rivals of contended FIFOs in one list, where each one's begin, and how many."""
+    links, users = users_of_links(network, contended)
+    begins = np.zeros(contended.size, dtype=np.int64)
+    counts = np.zeros(contended.size, dtype=np.int64)
+    found: list[int] = []
+    _, first, size = np.unique(links, return_index=True, return_counts=True)
+    for begin, count in zip(first[size > 1].tolist(), size[size > 1].tolist(), strict=True):
+        together = users[begin : begin + count].tolist()
+        for fifo in together:
+            begins[fifo], counts[fifo] = len(found), count - 1
+            found.extend(other for other in together if other != fifo)
+    return np.array(found, dtype=np.int64), begins, counts
+
+
+def can_be_played(network: FifoNetwork, contended: Bools) -> Bools:
+    """Return which FIFOs the arbiter can play: routers and edges with rivals on one link only."""
+    links, users = users_of_links(network, contended)
+    _, number, size = np.unique(links, return_inverse=True, return_counts=True)
+    crowded = np.bincount(users[size[number] > 1], minlength=contended.size)
+    plain = np.isin(network.kind, (ROUTER, EDGE_IN)) & (network.fifo[:, at.F_WAY] < 0)
+    return np.asarray(plain & (crowded <= 1))

@@ -6,16 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.fast import graph as at
+from tilewright.simulator.fast.certificate import Fifos, Pairs
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
 from tilewright.simulator.fast.graph import (
-    Fifos,
     Graph,
     Ints,
-    Pairs,
+    Times,
 )
 from tilewright.simulator.fast.segments import meets, upper
 from tilewright.simulator.fast.solve import gather
-from tilewright.simulator.fast.unit_times import Times
 
 Bools = npt.NDArray[np.bool_]
 

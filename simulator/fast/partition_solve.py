@@ -17,42 +17,31 @@ from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import Script, Walk, script_from
 from tilewright.simulator.fast.scripts import script_of
-from tilewright.simulator.fast.time_budget import Allowance, Effort, size_of
+from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.run.machine import Machine
 
 NOTHING = script_from(Walk((), (), (), (), (0,) * 16))
 """The script of a code whose elements are all left to the reference engine."""
 
 
-def settle(machine: Machine, allowance: Allowance) -> tuple[Solution | None, Division]:
+def settle(machine: Machine) -> tuple[Solution | None, Division]:
     """Return the times of all parts that have a certificate, and which these are."""
-    division = Division(machine.compiled.network, thorough=allowance.thorough)
+    division = Division(machine.compiled.network)
     for missing in subset.unknown_parts(machine.program, machine.compiled.network):
         division.refuse(missing)
-    scripts = scripts_of(machine, division, allowance.steps)
-    effort = _allowed(machine, scripts, division, allowance)
+    scripts = scripts_of(machine, division)
     while division.elements.any():
         try:
-            return _solve(machine, scripts, division, effort), division
+            return _solve(machine, scripts, division), division
         except NotCovered as missing:
             if not division.meet(missing):
                 division.refuse(missing)
     return None, division
 
 
-def _allowed(
-    machine: Machine, scripts: tuple[Script, ...], division: Division, allowance: Allowance
-) -> Effort:
-    """Return the effort for a program; refuse all of it if none is allowed."""
-    codes = machine.program.placement.ravel()[division.elements]
-    try:
-        return allowance.effort(size_of(scripts, np.bincount(codes, minlength=len(scripts))))
-    except NotCovered as missing:
-        division.refuse(missing)
-        return Effort(0)
-
-
-def scripts_of(machine: Machine, division: Division, steps: int) -> tuple[Script, ...]:
+def scripts_of(
+    machine: Machine, division: Division, steps: int = MOST_INSTRUCTIONS
+) -> tuple[Script, ...]:
     """Return the script of each code; refuse the elements of a code that has none."""
     codes = machine.program.placement.ravel()
     found = []
@@ -68,13 +57,11 @@ def scripts_of(machine: Machine, division: Division, steps: int) -> tuple[Script
     return tuple(found)
 
 
-def _solve(
-    machine: Machine, scripts: tuple[Script, ...], division: Division, effort: Effort
-) -> Solution:
+def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> Solution:
     """Find all times and check them. Raises NotCovered."""
     network, header = machine.compiled.network, machine.compiled.tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
-    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])), effort)
+    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])))
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times, division)
     return Solution(network, graph, layout, scripts, times, division)

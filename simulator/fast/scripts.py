@@ -15,9 +15,16 @@ from tilewright.simulator.compile.code.code_tables import block_of, compiled_row
 from tilewright.simulator.compile.code.table_blocks import CodeBlock, CompileTarget
 from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, Formulas, Ints
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
-from tilewright.simulator.fast.op_tables import op_rows, shaped
 from tilewright.simulator.fast.plain_code import code_of_block, code_of_rows
-from tilewright.simulator.fast.script import AFTER, Script, Walk, overlapping, script_from
+from tilewright.simulator.fast.script import (
+    AFTER,
+    Script,
+    Walk,
+    op_rows,
+    overlapping,
+    script_from,
+    shaped,
+)
 from tilewright.simulator.fast.walker import ScriptWalker
 from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.program import ElementCode

@@ -15,11 +15,37 @@ The kernels here go into `solve`: a call with so many arrays would cost more tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba import types
+from numba.extending import intrinsic
+
 from tilewright.simulator.compile.columns import Word
+from tilewright.simulator.engine.jit import UNJITTED, generate_call
 from tilewright.simulator.fast import graph as at
-from tilewright.simulator.fast.arbiter_call import play
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, part_kernel, whole
-from tilewright.simulator.fast.graph import Graph, Ints
+from tilewright.simulator.fast.graph import (
+    FOREVER,
+    KEEP,
+    PLAY,
+    SOLVED,
+    TOO_FINE,
+    TOO_LONG,
+    UNKNOWN,
+    X_CHANGES,
+    X_COMPLETION,
+    X_EVALUATIONS,
+    X_ISSUE,
+    X_LIMIT,
+    X_OUTCOME,
+    X_PLAY,
+    X_READY,
+    X_WINDOW,
+    Graph,
+    Ints,
+    Times,
+)
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
     FULL,
@@ -35,27 +61,6 @@ from tilewright.simulator.fast.segments import (
     same,
     upper,
 )
-from tilewright.simulator.fast.unit_times import (
-    FOREVER,
-    KEEP,
-    PLAY,
-    SOLVED,
-    TOO_FINE,
-    TOO_LONG,
-    UNKNOWN,
-    X_BUDGET,
-    X_CHANGES,
-    X_COMPLETION,
-    X_EVALUATIONS,
-    X_ISSUE,
-    X_LIMIT,
-    X_OUTCOME,
-    X_READY,
-    X_WINDOW,
-    X_WORK,
-    Times,
-)
-from tilewright.simulator.fast.worklist import enqueue, following, put
 
 
 @inline_kernel
@@ -291,15 +296,12 @@ def update(graph: Graph, times: Times, u: int, start: int) -> int:
     if n == UNKNOWN:
         return True
     times.header[X_EVALUATIONS] += 1
-    times.header[X_WORK] += 1 + (n if n > 0 else times.segment.shape[1])
     if n < 0 or n > times.segment.shape[1]:
         return False
     work, mine = times.work[3], times.segment[u]
     old = times.pieces[u]
     port = graph.unit[u, at.U_OUT]
     played = graph.rival.size > 0 and port >= 0 and graph.contest[port, at.C_RIVALS] > 0
-    if played:
-        times.header[X_WORK] += graph.unit[u, at.U_SIZE]
     if old > 0 and times.start[u] == start and same(mine, work, (old, n)):
         count = (times.arrived[u], times.header[X_READY])
         if not played or same(times.ready[u], times.work[2], count):
@@ -379,10 +381,7 @@ def solve(graph: Graph, times: Times) -> None:
             times.last[waiting] = u
             waiting += 1
             continue
-        if (
-            times.header[X_EVALUATIONS] > times.header[X_LIMIT]
-            or times.header[X_WORK] > times.header[X_BUDGET]
-        ):
+        if times.header[X_EVALUATIONS] > times.header[X_LIMIT]:
             times.header[X_OUTCOME] = TOO_LONG
             return
         times.queued[u] = 0
@@ -392,3 +391,49 @@ def solve(graph: Graph, times: Times) -> None:
             times.queued[u] = 1
             return
     finish(times)
+
+
+@inline_kernel
+def following(times: Times, place: int) -> Word:
+    """Return the next place of the worklist's ring."""
+    return place + 1 if place + 2 < times.queue.size - 1 else 0
+
+
+@inline_kernel
+def put(times: Times, u: int) -> None:
+    """Append a unit to the worklist."""
+    tail = times.queue[-1]
+    times.queue[tail] = u
+    times.queue[-1] = following(times, tail)
+
+
+@inline_kernel
+def enqueue(times: Times, u: int) -> None:
+    """Put a unit at the end of the worklist, once."""
+    if times.queued[u] == 1:
+        return
+    times.queued[u] = 1
+    put(times, u)
+
+
+What = tuple[int, int, int, int]
+PLAIN: Final[list[Callable[[Graph, Times, int, What], Word]]] = []
+"""Un-jitted, the arbiter itself."""
+
+
+def _by_address(typing: Any, address: Any, graph: Any, times: Any, u: Any, what: Any) -> Any:  # noqa: ARG001, PLR0913, PLR0917
+    """Call the arbiter at an address."""
+    return types.int64(types.int64, graph, times, u, what), generate_call
+
+
+def _plain(address: int, graph: Graph, times: Times, u: int, what: What) -> Word:  # noqa: ARG001
+    return PLAIN[0](graph, times, u, what)
+
+
+by_address: Any = _plain if UNJITTED else intrinsic(_by_address)
+
+
+@part_kernel
+def play(graph: Graph, times: Times, u: int, what: What) -> Word:
+    """Let the arbiter do what `arbiter.play_unit` does."""
+    return by_address(times.header[X_PLAY], graph, times, u, what)

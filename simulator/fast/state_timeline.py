@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.simulator.fast import graph as at
-from tilewright.simulator.fast.cycle_accounting import (
+from tilewright.simulator.fast.fast_jit import inner_kernel, whole
+from tilewright.simulator.fast.final_tables import (
     MARK_BUSY,
     MARK_INPUT,
     MARK_OUTPUT,
     Marks,
     Tally,
 )
-from tilewright.simulator.fast.fast_jit import inner_kernel, whole
-from tilewright.simulator.fast.graph import Graph, Ints
+from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE, Graph, Ints, Times
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT
 from tilewright.simulator.fast.segments import M, R, T, append, append_slice, excess
 from tilewright.simulator.fast.solve import last_time, space_credits
-from tilewright.simulator.fast.unit_times import X_COMPLETION, X_ISSUE, Times
 
 
 @inner_kernel

@@ -13,7 +13,15 @@ from typing import Final
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
-from tilewright.simulator.fast.memory_loops import Nest, busy_cycles, nest_of
+from tilewright.simulator.fast.memory_work import (
+    Nest,
+    Reach,
+    Span,
+    busy_cycles,
+    meet,
+    nest_of,
+    reaches_of,
+)
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.plain_code import Code
 from tilewright.simulator.fast.script import (
@@ -29,12 +37,12 @@ from tilewright.simulator.fast.script import (
     WORK,
     Event,
     FabricOp,
-    Span,
     Term,
     Walk,
 )
-from tilewright.simulator.fast.touched_words import Reach, meet, reaches_of
 
+MOST_INSTRUCTIONS: Final = 200_000
+"""Instructions of a code beyond which it is not walked."""
 THREAD_KEY: Final = 16
 """Behind the queue slots: microthreads."""
 

@@ -60,10 +60,10 @@ def test_candidates(found: Candidate, seed: int) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(candidates(), st.integers(0, 9), st.sampled_from(("fast", "auto")))
-def test_scores(found: Candidate, shown: int, engine: str) -> None:
+@given(candidates(), st.integers(0, 9))
+def test_scores(found: Candidate, shown: int) -> None:
     """A score does not depend on the engine, but for its name."""
-    model = SimulatedCostModel(shown_elements=shown, engine=engine)
+    model = SimulatedCostModel(shown_elements=shown, engine="fast")
     mine = model.score(found)
     theirs = replace(model, engine="reference").score(found)
     assert theirs.engine.startswith("reference")

@@ -29,8 +29,7 @@ from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.plain_code import code_of_block
 from tilewright.simulator.fast.script import Script, script_from
 from tilewright.simulator.fast.scripts import script_of
-from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT
-from tilewright.simulator.fast.walker import ScriptWalker
+from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.profiles.profile import Profile, load_profile, profile_number
@@ -38,7 +37,6 @@ from tilewright.simulator.program.field_types import check_fields
 from tilewright.simulator.program.program import ElementCode, Program
 
 PROFILES = tuple(map(load_profile, ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")))
-STEPS = WITHOUT_LIMIT.steps
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -72,7 +70,7 @@ def by_family(code: ElementCode, target: CompileTarget) -> list[Any]:
     check = partial(resources._check_code, profile=target.profile)
     families.check_once(code, ("resources", target.number), check)
     block = block_of(code, target)
-    return shown(block.layout, block.tables, scripted(lambda: script_of(block, STEPS)))
+    return shown(block.layout, block.tables, scripted(lambda: script_of(block, MOST_INSTRUCTIONS)))
 
 
 def by_itself(code: ElementCode, target: CompileTarget) -> list[Any]:
@@ -84,7 +82,7 @@ def by_itself(code: ElementCode, target: CompileTarget) -> list[Any]:
     block = CodeBlock(layout, target, tuple(map(len, rows)), lambda: tables)
 
     def script() -> Script:
-        return script_from(ScriptWalker(code_of_block(block), layout, STEPS).walk())
+        return script_from(ScriptWalker(code_of_block(block), layout, MOST_INSTRUCTIONS).walk())
 
     return shown(layout, tables, scripted(script))
 

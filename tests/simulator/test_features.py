@@ -8,7 +8,7 @@ from tilewright.simulator.build.program_builder import ProgramBuilder
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.engine import features
 from tilewright.simulator.engine.engine_entries import feature_kernel
-from tilewright.simulator.engine.indirect import UNJITTED
+from tilewright.simulator.engine.jit import UNJITTED
 from tilewright.simulator.examples.known_costs import chain_reduce
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.profiles.profile import load_profile
@@ -44,7 +44,7 @@ def test_other_types_need_their_values() -> None:
 
 def test_special_programs_need_theirs() -> None:
     found = set().union(*(loaded(special_case(seed).program) for seed in range(60)))
-    assert found >= {"launch", "rare_control", "arrivals", "switch"}
+    assert found >= {"special_operations", "rare_control", "arrivals", "switch"}
 
 
 def test_a_map_needs_its_loop() -> None:

@@ -10,12 +10,11 @@ from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
 from tilewright.simulator.fast.attempts import Attempt, new_times, settled
 from tilewright.simulator.fast.fast_entries import solve
+from tilewright.simulator.fast.graph import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
 from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.partition_solve import scripts_of
-from tilewright.simulator.fast.time_budget import WITHOUT_LIMIT, Effort
-from tilewright.simulator.fast.unit_times import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 
@@ -29,7 +28,7 @@ PROGRAMS = {
 def graph_of(name):
     machine = Machine(PROGRAMS[name](), load_profile("wse2-sdk-sim"))
     division = Division(machine.compiled.network)
-    scripts = scripts_of(machine, division, WITHOUT_LIMIT.steps)
+    scripts = scripts_of(machine, division)
     graph, _ = build_graph(machine.program, machine.compiled.network, scripts, division)
     code = machine.compiled.program_store.code
     return graph, (int(code[at.K_ISSUE]), int(code[at.K_COMPLETION]))
@@ -47,7 +46,7 @@ def words(times):
 @pytest.mark.parametrize("window", [0, 1, 16, 1000])
 def test_a_window_gives_the_same_times(name, window):
     graph, cycles = graph_of(name)
-    plain = settled(graph, cycles, Effort())
+    plain = settled(graph, cycles)
     times = new_times(graph, Attempt(16, window, 8 * 64, 4096), cycles)
     solve(graph, times)
     assert times.header[X_OUTCOME] == SOLVED
@@ -68,7 +67,7 @@ def test_a_great_graph_that_needs_an_order_is_not_covered(monkeypatch):
     graph, cycles = graph_of("chain")
     attempts = "tilewright.simulator.fast.attempts"
     monkeypatch.setattr(f"{attempts}.ATTEMPTS", (Attempt(4, FOREVER, 0, 3), Attempt(4, 16, 99, 99)))
-    assert settled(graph, cycles, Effort()).header[X_OUTCOME] == SOLVED
+    assert settled(graph, cycles).header[X_OUTCOME] == SOLVED
     monkeypatch.setattr(f"{attempts}.MOST_IN_ORDER", 1)
     with pytest.raises(NotCovered, match="do not settle"):
-        settled(graph, cycles, Effort())
+        settled(graph, cycles)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import do_memory, read_word, start_walk, write_word
-from tilewright.simulator.engine.indirect import use
-from tilewright.simulator.engine.jit import inner_kernel
+from tilewright.simulator.engine.jit import What, address, inner_kernel, part_kernel, use
 
 
 @inner_kernel
@@ -109,3 +108,70 @@ def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -
     store[e + at.E_UNTIL] = now + busy
     end = now + busy + store[at.K_MEMORY_COMPLETION]
     record(store, e, op, now, end)
+
+
+@inner_kernel
+def complete(store: Table, e: int, thread: int) -> None:
+    """End an asynchronous operation: free its thread and queues, activate or unblock its task."""
+    thread = address(thread)
+    op = address(store[thread + at.T_OP])
+    store[thread + at.T_STATE] = at.FREE
+    store[e + at.E_RUNNING] -= 1
+    store[e + at.E_QUEUES_BUSY] &= ~store[thread + at.T_QUEUES]
+    action, task = store[op + at.O_ACTION], store[op + at.O_ACTION_TASK]
+    if store[op + at.O_SPECIAL] == 1:
+        action, task = store[thread + at.T_ACTION], store[thread + at.T_ACTION_TASK]
+    if action == at.ACTIVATE:
+        store[e + at.E_ACTIVE] |= 1 << task
+    elif action == at.UNBLOCK:
+        store[e + at.E_BLOCKED] &= ~(1 << task)
+
+
+@inner_kernel
+def finish(store: Table, e: int, thread: int, now: int) -> None:
+    """Note the end of an operation whose last element went in this cycle."""
+    thread = address(thread)
+    op = address(store[thread + at.T_OP])
+    end = max(now + 1, now + store[at.K_COMPLETION])
+    store[at.S_END] = max(store[at.S_END], end)
+    record(store, e, op, store[thread + at.T_START], end)
+    if thread != store[e + at.E_THREADS]:
+        store[thread + at.T_STATE] = at.COMPLETING
+        store[thread + at.T_NEXT] = now + store[at.K_COMPLETION]
+        return
+    store[e + at.E_STATE] = at.M_READY
+    store[e + at.E_UNTIL] = store[thread + at.T_NEXT]
+    complete(store, e, thread)
+
+
+@part_kernel
+def last_element(store: Table, e: int, thread: int, now: int) -> None:
+    """Count the elements of a plain operation and end it."""
+    op = address(store[address(thread) + at.T_OP])
+    store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
+    finish(store, e, thread, now)
+
+
+@inner_kernel
+def bank_meetings(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+    """Return how many groups read banks that are equal modulo 4 (banks.meetings).
+
+    what = (thread, operand rows of the two sources, elements); before the operation walks.
+    """
+    thread, row, other, extent = what
+    if store[row + at.D_KIND] != at.MEMORY or store[other + at.D_KIND] != at.MEMORY:
+        return 0
+    group = store[store[thread + at.T_OP] + at.O_GROUP]
+    groups = (extent + group - 1) // group
+    first = thread + at.T_POSITIONS + 1
+    distance = store[first] - store[first + 1]
+    step = 0
+    if store[row + at.D_DIMENSIONS] == 1:
+        step += group * store[row + at.D_STRIDE]
+    if store[other + at.D_DIMENSIONS] == 1:
+        step -= group * store[other + at.D_STRIDE]
+    found = 0
+    for g in range(min(4, groups)):
+        if (distance + g * step) & 3 == 0:
+            found += (groups - g + 3) // 4
+    return found

@@ -5,21 +5,23 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import read_word, start_walk, write_word
-from tilewright.simulator.engine.fabric import schedule
-from tilewright.simulator.engine.finish import finish
-from tilewright.simulator.engine.indirect import What, use
 from tilewright.simulator.engine.jit import inner_kernel, part_kernel
-from tilewright.simulator.engine.lengths import check_halves, inside, set_extent
-from tilewright.simulator.engine.shared_state import fail, memory_cycles, record, start_of
-from tilewright.simulator.engine.special_operations import (
-    clear_source,
-    do_special,
-    end_by_control,
-    end_early,
-    meets_control,
-    special_ready,
-)
-from tilewright.simulator.run.trace import BUSY
+from tilewright.simulator.engine.operations import fail, start_of
+
+
+@inner_kernel
+def value_of(store: Table, memory: Memory, e: int, row: int) -> Word:
+    """Return a scalar operand: bits of a value in memory, or a counter's value."""
+    if store[row + at.D_KIND] == at.VARIABLE:
+        value = 0
+        for i in range(store[row + at.D_TERMS]):
+            slot = store[e + at.E_VARIABLES] + store[row + at.D_VARIABLE + i]
+            value += store[slot] * store[row + at.D_FACTOR + i]
+        value += store[row + at.D_BASE]
+        return value & (0xFFFFFFFF if store[row + at.D_WIDE] == 2 else 0xFFFF)
+    position = start_of(store, e, row)
+    store[row + at.D_READS] += 1
+    return 0 if position < 0 else read_word(memory, position, store[row + at.D_WIDE])
 
 
 @part_kernel
@@ -220,175 +222,123 @@ def load_special(store: Table, memory: Memory, where: tuple[int, int], op: int) 
 
 
 @inner_kernel
-def value_of(store: Table, memory: Memory, e: int, row: int) -> Word:
-    """Return a scalar operand: bits of a value in memory, or a counter's value."""
-    if store[row + at.D_KIND] == at.VARIABLE:
-        value = 0
-        for i in range(store[row + at.D_TERMS]):
-            slot = store[e + at.E_VARIABLES] + store[row + at.D_VARIABLE + i]
-            value += store[slot] * store[row + at.D_FACTOR + i]
-        value += store[row + at.D_BASE]
-        return value & (0xFFFFFFFF if store[row + at.D_WIDE] == 2 else 0xFFFF)
-    position = start_of(store, e, row)
-    store[row + at.D_READS] += 1
-    return 0 if position < 0 else read_word(memory, position, store[row + at.D_WIDE])
+def inside(store: Table, where: tuple[int, int, int], row: int, position: int) -> Word:
+    """Return whether a memory operand that starts at a position stays in its buffer."""
+    e, thread, which = where
+    base = position - store[e + at.E_MEMORY] - store[thread + at.T_RING_OFFSET + which]
+    low, high = base + store[row + at.D_LOW], base + store[row + at.D_HIGH]
+    changes = store[row + at.D_LENGTH_ROW] >= 0 or store[row + at.D_STRIDE_ROW] >= 0
+    if changes and store[row + at.D_WRAP] == 0:
+        stride = store[row + at.D_STRIDE]
+        if store[row + at.D_STRIDE_ROW] >= 0:
+            stride = store[thread + at.T_STRIDE + which]
+        end = base + stride * (length_of(store, thread, which) - 1)
+        low, high = min(base, end), max(base, end)
+    return low >= store[row + at.D_FIRST] and high <= store[row + at.D_LAST]
 
 
 @inner_kernel
-def streams(store: Table, thread: int) -> Word:
-    """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO, else 0."""
-    found = 0
+def length_of(store: Table, thread: int, which: int) -> Word:
+    """Return an operand's own length, 0 for none."""
+    row = store[thread + at.T_ROWS + which]
+    if store[row + at.D_KIND] == at.POOL:
+        pool = store[thread + at.T_POSITIONS + which]
+        return store[pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)]
+    if store[row + at.D_LENGTH_ROW] >= 0:
+        return store[thread + at.T_CHANGED_LENGTH + which]
+    return store[row + at.D_LENGTH]
+
+
+@part_kernel
+def simd_mode(store: Table, thread: int) -> Word:
+    """Return the narrowest mode of a thread's operands; SIMD_MIXED where a queue has none."""
+    mode = at.SIMD_NONE
+    mixed = False
     for which in range(3):
         row = store[thread + at.T_ROWS + which]
         if row < 0:
             continue
-        if store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT):
-            found = 2
-        elif store[row + at.D_KIND] == at.POOL:
-            found = max(found, 1)
-    return found
+        own = store[row + at.D_SIMD]
+        if own != at.SIMD_NONE:
+            mode = own if mode == at.SIMD_NONE else min(mode, own)
+        elif store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT):
+            mixed = True
+    return at.SIMD_MIXED if mixed and mode != at.SIMD_NONE else mode
 
 
-@inner_kernel
-def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
-    """Return how many steps of its outermost dimension a walk has begun.
-
-    At the end of the walk all counters are 0 again; before it, that is its start.
-    """
-    last = store[row + at.D_DIMENSIONS] - 1
-    begun = 0
-    for d in range(last):
-        if store[column + at.COUNTERS + at.OPERANDS * d] > 0:
-            begun = 1
-    steps = store[column + at.COUNTERS + at.OPERANDS * last] + begun
-    return store[row + at.D_EXTENT + last] if at_end and steps == 0 else steps
-
-
-@inner_kernel
-def save_positions(store: Table, e: int, thread: int, at_end: int) -> None:
-    """Let registers that save their address point behind what the operation covered.
-
-    Of several dimensions it is the outermost that moves; a step of it that has begun is covered.
-    `at_end` is 0 for an operation that ended before its last element.
-    """
-    op = store[thread + at.T_OP]
+@part_kernel
+def group_of(store: Table, thread: int, mode: int) -> Word:
+    """Return of how many values a thread's length is a multiple (compile/code/simd_modes.py)."""
+    group = 4 if mode == at.SIMD_64 else 1 if mode in (at.SIMD_NONE, at.SIMD_MIXED) else 2
     for which in range(3):
-        row = store[op + at.O_OPERANDS + which]
-        if row < 0 or store[row + at.D_KIND] != at.REGISTER:
+        row = store[thread + at.T_ROWS + which]
+        if row >= 0 and store[row + at.D_FLAGS] & at.PAIRS:
+            group = max(group, 4 if store[row + at.D_SIMD] == at.SIMD_64 else 2)
+    return group
+
+
+@part_kernel
+def stays_inside(store: Table, thread: int) -> Word:
+    """Return whether the memory operands of an endless operation never leave their buffers."""
+    for which in range(3):
+        row = store[thread + at.T_ROWS + which]
+        if row < 0 or store[row + at.D_KIND] != at.MEMORY or store[row + at.D_WRAP] > 0:
             continue
-        register = store[e + at.E_REGISTERS] + store[row + at.D_BASE] * at.R_WIDTH
-        held = store[thread + at.T_ROWS + which]
-        if store[register + at.R_SAVES] == 0 or store[held + at.D_KIND] != at.MEMORY:
+        still = store[row + at.D_STRIDE]
+        if store[row + at.D_STRIDE_ROW] >= 0:
+            still = store[thread + at.T_STRIDE + which]
+        if store[row + at.D_DIMENSIONS] > 1 or still != 0:
+            return False
+    return True
+
+
+@inner_kernel
+def common_length(store: Table, e: int, thread: int) -> Word:
+    """Return the common length of a thread's operands, 0 on an error."""
+    op = store[thread + at.T_OP]
+    extent = 0
+    for which in range(3):
+        if store[thread + at.T_ROWS + which] < 0:
             continue
-        column = thread + at.T_POSITIONS + which
-        position = store[column]
-        if store[held + at.D_DIMENSIONS] > 1:
-            steps = steps_covered(store, column, held, at_end)
-            position = store[thread + at.T_ORIGIN + which] + steps * store[held + at.D_SAVE]
-        store[register + at.R_POSITION] = position
-        if store[held + at.D_WRAP] > 0:
-            store[register + at.R_RING_OFFSET] = store[column + at.COUNTERS]
+        length = length_of(store, thread, which)
+        if extent and length and length != extent:
+            fail(store, at.ERROR_EXTENTS, e, op, extent << 16 | length)
+            return 0
+        extent = max(extent, length)
+    if extent == 0:
+        fail(store, at.ERROR_NO_LENGTH, e, op, 0)
+    return extent
 
 
 @inner_kernel
-def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
-    """Do a special operation on memory alone at once."""
-    e, thread = where
+def set_extent(store: Table, e: int, thread: int) -> Word:
+    """Give a thread the common length of its operands; return False when it cannot have it."""
     op = store[thread + at.T_OP]
-    extent = store[thread + at.T_EXTENT]
-    busy = memory_cycles(store, memory, (thread, thread + at.T_ROWS), extent)
-    if busy > store[at.S_MOST]:
-        fail(store, at.ERROR_LONG, e, op, busy)
-        return
-    for _ in range(extent):
-        do_special(store, memory, (e, thread), now)
-    save_positions(store, e, thread, 1)
-    store[e + at.E_STATE] = at.M_READY
-    store[e + at.E_UNTIL] = now + busy
-    record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
+    extent = common_length(store, e, thread)
+    if extent == 0:
+        return False
+    mode = simd_mode(store, thread)
+    endless = extent == at.ENDLESS and store[thread + at.T_QUEUES] != 0
+    if endless and not stays_inside(store, thread):
+        fail(store, at.ERROR_ENDLESS, e, op, extent)
+        return False
+    group = group_of(store, thread, mode)
+    if not endless and extent % group != 0:
+        fail(store, at.ERROR_GROUP, e, op, extent << 16 | group)
+        return False
+    store[thread + at.T_SIMD] = mode
+    store[thread + at.T_EXTENT] = extent
+    store[thread + at.T_LEFT] = extent
+    store[thread + at.T_STEP] = 0 if endless else 1
+    return True
 
 
 @inner_kernel
-def launch(store: Table, memory: Memory, what: What) -> Word:
-    """Start a special operation on a free thread: what = (element, thread, cycle, -)."""
-    e, thread, now, _ = what
-    op = store[thread + at.T_OP]
-    if not load_special(store, memory, (e, thread), op):
-        return 0
-    store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
-    if store[op + at.O_RESULT] >= 0:
-        store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
-    stream = streams(store, thread)
-    if stream == 0:
-        run_special_memory(store, memory, (e, thread), now)
-        return 0
-    queues = store[thread + at.T_QUEUES]
-    if store[e + at.E_QUEUES_BUSY] & queues:
-        fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
-        return 0
-    store[thread + at.T_STATE] = at.PAUSED if store[thread + at.T_BLOCKED] else at.RUNNING
-    store[thread + at.T_NEXT] = now
-    store[thread + at.T_FRACTION] = 0
-    store[thread + at.T_START] = now
-    store[e + at.E_RUNNING] += 1
-    store[e + at.E_QUEUES_BUSY] |= queues
-    store[e + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
-    store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
-    return 0
-
-
-@inner_kernel
-def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
-    """Do the next element of a running special operation if it can go; return the mood."""
-    e, thread = where
-    op = store[thread + at.T_OP]
-    if meets_control(store, thread, now):
-        store[thread + at.T_NEXT] = now + 1
-        save_positions(store, e, thread, 0)
-        check_halves(store, e, thread)
-        end_by_control(store, e, thread)
-        finish(store, e, thread, now)
-        return BUSY
-    simd = store[thread + at.T_SIMD]
-    if simd:
-        mood = use(store, memory, at.FEATURE_SIMD_READY, (e, thread, now, 0))
-    else:
-        mood = special_ready(store, e, thread, now)
-    if mood < 0:
-        store[thread + at.T_NEXT] = now + 1
-        save_positions(store, e, thread, 0)
-        check_halves(store, e, thread)
-        end_early(store, memory, where, mood == -1 - at.TERMINATE)
-        finish(store, e, thread, now)
-        return BUSY
-    if mood != BUSY:
-        return mood
-    pace = store[op + at.O_CYCLES]
-    if simd:
-        pace *= use(store, memory, at.FEATURE_SIMD, (e, thread, now, 0))
-    else:
-        do_special(store, memory, where, now)
-    per = store[op + at.O_DENOMINATOR]
-    if per != 1:
-        pace += store[thread + at.T_FRACTION]
-        store[thread + at.T_FRACTION] = pace % per
-        pace //= per
-    store[thread + at.T_NEXT] = now + max(1, pace)
-    if store[thread + at.T_LEFT] == 0:
-        save_positions(store, e, thread, 1)
-        clear_source(store, memory, thread)
-        finish(store, e, thread, now)
-    return BUSY
-
-
-@inner_kernel
-def serve_special(store: Table, memory: Memory, what: What) -> Word:
-    """Serve a running special operation; FIFOs may wake other threads and tasks.
-
-    what = (element, thread, cycle, -). Returns the mood.
-    """
-    e, thread, now, _ = what
-    mood = fire_special(store, memory, (e, thread), now)
-    if mood == BUSY:
-        schedule(store, e, now + 1)
-    return mood
+def check_halves(store: Table, e: int, thread: int) -> None:
+    """Refuse an early end of an operation that has half a wavelet in its hands."""
+    for which in range(3):
+        if store[thread + at.T_HALF + which]:
+            op = store[thread + at.T_OP]
+            fail(
+                store, at.ERROR_HALF, e, op, store[thread + at.T_EXTENT] - store[thread + at.T_LEFT]
+            )
