@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.exact.dynamic_program import DynamicSearch
-from tilewright.mapper.searches.exact.label_fields import Owed, fields
-from tilewright.mapper.searches.exact.label_metrics import Metrics
-from tilewright.mapper.searches.exact.label_tables import Engine
-from tilewright.mapper.searches.program.compiled_mapspace import Compiled
-from tilewright.mapper.searches.program.deferred_costs import count_rooms
-from tilewright.mapper.searches.program.program import Compiler
-from tilewright.mapper.searches.program.program_tree import grow, look_ahead
+from tilewright.mapper.searches.exact.label_fields import DeferredCounts, label_fields
+from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
+from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
+from tilewright.mapper.searches.program.deferred_costs import deferred_reservation_count
+from tilewright.mapper.searches.program.program import TemplateCompiler
+from tilewright.mapper.searches.program.program_tree import bound_remaining_cost, program_tree
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import slot_sequence
@@ -21,11 +21,11 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 
 def reach_open(problem: Problem, template: Template) -> tuple[Tile, ...] | None:
     """Return tiles for the slots of `template` that keep every rule; None if there are none."""
-    rooms = count_rooms(problem, slot_sequence(problem, template), frozenset())
-    layout = fields(problem, (), owed=Owed(room=rooms))
-    engine = Engine(problem, layout)
-    root = grow([Compiler(problem, layout).without_costs(template)])
-    look_ahead(root, engine)
-    search = DynamicSearch(Compiled(engine, Metrics(problem, layout, ()), root))
-    found = search.solve("energy").found
+    rooms = deferred_reservation_count(problem, slot_sequence(problem, template), frozenset())
+    layout = label_fields(problem, (), owed=DeferredCounts(bits=rooms))
+    engine = LabelEngine(problem, layout)
+    root = program_tree([TemplateCompiler(problem, layout).without_costs(template)])
+    bound_remaining_cost(root, engine)
+    search = DynamicSearch(CompiledMapspace(engine, LabelMetrics(problem, layout, ()), root))
+    found = search.solve("energy").best
     return None if found is None else found.tiles

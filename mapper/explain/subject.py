@@ -15,7 +15,7 @@ from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constr
 from tilewright.mapper.explain.existence import Existence, Witness
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
-from tilewright.mapper.searches.budget import ENDLESS, Budget
+from tilewright.mapper.searches.budget import UNLIMITED, Budget
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
@@ -45,7 +45,7 @@ class Subject:
     backed: frozenset[str] = frozenset()
     uneven: frozenset[str] = frozenset()  # rank variables
     exchanged: frozenset[str] = frozenset()  # tensors that may be held first anywhere
-    budget: Budget = ENDLESS
+    budget: Budget = UNLIMITED
     spent: float = 0.0
     ended: bool = False  # by the budget
     cut: bool = False

@@ -64,7 +64,7 @@ def _subjects(request: Request) -> list[Subject]:
     return [
         Subject(
             request.arch, request.workload, einsum, request.options.conventions,
-            uneven=request.uneven(einsum), budget=request.time_to_explain,
+            uneven=request.uneven_variables(einsum), budget=request.explanation_budget,
         )
         for einsum in request.workload.einsums
     ]  # fmt: skip

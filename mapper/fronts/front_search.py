@@ -11,65 +11,69 @@ import numpy as np
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFronts
+from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
 from tilewright.mapper.fronts.pareto_points import least_row, undominated
-from tilewright.mapper.fronts.sequence_front import fold, proven_up_to
+from tilewright.mapper.fronts.sequence_front import fold_fronts, proven_up_to
 from tilewright.mapper.fusion.boundary.usage_peaks import refuse_gaps
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.exact.placement_bound import least_costs
 from tilewright.mapper.searches.objective.formula import Formula, formula_of
-from tilewright.mapper.searches.objective.measures import PLAIN, Measures, measures_of
+from tilewright.mapper.searches.objective.measures import (
+    COST_METRICS,
+    FrontMetrics,
+    front_metrics_of,
+)
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.result import (
-    Certificate,
     FrontProof,
     ScoredMapping,
+    SearchCertificate,
     SearchResult,
-    Statistics,
+    SearchStatistics,
 )
 from tilewright.mapper.searches.scope import scope_alone, scope_unfused
 from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.unfused import shared_tensors, unfused
-from tilewright.mapper.searches.verify import TOLERANCE, agree
+from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
+from tilewright.mapper.searches.verify import TOLERANCE, figures_agree
 from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.einsum import Einsum
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class FrontResult:
     """A Pareto set with what is proven about it."""
 
     points: tuple[ScoredMapping, ...]
     proof: FrontProof
-    statistics: Statistics
+    statistics: SearchStatistics
 
 
-def front_of_einsums(request: Request, einsums: Sequence[Einsum], scope: str) -> Front:
+def front_of_einsums(request: Request, einsums: Sequence[Einsum], scope: str) -> FrontResult:
     """Return the Pareto set over `request.options.front` of Einsums that share no loops.
 
     `scope` says among which mappings. TilewrightError for a metric that does not exist.
     """
-    measures = measures_for(request, einsums)
-    solver = EinsumFronts(request, measures)
-    fronts = [solver.of(einsum) for einsum in einsums]
+    measures = requested_metrics(request, einsums)
+    solver = EinsumFrontSolver(request, measures)
+    fronts = [solver.front(einsum) for einsum in einsums]
     if len(einsums) == 1:
         found = [ScoredMapping(point.mapping, point.score) for point in fronts[0].points]
     else:
         found = _combined(request, measures, fronts)
     proof = FrontProof(measures.names, proven_up_to(fronts), scope)
-    return Front(best_of(found, measures), proof, solver.statistics)
+    return FrontResult(pareto_mappings(found, measures), proof, solver.statistics)
 
 
 def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResult:
     """Return the mapping with the least value of a formula, of Einsums that share no loops."""
-    formula = formula_for(request, einsums)
+    formula = requested_formula(request, einsums)
     if len(einsums) == 1:
         return _least(request, einsums[0], formula)
     names = ("energy", "latency", *(f"usage.{memory}" for memory in formula.memories))
-    measures = Measures(names, formula.memories)
-    solver = EinsumFronts(request, measures)
-    fronts = [solver.of(einsum) for einsum in einsums]
+    measures = FrontMetrics(names, formula.memories)
+    solver = EinsumFrontSolver(request, measures)
+    fronts = [solver.front(einsum) for einsum in einsums]
     found = _combined(request, measures, fronts)
     rows = np.array([measures.row(one.score) for one in found])
     values = formula.value(rows)
@@ -79,7 +83,7 @@ def least_of_einsums(request: Request, einsums: Sequence[Einsum]) -> SearchResul
     value = float(values[number])
     kind: Literal["optimal", "bounded"] = "optimal" if whole else "bounded"
     bound = value if whole else min(value, _least_together(fronts, formula))
-    certificate = Certificate(kind, formula.text, value, bound, scope)
+    certificate = SearchCertificate(kind, formula.text, value, bound, scope)
     return SearchResult(found[number], (found[number],), certificate, solver.statistics)
 
 
@@ -91,46 +95,48 @@ def _least_together(fronts: Sequence[EinsumFront], formula: Formula) -> float:
         times = front.spaces[0].einsum.n_instances
         energy += min(joule for joule, _ in each) * times
         latency += min(seconds for _, seconds in each) * times
-    return formula.of(energy, latency, *(0.0 for _ in formula.memories))
+    return formula.of_row(energy, latency, *(0.0 for _ in formula.memories))
 
 
 def _least(request: Request, einsum: Einsum, formula: Formula) -> SearchResult:
-    solver = EinsumFronts(request, Measures(("energy", "latency"), formula.memories))
+    solver = EinsumFrontSolver(request, FrontMetrics(("energy", "latency"), formula.memories))
     found = solver.least(einsum, formula)
     assert found.best is not None
     best = ScoredMapping(found.best.mapping, found.best.score)
     optimal = found.value <= found.lower_bound * (1 + TOLERANCE)
-    certificate = Certificate(
+    certificate = SearchCertificate(
         "optimal" if optimal else "bounded", formula.text, found.value, found.lower_bound,
-        scope_alone(solver.solver.spaces(einsum)[0][1]),
+        scope_alone(solver.solver.mapspaces(einsum)[0][1]),
     )  # fmt: skip
     return SearchResult(best, (best,), certificate, found.statistics)
 
 
 def check_metrics(request: Request, einsums: Sequence[Einsum]) -> None:
     """Raise TilewrightError for a front or a formula that asks for what does not exist."""
-    measures_for(request, einsums)
-    if request.options.objective not in PLAIN:
-        formula_for(request, einsums)
+    requested_metrics(request, einsums)
+    if request.options.objective not in COST_METRICS:
+        requested_formula(request, einsums)
 
 
-def formula_for(request: Request, einsums: Sequence[Einsum]) -> Formula:
+def requested_formula(request: Request, einsums: Sequence[Einsum]) -> Formula:
     """Parse the objective; it may name the memories that the Einsums see."""
     components = [c for flat in _flats(request, einsums) for c in flat.components]
     memories = dict.fromkeys(c.name for c in components if isinstance(c, Memory))
     return formula_of(request.options.objective, memories)
 
 
-def measures_for(request: Request, einsums: Sequence[Einsum]) -> Measures:
+def requested_metrics(request: Request, einsums: Sequence[Einsum]) -> FrontMetrics:
     """Return the metrics asked for, on the memories that the Einsums see."""
-    return measures_of(request.options.front, _flats(request, einsums))
+    return front_metrics_of(request.options.front, _flats(request, einsums))
 
 
 def _flats(request: Request, einsums: Sequence[Einsum]) -> list[FlatArch]:
-    return [flat for einsum in einsums for flat in request.asked.flats(einsum)]
+    return [flat for einsum in einsums for flat in request.scoring_request.flat_archs(einsum)]
 
 
-def best_of(found: Sequence[ScoredMapping], measures: Measures) -> tuple[ScoredMapping, ...]:
+def pareto_mappings(
+    found: Sequence[ScoredMapping], measures: FrontMetrics
+) -> tuple[ScoredMapping, ...]:
     """Return the mappings that no other one covers in the metrics, sorted by them."""
     if not found:
         return ()
@@ -139,24 +145,24 @@ def best_of(found: Sequence[ScoredMapping], measures: Measures) -> tuple[ScoredM
 
 
 def _combined(
-    request: Request, measures: Measures, fronts: Sequence[EinsumFront]
+    request: Request, measures: FrontMetrics, fronts: Sequence[EinsumFront]
 ) -> list[ScoredMapping]:
     """Join the points of all Einsums; the model scores each mapping of the workload."""
-    folded = fold(fronts, _others(request, measures, fronts))
+    folded = fold_fronts(fronts, _others(request, measures, fronts))
     found: list[ScoredMapping] = []
     for row, choice in zip(folded.rows.tolist(), folded.choices.tolist(), strict=True):
         parts = [front.points[i].mapping for front, i in zip(fronts, choice, strict=True)]
-        mapping = unfused(request.workload, parts)
+        mapping = unfused_mapping(request.workload, parts)
         score = evaluate(request.arch, request.workload, mapping, request.options.conventions)
         for mine, its in zip(row, measures.row(score), strict=True):
-            if not agree(mine, its):
+            if not figures_agree(mine, its):
                 raise InternalError(f"the Einsums come to {row!r}, the model says {score!r}")
         found.append(ScoredMapping(mapping, score))
     return found
 
 
 def _others(
-    request: Request, measures: Measures, fronts: Sequence[EinsumFront]
+    request: Request, measures: FrontMetrics, fronts: Sequence[EinsumFront]
 ) -> list[list[float]]:
     """Return, per Einsum and memory, the bits there of what other Einsums use.
 

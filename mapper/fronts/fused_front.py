@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fronts.front_search import Front, best_of, measures_for
+from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings, requested_metrics
 from tilewright.mapper.fronts.pareto_points import NOISE, undominated
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE
 from tilewright.mapper.fusion.copies.fused_copies import LoneTable
@@ -29,31 +29,33 @@ from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics, no_report
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics, no_report
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.verify import TOLERANCE
 
 Least = Callable[[Value], Label | None]  # the label with the least value
 
 
-def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> Front:
+def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> FrontResult:
     """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
 
     UnsupportedFeature for what cannot be modelled.
     """
-    measures = measures_for(request, request.workload.einsums)
+    measures = requested_metrics(request, request.workload.einsums)
     if measures.memories:
         from tilewright.mapper.fronts.fused_usage_front import front_with_usage
 
         return front_with_usage(request, known, measures)
-    search = _Search(request)
+    search = FusedFrontSearch(request)
     with no_collection():
         whole = search.run()
-    found = best_of([known, *search.found], measures)
-    return Front(found, FrontProof(measures.names, inf if whole else 0.0, scope), search.statistics)
+    found = pareto_mappings([known, *search.found], measures)
+    return FrontResult(
+        found, FrontProof(measures.names, inf if whole else 0.0, scope), search.statistics
+    )
 
 
-class _Search:
+class FusedFrontSearch:
     """Finds the Pareto set of one workload; `found` so far."""
 
     def __init__(self, request: Request) -> None:
@@ -63,7 +65,7 @@ class _Search:
         self._room = Counted(self._plan.cascade.capacities, NO_USAGE)
         self._optimizer = Optimizer(request, self._plan, self._budget)
         self.found: list[ScoredMapping] = []
-        self.statistics = Statistics()
+        self.statistics = SearchStatistics()
 
     def run(self) -> bool:
         """Tell whether the set is whole."""
@@ -91,12 +93,12 @@ class _Search:
         """Return the Pareto set of a graph, or as much of it as the budget allows."""
         corners: list[Label] = []
         try:
-            hull(lambda value: self._least(graph, value), corners)
+            hull_corners(lambda value: self._least(graph, value), corners)
             front = FrontPass(graph, self._room, corners, self._budget)
             labels = front.solve()
         except OutOfBudget:
             return pareto_labels(corners), False
-        self.statistics = self.statistics.plus(Statistics(labels=front.labels))
+        self.statistics = self.statistics.plus(SearchStatistics(labels=front.labels))
         return labels, True
 
     def _end(self, objective: Objective) -> ScoredMapping | None:
@@ -109,13 +111,13 @@ class _Search:
     def _least(self, graph: Graph, value: Value) -> Label | None:
         search = LabelPass(graph, self._room, value, self._budget)
         folded = search.solve()
-        self.statistics = self.statistics.plus(Statistics(labels=folded.labels))
+        self.statistics = self.statistics.plus(SearchStatistics(labels=folded.labels))
         if folded.exhausted:
             raise OutOfBudget
         return folded.best
 
 
-def hull(least: Least, found: list[Label]) -> None:
+def hull_corners(least: Least, found: list[Label]) -> None:
     """Put the corners of the convex hull between least energy and least latency into `found`.
 
     Of both ends the one with the least of the other metric (as far as rounding shows it).

@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fronts.front_search import Front, best_of
+from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings
 from tilewright.mapper.fronts.pareto_points import covered, undominated
 from tilewright.mapper.fusion.copies.fused_copies import LoneTable
 from tilewright.mapper.fusion.fused_answer import scope_of
@@ -25,42 +25,42 @@ from tilewright.mapper.fusion.join.label_pass import METRICS, Counted, Walk
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.objective.measures import Measures
+from tilewright.mapper.searches.objective.measures import FrontMetrics
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import FrontProof, ScoredMapping, Statistics, no_report
+from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchStatistics, no_report
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
 
 
-def front_with_usage(request: Request, known: ScoredMapping, measures: Measures) -> Front:
+def front_with_usage(request: Request, known: ScoredMapping, measures: FrontMetrics) -> FrontResult:
     """Return the Pareto set of fused and unfused mappings; `known`: a mapping found before.
 
     UnsupportedFeature for what cannot be modelled.
     """
-    search = _Search(request, known, measures)
+    search = FusedUsageFrontSearch(request, known, measures)
     with no_collection():
         proven = search.run()
-    found = best_of(search.found, measures)
+    found = pareto_mappings(search.found, measures)
     proof = FrontProof(measures.names, proven, search.scope)
-    return Front(found, proof, search.statistics)
+    return FrontResult(found, proof, search.statistics)
 
 
-class _Search:
+class FusedUsageFrontSearch:
     """Finds the Pareto set of one workload; `found` so far."""
 
-    def __init__(self, request: Request, known: ScoredMapping, measures: Measures) -> None:
+    def __init__(self, request: Request, known: ScoredMapping, measures: FrontMetrics) -> None:
         self._request = request
         self._budget = request.budget
-        objective = "front" if 1 in measures.counted else "energy"
+        objective = "front" if 1 in measures.metric_columns else "energy"
         self._plan = plan_of(request, objective, VALUES["edp"], measures.memories)
         cascade = self._plan.cascade
         self._usage = cascade.usage
         places = (METRICS + self._usage.names.index(name) for name in measures.memories)
-        self._counted = [*(i for i in measures.counted if i < METRICS), *places]
+        self._counted = [*(i for i in measures.metric_columns if i < METRICS), *places]
         self._timed = objective != "energy"
         self.scope = scope_of(cascade, self._plan.room)
         self.found = [known]
-        self.statistics = Statistics()
+        self.statistics = SearchStatistics()
 
     def run(self) -> float:
         """Return the energy up to which the set is whole."""
@@ -87,7 +87,7 @@ class _Search:
             return covered(np.column_stack([row[i] for i in self._counted]), points)
 
         rows = walk.run(hopeless)
-        self.statistics = self.statistics.plus(Statistics(labels=walk.labels))
+        self.statistics = self.statistics.plus(SearchStatistics(labels=walk.labels))
         for number in undominated(rows[:, self._counted]).tolist():
             label = walk.label(number, rows[number])
             found = Found(label, graph, 0.0, (0.0, 0.0), exhausted=False)

@@ -10,27 +10,27 @@ from typing import Protocol
 
 import numpy as np
 
-from tilewright.mapper.fronts.label_sweep import Sweep
+from tilewright.mapper.fronts.label_sweep import LabelSweep
 from tilewright.mapper.fronts.pareto_points import NOISE, covered, least_row, undominated
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
-from tilewright.mapper.searches.copies.copy_einsums import Copies, CopySearch
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
+from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.dynamic_program import DEEPENING
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.exact.placement_bound import least_costs
-from tilewright.mapper.searches.methods.exhaustive import is_small
+from tilewright.mapper.searches.methods.exhaustive import is_enumerable
 from tilewright.mapper.searches.objective.formula import Formula
-from tilewright.mapper.searches.objective.least_formula import LeastTarget
-from tilewright.mapper.searches.objective.measures import Measures
-from tilewright.mapper.searches.objective.targets import Candidate, FrontTarget, Target
-from tilewright.mapper.searches.program.compiled_mapspace import compiled
-from tilewright.mapper.searches.result import Statistics
+from tilewright.mapper.searches.objective.least_formula import FormulaTarget
+from tilewright.mapper.searches.objective.measures import FrontMetrics
+from tilewright.mapper.searches.objective.targets import FrontTarget, SweepTarget, TracedMapping
+from tilewright.mapper.searches.program.compiled_mapspace import compile_mapspace
+from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.verify import Judge, agree
+from tilewright.mapper.searches.verify import Verifier, figures_agree
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 SLICES = (0.01, 0.1, 1.0, inf)  # of energy, above the least
@@ -38,7 +38,7 @@ BATCH = 1000
 BOTH: tuple[Objective, ...] = ("energy", "latency")
 
 
-class Sweeper(Protocol):
+class MapspaceSweep(Protocol):
     """Goes through one mapspace."""
 
     @property
@@ -52,11 +52,11 @@ class Sweeper(Protocol):
         ...
 
     @property
-    def floor(self) -> tuple[float, ...]:
+    def lower_bound(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
         ...
 
-    def run(self, target: Target, most_energy: float = inf) -> None:
+    def run(self, target: SweepTarget, most_energy: float = inf) -> None:
         """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
 
         `most_energy`: mappings above it need not be found (they may be).
@@ -64,7 +64,9 @@ class Sweeper(Protocol):
         ...
 
 
-def sweep_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLESS) -> Sweeper:
+def mapspace_sweep(
+    space: Mapspace, memories: tuple[str, ...], budget: Budget = UNLIMITED
+) -> MapspaceSweep:
     """Make `space` ready; UnsupportedFeature for what is not modelled, OutOfBudget."""
     if space.uneven:
         from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
@@ -72,11 +74,13 @@ def sweep_of(space: Mapspace, memories: tuple[str, ...], budget: Budget = ENDLES
         return UnevenSweep(space, memories, budget)
     spread = {c.name for c in space.problem.components if c.physical_fanout > 1}
     refuse_unsupported(space.problem, networks=True, arrays=not spread & set(memories))
-    ready = compiled(space, budget=budget, tracked=frozenset(memories))
-    return Sweep(ready, tuple(ready.engine.fields.room[name] for name in memories), budget)
+    ready = compile_mapspace(space, budget=budget, tracked=frozenset(memories))
+    return LabelSweep(
+        ready, tuple(ready.engine.fields.used_bits[name] for name in memories), budget
+    )
 
 
-def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
+def with_usage_choices(space: Mapspace, memories: Sequence[str]) -> Mapspace:
     """Return `space` with all ways to use less of `memories`, also where everything fits."""
     names = space.crowded | frozenset(memories)
     if names == space.crowded:
@@ -85,7 +89,7 @@ def crowded(space: Mapspace, memories: Sequence[str]) -> Mapspace:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FrontPoint:
     """A mapping of one Einsum with its score, and its row (see Measures)."""
 
     mapping: Mapping
@@ -94,78 +98,78 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceFront:
+class MapspaceFront:
     """The Pareto points of one mapspace; `proven`: all of them with at most so much energy (J)."""
 
-    points: tuple[Point, ...]
+    points: tuple[FrontPoint, ...]
     proven: float
-    statistics: Statistics
+    statistics: SearchStatistics
 
 
-def front_of_space(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFront:
+def front_of_space(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
     """Return the Pareto set of `space` over the metrics, as far as the budget lets it.
 
     What the dynamic program cannot model is enumerated if it is small; else UnsupportedFeature.
     """
     began = time.monotonic()
-    space = crowded(space, measures.memories)
+    space = with_usage_choices(space, measures.memories)
     try:
-        sweep = sweep_of(space, measures.memories, budget)
+        sweep = mapspace_sweep(space, measures.memories, budget)
     except UnsupportedFeature:
         if not _listable(space, budget):
             raise
         return _enumerated(space, measures, budget)
     except OutOfBudget:
-        return SpaceFront((), 0.0, Statistics())
-    target = FrontTarget(measures.counted)
+        return MapspaceFront((), 0.0, SearchStatistics())
+    target = FrontTarget(measures.metric_columns)
     proven = _deepened(sweep, target, budget)
     times = space.einsum.n_instances
-    points = judged(space, measures, target.found)
-    statistics = Statistics(
+    points = verified_points(space, measures, target.mappings)
+    statistics = SearchStatistics(
         space.templates_made, sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
-    return SpaceFront(points, proven * times if proven > 0 else 0.0, statistics)
+    return MapspaceFront(points, proven * times if proven > 0 else 0.0, statistics)
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceLeast:
+class MapspaceLeast:
     """The mapping of one mapspace with the least value of a formula (None: there is none)."""
 
-    best: Point | None
+    best: FrontPoint | None
     value: float
     lower_bound: float
-    statistics: Statistics
+    statistics: SearchStatistics
 
 
-def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:
+def least_of_space(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
     """Return the least value of `formula`, or the best found with a bound when the budget ends.
 
     What the dynamic program cannot model is enumerated, as in front_of_space.
     """
     began = time.monotonic()
-    space = crowded(space, formula.memories)
+    space = with_usage_choices(space, formula.memories)
     try:
-        sweep = sweep_of(space, formula.memories, budget)
+        sweep = mapspace_sweep(space, formula.memories, budget)
     except UnsupportedFeature:
         if not _listable(space, budget):
             raise
         return _least_listed(space, formula, budget)
     except OutOfBudget:
-        return SpaceLeast(None, inf, _least_of_all(space, formula), Statistics())
+        return MapspaceLeast(None, inf, _least_of_all(space, formula), SearchStatistics())
     times = float(space.einsum.n_instances)
-    target = LeastTarget(formula, sweep.floor, times)
+    target = FormulaTarget(formula, sweep.lower_bound, times)
     bound = _narrowed(sweep, target)
-    measures = Measures(("energy", "latency"), formula.memories)
+    measures = FrontMetrics(("energy", "latency"), formula.memories)
     found = [] if target.best is None else [target.best]
-    points = judged(space, measures, found)
+    points = verified_points(space, measures, found)
     best = points[0] if points else None
-    value = inf if best is None else formula.of(*best.row)
-    statistics = Statistics(
+    value = inf if best is None else formula.of_row(*best.row)
+    statistics = SearchStatistics(
         space.templates_made, sweep.states, sweep.labels, len(points), 1,
         time.monotonic() - began,
     )  # fmt: skip
-    return SpaceLeast(best, value, min(bound, value), statistics)
+    return MapspaceLeast(best, value, min(bound, value), statistics)
 
 
 def _least_of_all(space: Mapspace, formula: Formula) -> float:
@@ -175,11 +179,11 @@ def _least_of_all(space: Mapspace, formula: Formula) -> float:
     return (
         inf
         if energy == inf
-        else formula.of(energy * times, latency * times, *(0.0 for _ in formula.memories))
+        else formula.of_row(energy * times, latency * times, *(0.0 for _ in formula.memories))
     )
 
 
-def _narrowed(sweep: Sweeper, target: LeastTarget) -> float:
+def _narrowed(sweep: MapspaceSweep, target: FormulaTarget) -> float:
     """Raise the limit until the best lies below it; return a bound on every value."""
     bound = target.least
     for slack in DEEPENING:
@@ -194,15 +198,15 @@ def _narrowed(sweep: Sweeper, target: LeastTarget) -> float:
     return bound
 
 
-def _deepened(sweep: Sweeper, target: FrontTarget, budget: Budget) -> float:
+def _deepened(sweep: MapspaceSweep, target: FrontTarget, budget: Budget) -> float:
     """Sweep; with a budget, mappings of little energy first. Return the energy swept to the end.
 
     Joule of one instance; 0 if not even the first sweep came to its end.
     """
-    least, proven = sweep.floor[0], 0.0
+    least, proven = sweep.lower_bound[0], 0.0
     if not least < inf:
         return inf
-    steps = SLICES if budget.ends else (inf,)
+    steps = SLICES if budget.is_limited else (inf,)
     for slack in steps:
         limit = least * (1 + slack) if least > 0 else inf
         try:
@@ -215,55 +219,55 @@ def _deepened(sweep: Sweeper, target: FrontTarget, budget: Budget) -> float:
     return proven
 
 
-def judged(
-    space: Mapspace, measures: Measures, candidates: Sequence[Candidate]
-) -> tuple[Point, ...]:
+def verified_points(
+    space: Mapspace, measures: FrontMetrics, candidates: Sequence[TracedMapping]
+) -> tuple[FrontPoint, ...]:
     """Let the model score candidates; the sweep's numbers must agree with it."""
-    judge = Judge(space)
+    judge = Verifier(space)
     times = space.einsum.n_instances
-    points: list[Point] = []
+    points: list[FrontPoint] = []
     for one in candidates:
         mapping = assemble(space.problem, one.program.slot_sequence, one.tiles)
         score = judge.score(mapping)
         row = measures.row(score)
         mine = (one.row[0] * times, one.row[1] * times, *one.row[2:])
         _confirm(mine, row, mapping)
-        points.append(Point(mapping, score, row))
+        points.append(FrontPoint(mapping, score, row))
     return best_points(points, measures)
 
 
-def best_points(points: Sequence[Point], measures: Measures) -> tuple[Point, ...]:
+def best_points(points: Sequence[FrontPoint], measures: FrontMetrics) -> tuple[FrontPoint, ...]:
     """Return the points that no other one covers, by the values of the metrics."""
     if not points:
         return ()
-    rows = np.array([point.row for point in points])[:, list(measures.counted)]
+    rows = np.array([point.row for point in points])[:, list(measures.metric_columns)]
     return tuple(points[i] for i in undominated(rows).tolist())
 
 
 def _confirm(mine: Sequence[float], its: Sequence[float], mapping: Mapping) -> None:
     """Raise InternalError where the sweep and the model differ."""
     for a, b in zip(mine, its, strict=True):
-        if not agree(a, b):
+        if not figures_agree(a, b):
             raise InternalError(
                 f"the search computed {list(mine)!r}, the model {list(its)!r}, for the mapping\n"
                 f"{mapping}"
             )
 
 
-def _enumerated(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFront:
+def _enumerated(space: Mapspace, measures: FrontMetrics, budget: Budget) -> MapspaceFront:
     """Score every mapping of a small mapspace, or the few that matter of a copy."""
     began = time.monotonic()
-    judge = Judge(space)
-    points: tuple[Point, ...] = ()
-    count, batch, whole = 0, list[Point](), True
+    judge = Verifier(space)
+    points: tuple[FrontPoint, ...] = ()
+    count, batch, whole = 0, list[FrontPoint](), True
     try:
-        for mapping in budget.watched(_listed(space, budget)):
+        for mapping in budget.checking(_listed(space, budget)):
             count += 1
             try:
                 score = judge.score(mapping)
             except (InfeasibleMapping, MappingError):
                 continue
-            batch.append(Point(mapping, score, measures.row(score)))
+            batch.append(FrontPoint(mapping, score, measures.row(score)))
             if len(batch) >= BATCH:
                 points, batch = best_points([*points, *batch], measures), []
     except OutOfBudget:
@@ -271,16 +275,16 @@ def _enumerated(space: Mapspace, measures: Measures, budget: Budget) -> SpaceFro
     points = best_points([*points, *batch], measures)
     if space.einsum.is_copy and whole:
         whole = _nothing_missing(space, measures, points, budget)
-    statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
-    return SpaceFront(points, inf if whole else 0.0, statistics)
+    statistics = SearchStatistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+    return MapspaceFront(points, inf if whole else 0.0, statistics)
 
 
 def _nothing_missing(
-    space: Mapspace, measures: Measures, points: Sequence[Point], budget: Budget
+    space: Mapspace, measures: FrontMetrics, points: Sequence[FrontPoint], budget: Budget
 ) -> bool:
     """Tell whether every mapping of a copy was listed, or one has the least energy and latency."""
     try:
-        if Copies(space, limits=budget).every is not None:
+        if CopyMappings(space, limits=budget).all_distinct is not None:
             return True
     except OutOfBudget:
         return False
@@ -293,25 +297,25 @@ def _nothing_missing(
 
 
 def _listable(space: Mapspace, budget: Budget) -> bool:
-    return space.einsum.is_copy or is_small(space, budget)
+    return space.einsum.is_copy or is_enumerable(space, budget)
 
 
 def _listed(space: Mapspace, budget: Budget) -> Iterable[Mapping]:
     """Return the mappings to score. OutOfBudget, then or later."""
     if space.einsum.is_copy:
-        copies = Copies(space, limits=budget)
-        return copies.few if copies.every is None else copies.every
+        copies = CopyMappings(space, limits=budget)
+        return copies.representatives if copies.all_distinct is None else copies.all_distinct
     return space.mappings_within(budget.check)
 
 
-def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> SpaceLeast:
+def _least_listed(space: Mapspace, formula: Formula, budget: Budget) -> MapspaceLeast:
     """Take the least of what an enumeration leaves."""
-    measures = Measures(("energy", "latency"), formula.memories)
+    measures = FrontMetrics(("energy", "latency"), formula.memories)
     found = _enumerated(space, measures, budget)
     if not found.points:
-        return SpaceLeast(None, inf, found.proven, found.statistics)
+        return MapspaceLeast(None, inf, found.proven, found.statistics)
     rows = np.array([point.row for point in found.points])
     values = formula.value(rows)
     best = found.points[least_row(values, rows)]
-    value = formula.of(*best.row)
-    return SpaceLeast(best, value, value if found.proven == inf else 0.0, found.statistics)
+    value = formula.of_row(*best.row)
+    return MapspaceLeast(best, value, value if found.proven == inf else 0.0, found.statistics)

@@ -16,14 +16,14 @@ MAX_PAIRS = 1 << 21  # at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedFronts:
     """Rows of the workload and, per row, the number of the point of each Einsum."""
 
     rows: Floats
     choices: Ints
 
 
-def fold(fronts: Sequence[EinsumFront], others: Sequence[Sequence[float]]) -> Folded:
+def fold_fronts(fronts: Sequence[EinsumFront], others: Sequence[Sequence[float]]) -> FoldedFronts:
     """Combine one point per Einsum; only combinations that no other one covers are kept.
 
     `others[i][m]`: bits of memory m that other Einsums keep there while Einsum i runs. Exact: a
@@ -35,11 +35,11 @@ def fold(fronts: Sequence[EinsumFront], others: Sequence[Sequence[float]]) -> Fo
     for front, more in zip(fronts, others, strict=True):
         points = np.array([point.row for point in front.points])
         points[:, 2:] += np.array(more).reshape(1, -1)
-        rows, choices = _joined(Folded(rows, choices), points)
-    return Folded(rows, choices)
+        rows, choices = _joined(FoldedFronts(rows, choices), points)
+    return FoldedFronts(rows, choices)
 
 
-def _joined(before: Folded, points: Floats) -> tuple[Floats, Ints]:
+def _joined(before: FoldedFronts, points: Floats) -> tuple[Floats, Ints]:
     """Join every row with every point, some rows at a time."""
     step = max(1, MAX_PAIRS // len(points))
     rows, choices = np.zeros((0, before.rows.shape[1])), np.zeros((0, 1), np.int64)

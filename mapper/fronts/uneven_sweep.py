@@ -17,8 +17,8 @@ from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.objective.targets import Candidate, Target
-from tilewright.mapper.searches.program.program import Program
+from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
+from tilewright.mapper.searches.program.program import TemplateProgram
 from tilewright.mapper.searches.uneven.uneven_search import BEAM, Run
 
 TIE = 1e-12
@@ -46,7 +46,7 @@ class UnevenSweep:
         return self._run.ranking.states
 
     @property
-    def floor(self) -> tuple[float, ...]:
+    def lower_bound(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
         rows = [self._start(energy, number) for _, energy, number in self._run.ranking.least]
         none = (inf, inf, *(0.0,) * self._memories)
@@ -58,7 +58,7 @@ class UnevenSweep:
         row: Floats = self._floors(np.array([energy]), np.array([steps]), unused)[0]
         return row
 
-    def run(self, target: Target, most_energy: float = inf) -> None:
+    def run(self, target: SweepTarget, most_energy: float = inf) -> None:
         """Offer to `target` all that it wants; OutOfBudget leaves it with what was found.
 
         `most_energy`: mappings above it need not be found. Some are looked for first, with few
@@ -71,7 +71,7 @@ class UnevenSweep:
                     self._template(number, target, most_energy, beam)
             self._begun = True
 
-    def _template(self, number: int, target: Target, most_energy: float, beam: int) -> None:
+    def _template(self, number: int, target: SweepTarget, most_energy: float, beam: int) -> None:
         def keep(energy: Floats, steps: Floats, used: Floats) -> NDArray[np.bool_]:
             floors = self._floors(energy, steps, used)
             return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
@@ -79,9 +79,9 @@ class UnevenSweep:
         came = self._run.arrivals(number, keep, beam)
         if not came.rows:
             return
-        program = Program(came.plan.template, came.plan.slots, (), ())
+        program = TemplateProgram(came.plan.template, came.plan.slots, (), ())
         wanted = target.wanted(np.array(came.rows))
-        target.offer([Candidate(came.rows[i], program, came.tiles(i)) for i in wanted])
+        target.offer([TracedMapping(came.rows[i], program, came.tiles(i)) for i in wanted])
 
     def _floors(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
         floor = self._run.ranking.floor

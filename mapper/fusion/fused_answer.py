@@ -15,7 +15,7 @@ from tilewright.mapper.fusion.join.label_pass import Label
 from tilewright.mapper.fusion.pmappings.fused_templates import free_orders
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.scope import lanes_of
+from tilewright.mapper.searches.scope import spatial_placement_text
 
 
 def mapping_of(graph: Graph, best: Label, boundaries: Boundaries) -> Mapping:
@@ -56,7 +56,7 @@ def scope_of(cascade: Cascade, room: Room) -> str:
     chip = [t for t in workload.tensors if t in boundaries.chip]
     outside = [t for t in workload.tensors if t in boundaries.backed]
     spaces = [run.space for solo in cascade.einsums if isinstance(solo, tuple) for run in solo]
-    lanes = "".join(dict.fromkeys(map(lanes_of, spaces)))
+    lanes = "".join(dict.fromkeys(map(spatial_placement_text, spaces)))
     dealt = [m for m in room.memories if m and any(_has_upper_lanes(s, m) for s in spaces)]
     text = f"mappings with even tiles{lanes}, the Einsums one after the other in the order given"
     if room.inner is None or not chip:

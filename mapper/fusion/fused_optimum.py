@@ -15,9 +15,9 @@ from tilewright.mapper.fusion.tie_break import break_ties
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import Report, ScoredMapping, Statistics, no_report
+from tilewright.mapper.searches.result import Report, ScoredMapping, SearchStatistics, no_report
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.verify import agree
+from tilewright.mapper.searches.verify import figures_agree
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 SEED_SHARE = 0.5  # of the budget, for the mapping that other objectives start from
@@ -50,7 +50,7 @@ class Optimizer:
         self._plan = plan
         self._budget = budget
         self._seed: Optimum | None = None
-        self.statistics = Statistics()
+        self.statistics = SearchStatistics()
 
     def best(self, objective: str, value: Value, watch: Report = no_report) -> Optimum:
         """Return the mapping with the least `value`; of equal ones that with the least of the other
@@ -118,7 +118,7 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
     assert found.label is not None
     assert found.graph is not None
     mapping = mapping_of(found.graph, found.label, plan.cascade.boundaries)
-    mapping, asked = request.whole_mapping(mapping), request.asked
+    mapping, asked = request.whole_mapping(mapping), request.scoring_request
     try:
         score = evaluate(asked.arch, asked.workload, mapping, request.options.conventions)
     except InfeasibleMapping as error:  # it would pass for a workload without any mapping
@@ -130,6 +130,6 @@ def scored_of(request: Request, plan: Plan, found: Found, timed: bool = True) ->
     pairs += [("latency", label.latency, score.latency)] if timed else []
     pairs += zip((f"usage.{n}" for n in usage.names), label.usage, usage.of(score), strict=True)
     for name, mine, its in pairs:
-        if not agree(mine, its):
+        if not figures_agree(mine, its):
             raise InternalError(f"the fused search computed {name} {mine!r}, the model {its!r}")
     return ScoredMapping(mapping, score)

@@ -32,7 +32,7 @@ from tilewright.mapper.fusion.pmappings.shared_tolls import tolls_in
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
-from tilewright.mapper.searches.result import Certificate, SearchResult
+from tilewright.mapper.searches.result import SearchCertificate, SearchResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.workload.einsum import Einsum
@@ -65,7 +65,7 @@ def _solve_dealt(request: Request) -> SearchResult:
     deals = deals_of(request)
     for number, deal in enumerate(deals):
         try:
-            found.append(_solve(dealt(request.hurried(1 / (len(deals) - number)), deal)))
+            found.append(_solve(dealt(request.with_budget_share(1 / (len(deals) - number)), deal)))
         except NothingYet as error:
             lower, failed = min(lower, error.lower_bound), error
         except InfeasibleMapping as error:
@@ -93,10 +93,10 @@ def _best_of(request: Request, found: Sequence[SearchResult], lower: float) -> S
     result = replace(best, certificate=proof, statistics=statistics)
     if not request.options.front:
         return result
-    from tilewright.mapper.fronts.front_search import best_of, measures_for
+    from tilewright.mapper.fronts.front_search import pareto_mappings, requested_metrics
 
     points = [point for one in found for point in one.front]
-    front = best_of(points, measures_for(request, request.workload.einsums))
+    front = pareto_mappings(points, requested_metrics(request, request.workload.einsums))
     proofs = [one.front_proof for one in found if one.front_proof is not None]
     energy = min(one.energy for one in proofs) if whole else 0.0
     return replace(result, front=front, front_proof=replace(proofs[0], energy=energy, scope=scope))
@@ -108,11 +108,11 @@ def _solve(request: Request) -> SearchResult:
     objective = request.options.objective
     plan = _plan(request)
     scope = scope_of(plan.cascade, plan.room)
-    first = request.hurried(FRONT_SHARE) if request.options.front else request
+    first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
     search = Optimizer(request, plan, first.budget)
     with no_collection():
         value = plan.cascade.value
-        optimum = search.best(objective, value, request.watch("fused mappings"))
+        optimum = search.best(objective, value, request.reporter("fused mappings"))
     found, scored = optimum.found, optimum.scored
     if scored is None:
         raise _nothing(plan, found, scope)
@@ -173,7 +173,7 @@ def plan_of(request: Request, objective: str, value: Value, memories: Sequence[s
     `objective`: its name. UnsupportedFeature for what cannot be modelled.
     """
     workload, conventions = request.workload, request.options.conventions
-    runs = [(e, request.flats(e)) for e in workload.einsums]
+    runs = [(e, request.flat_archs(e)) for e in workload.einsums]
     for einsum, flats in runs:
         if not flats:
             raise TilewrightError(
@@ -240,23 +240,23 @@ def _plan(request: Request) -> Plan:
     for name, value in VALUES.items():
         if name == request.options.objective:
             return plan_of(request, name, value)
-    from tilewright.mapper.fronts.front_search import formula_for
+    from tilewright.mapper.fronts.front_search import requested_formula
 
-    formula = formula_for(request, request.workload.einsums)
+    formula = requested_formula(request, request.workload.einsums)
     if not formula.memories:
-        return plan_of(request, formula.text, formula.of_pairs)
-    plan = plan_of(request, formula.text, formula.of_pairs, formula.memories)
-    value = formula.of_usage(plan.cascade.usage.names)
+        return plan_of(request, formula.text, formula.of_costs)
+    plan = plan_of(request, formula.text, formula.of_costs, formula.memories)
+    value = formula.function_of_usage(plan.cascade.usage.names)
     seed = plan_of(request, "energy", VALUES["energy"])
     return replace(plan, cascade=replace(plan.cascade, value=value), seed=seed)
 
 
-def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> Certificate:
+def _certificate(cascade: Cascade, score: Score, found: Found, scope: str) -> SearchCertificate:
     value = float(cascade.value(score.energy, score.latency, *cascade.usage.of(score)))
     lower = _lower_bound(cascade, found)
     optimal = value <= lower * (1 + TOLERANCE)
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
-    return Certificate(kind, cascade.objective, value, lower, scope)
+    return SearchCertificate(kind, cascade.objective, value, lower, scope)
 
 
 def _lower_bound(cascade: Cascade, found: Found) -> float:

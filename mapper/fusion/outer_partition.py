@@ -63,7 +63,7 @@ def tops_of(flat: FlatArch) -> tuple[Component, ...]:
 
 def has_tops(request: Request) -> bool:
     """Tell whether lanes deal out the outermost memory on the way to any compute."""
-    return any(tops_of(flat) for e in request.workload.einsums for flat in request.flats(e))
+    return any(tops_of(flat) for e in request.workload.einsums for flat in request.flat_archs(e))
 
 
 def deals_of(request: Request) -> list[Deal]:
@@ -118,7 +118,7 @@ def _ranks(einsum: Einsum, tensor: str, turn: Turn) -> list[str]:
 
 def _options(request: Request, einsum: Einsum) -> list[Turns]:
     """Return the ways to deal one Einsum: the turns of each dimension in any order."""
-    flats = request.flats(einsum)
+    flats = request.flat_archs(einsum)
     tops = {tuple((c.name, c.spatial) for c in tops_of(flat)) for flat in flats}
     if len(tops) != 1 or any(_hinders(flat) for flat in flats):
         raise UnsupportedFeature(
@@ -190,7 +190,7 @@ class DealtRequest(Request):
         number = [e.name for e in self.workload.einsums].index(einsum.name)
         own = self.whole.workload.einsums[number]
         conventions = self.options.conventions
-        flats = self.whole.flats(own)
+        flats = self.whole.flat_archs(own)
         return tuple(_one_lane(flat, self.deal[number], conventions) for flat in flats)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
@@ -208,7 +208,7 @@ class DealtRequest(Request):
     def asked(self) -> Request:
         """What the whole workload was asked for."""
         assert self.whole is not None
-        return self.whole.asked
+        return self.whole.scoring_request
 
 
 def dealt(request: Request, deal: Deal) -> DealtRequest:

@@ -18,7 +18,7 @@ from tilewright.mapper.fusion.join.join_deepening import Deepening, Found
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.label_metrics import Objective
-from tilewright.mapper.searches.result import Statistics, no_report
+from tilewright.mapper.searches.result import SearchStatistics, no_report
 from tilewright.mapper.searches.verify import TOLERANCE
 
 MAX_LABELS = 1_000_000  # where nearly all mappings tie, the first one has to do
@@ -30,7 +30,7 @@ class Broken:
     """A better mapping of equal value, if there is one, and what was looked at."""
 
     found: Found
-    statistics: Statistics
+    statistics: SearchStatistics
 
 
 def break_ties(
@@ -40,7 +40,7 @@ def break_ties(
     latency if energy is minimized, else energy. Nothing is found where there is none."""
     found, score = known
     if found.label is None:
-        return Broken(found, Statistics())
+        return Broken(found, SearchStatistics())
     second: Objective = "latency" if cascade.objective == "energy" else "energy"
     best = float(cascade.value(*found.label.row)) * (1 + NOISE)
     most = search.ceilings(best)

@@ -10,16 +10,16 @@ from typing import Literal, Unpack
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.model.evaluation import evaluate
-from tilewright.mapper.searches.budget import told_to_save
+from tilewright.mapper.searches.budget import advising_on_memory
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.objective.edp_hull import least_product
+from tilewright.mapper.searches.objective.edp_hull import least_edp
 from tilewright.mapper.searches.request import FRONT_SHARE, Request, SearchOptions, request_of
-from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
+from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
 from tilewright.mapper.searches.scope import scope_alone, scope_both, scope_unfused
 from tilewright.mapper.searches.search_errors import InternalError, UnsupportedFeature
-from tilewright.mapper.searches.solver import Solved, Solver
-from tilewright.mapper.searches.unfused import join, unfused
-from tilewright.mapper.searches.verify import TOLERANCE, Judge, agree
+from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
+from tilewright.mapper.searches.unfused import summed_costs, unfused_mapping
+from tilewright.mapper.searches.verify import TOLERANCE, Verifier, figures_agree
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -43,7 +43,7 @@ def search(
     """
     began = time.monotonic()
     request = request_of(arch, workload, dict(options))
-    with told_to_save(f"the search of {_names(request)}"):
+    with advising_on_memory(f"the search of {_names(request)}"):
         result = answer(request)
     statistics = replace(result.statistics, seconds=time.monotonic() - began)
     return replace(result, statistics=statistics)
@@ -78,7 +78,7 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
     if request.options.uneven:
         return _fused_or_uneven(request)
     try:
-        return solve_fused(request.hurried(FUSED_SHARE))
+        return solve_fused(request.with_budget_share(FUSED_SHARE))
     except NothingYet as error:
         return _bounded_by(error.lower_bound, error.scope, _apart(request, chosen))
     except UnsupportedFeature as error:
@@ -132,7 +132,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     from tilewright.mapper.searches.fused_uneven import with_uneven_alone
 
     objective = next(one for one in OBJECTIVES if one == request.options.objective)
-    solver, goal = Solver(request.hurried(UNEVEN_SHARE)), Goal(objective)
+    solver, goal = EinsumSolver(request.with_budget_share(UNEVEN_SHARE)), Goal(objective)
     alone = _many(solver, goal)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
@@ -156,8 +156,8 @@ def _apart(request: Request, einsums: tuple[Einsum, ...], explain: bool = True) 
         from tilewright.mapper.fronts.front_search import least_of_einsums
 
         return _with_front(request, least_of_einsums(request, einsums), einsums)
-    first = request.hurried(FRONT_SHARE) if request.options.front else request
-    solver, goal = Solver(first, explain), Goal(objective)
+    first = request.with_budget_share(FRONT_SHARE) if request.options.front else request
+    solver, goal = EinsumSolver(first, explain), Goal(objective)
     result = _one(solver, einsums[0], goal) if len(einsums) == 1 else _many(solver, goal)
     return _with_front(request, result, einsums)
 
@@ -172,25 +172,29 @@ def _bounded_by(lower: float, scope: str, result: SearchResult) -> SearchResult:
     return replace(result, certificate=proof, notes=(note,))
 
 
-def _one(solver: Solver, einsum: Einsum, goal: Goal) -> SearchResult:
+def _one(solver: EinsumSolver, einsum: Einsum, goal: Goal) -> SearchResult:
     solved = solver.solve(einsum, goal)
-    best = ScoredMapping(solved.best.mapping, Judge(solved.space).score(solved.best.mapping))
+    best = ScoredMapping(solved.best.mapping, Verifier(solved.space).score(solved.best.mapping))
     bound = solved.lower_bound, solved.proven
     certificate = _certificate(goal, solved.best.value(goal), bound, scope_alone(solved.space))
     return SearchResult(best, (best,), certificate, solver.statistics)
 
 
-def _certificate(goal: Goal, value: float, bound: tuple[float, bool], scope: str) -> Certificate:
+def _certificate(
+    goal: Goal, value: float, bound: tuple[float, bool], scope: str
+) -> SearchCertificate:
     lower, proven = bound
     optimal = proven and value <= lower * (1 + TOLERANCE)
-    return Certificate("optimal" if optimal else "bounded", goal.objective, value, lower, scope)
+    return SearchCertificate(
+        "optimal" if optimal else "bounded", goal.objective, value, lower, scope
+    )
 
 
-def _many(solver: Solver, goal: Goal) -> SearchResult:
+def _many(solver: EinsumSolver, goal: Goal) -> SearchResult:
     """Join the mappings of all Einsums, each solved on its own, into one of the workload."""
 
     if goal.objective == "edp":
-        chosen, lower, proven = least_product(lambda one: solver.solve_all(one, CORNER_SHARE))
+        chosen, lower, proven = least_edp(lambda one: solver.solve_all(one, CORNER_SHARE))
     else:
         chosen = solver.solve_all(goal)
         lower = sum(solved.lower_bound for solved in chosen)
@@ -219,17 +223,17 @@ def _with_front(request: Request, result: SearchResult, einsums: Sequence[Einsum
 def _ties(one: ScoredMapping, other: ScoredMapping) -> bool:
     """Tell whether two mappings agree in energy and latency."""
     mine, its = one.score, other.score
-    return agree(mine.energy, its.energy) and agree(mine.latency, its.latency)
+    return figures_agree(mine.energy, its.energy) and figures_agree(mine.latency, its.latency)
 
 
-def _joined(solver: Solver, parts: Sequence[Solved]) -> ScoredMapping:
+def _joined(solver: EinsumSolver, parts: Sequence[EinsumSolution]) -> ScoredMapping:
     """Let the model score the mapping of the workload; the sums must agree with it."""
-    mapping = unfused(solver.workload, [part.best.mapping for part in parts])
+    mapping = unfused_mapping(solver.workload, [part.best.mapping for part in parts])
     score = evaluate(solver.arch, solver.workload, mapping, solver.conventions)
-    total = join(part.best for part in parts)
+    total = summed_costs(part.best for part in parts)
     for name in ("energy", "latency"):
         mine, its = getattr(total, name), getattr(score, name)
-        if not agree(mine, its):
+        if not figures_agree(mine, its):
             raise InternalError(f"the Einsums' {name} add up to {mine!r}, the model says {its!r}")
     return ScoredMapping(mapping, score)
 

@@ -35,7 +35,7 @@ class Budget:
     memory: float = inf
 
     @property
-    def ends(self) -> bool:
+    def is_limited(self) -> bool:
         """Tell whether anything but the labels is limited."""
         return self.deadline < inf or self.memory < inf
 
@@ -44,7 +44,7 @@ class Budget:
         """Seconds until the deadline, not below 0; None: there is none."""
         return None if self.deadline == inf else max(self.deadline - time.monotonic(), 0.0)
 
-    def watched(self, items: Iterable[T]) -> Iterator[T]:
+    def checking(self, items: Iterable[T]) -> Iterator[T]:
         """Yield the items, with a check before each."""
         for item in items:
             self.check()
@@ -68,10 +68,10 @@ class Budget:
 
     def _exceeds(self, more: float) -> bool:
         """Tell whether `more` bytes are beyond the memory."""
-        return self.memory < inf and resident() + more > self.memory
+        return self.memory < inf and resident_bytes() + more > self.memory
 
 
-ENDLESS = Budget()
+UNLIMITED = Budget()
 
 
 def budget_from(seconds: float | None, memory: float = inf) -> Budget:
@@ -79,7 +79,7 @@ def budget_from(seconds: float | None, memory: float = inf) -> Budget:
     return Budget(inf if seconds is None else time.monotonic() + seconds, memory=memory)
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Return the bytes of main memory of this process: now, or else the most so far."""
     try:
         pages = int(_PAGES.read_text(encoding="ascii").split()[1])
@@ -90,13 +90,13 @@ def resident() -> int:
 
 
 @contextmanager
-def told_to_save(doing: str) -> Iterator[None]:
+def advising_on_memory(doing: str) -> Iterator[None]:
     """Let a lack of memory end in MemoryUsedUp, which says what to write instead."""
     used = 0
     try:
         yield
     except MemoryError:
-        used = resident()
+        used = resident_bytes()
     if used:  # out here what was in use is free again
         less = f"{0.75 * used:.2g}"
         raise MemoryUsedUp(

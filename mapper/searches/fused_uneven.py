@@ -21,8 +21,8 @@ from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import Certificate, ScoredMapping, SearchResult
-from tilewright.mapper.searches.solver import Solved, Solver
+from tilewright.mapper.searches.result import ScoredMapping, SearchCertificate, SearchResult
+from tilewright.mapper.searches.solver import EinsumSolution, EinsumSolver
 from tilewright.mapper.searches.unfused import shared_tensors
 from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
@@ -45,12 +45,14 @@ class Gains:
     outer: str
 
 
-def _gains(request: Request, objective: Objective, uneven: Sequence[Solved]) -> Gains | None:
+def _gains(
+    request: Request, objective: Objective, uneven: Sequence[EinsumSolution]
+) -> Gains | None:
     """Compare the Einsums' uneven mappings with their even ones; None if one has no even one."""
     goal = Goal(objective)
     even = replace(request, options=replace(request.options, uneven=()))
     try:
-        solved = Solver(even, explain=False).solve_all(goal)
+        solved = EinsumSolver(even, explain=False).solve_all(goal)
     except InfeasibleMapping:
         return None
     alone, most = {}, 0.0
@@ -64,7 +66,7 @@ def _gains(request: Request, objective: Objective, uneven: Sequence[Solved]) -> 
 
 
 def with_uneven_alone(
-    request: Request, fused: SearchResult, both: SearchResult, uneven: Sequence[Solved]
+    request: Request, fused: SearchResult, both: SearchResult, uneven: Sequence[EinsumSolution]
 ) -> SearchResult:
     """Return the best of `both`, and of `fused` with uneven Einsums where they stand alone.
 
@@ -92,7 +94,7 @@ def with_uneven_alone(
         )
         return replace(both, notes=(*both.notes, note))
     kind: Literal["optimal", "bounded"] = "optimal" if optimal else "bounded"
-    certificate = Certificate(kind, proof.objective, value, lower, proof.scope + SCOPE)
+    certificate = SearchCertificate(kind, proof.objective, value, lower, proof.scope + SCOPE)
     return replace(best, certificate=certificate)
 
 

@@ -26,7 +26,7 @@ from tilewright.mapper.workload.einsum import Einsum
 Numbers = Mapping[str, int]
 
 
-def signature(space: Mapspace) -> Hashable:
+def problem_signature(space: Mapspace) -> Hashable:
     """Return everything a search looks at, with tensors and rank variables numbered.
 
     Equal signatures: the problems differ in names only. Latency rules that cannot be compared
@@ -153,7 +153,7 @@ def _chosen(names: frozenset[str], numbers: Numbers) -> tuple[int, ...]:
     return tuple(number for name, number in numbers.items() if name in names)
 
 
-def renamed(candidate: EinsumMapping, source: Mapspace, target: Mapspace) -> EinsumMapping:
+def renamed_mapping(candidate: EinsumMapping, source: Mapspace, target: Mapspace) -> EinsumMapping:
     """Carry a solution of `source` over to `target`, a problem with the same signature."""
     pairs = [
         *zip(source.einsum.tensors, target.einsum.tensors, strict=True),

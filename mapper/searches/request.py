@@ -21,7 +21,7 @@ from tilewright.mapper.model.offsets import counted
 from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.methods.methods import method_called
-from tilewright.mapper.searches.result import Progress, SpaceSearch
+from tilewright.mapper.searches.result import MapspaceSearch, Progress
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -43,14 +43,14 @@ class SearchOptions(TypedDict, total=False):
     uneven: Sequence[str]
     budget: float | None
     max_memory: float | None
-    method: SpaceSearch | str | None
+    method: MapspaceSearch | str | None
     seed: int
     progress: Callable[[Progress], None] | None
     max_fused_loops_per_rank_variable: int
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SearchSettings:
     """How to search.
 
     `objective`: energy, latency or edp (ties go to the least of the other metric), or a formula of
@@ -76,7 +76,7 @@ class Options:
     uneven: tuple[str, ...] = ()
     budget: float | None = None
     max_memory: float | None = None
-    method: SpaceSearch | None = None
+    method: MapspaceSearch | None = None
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
     max_fused_loops_per_rank_variable: int = 1
@@ -88,10 +88,10 @@ class Request:
 
     arch: Arch
     workload: Workload
-    options: Options
+    options: SearchSettings
     deadline: float = inf
 
-    def uneven(self, einsum: Einsum) -> frozenset[str]:
+    def uneven_variables(self, einsum: Einsum) -> frozenset[str]:
         """Return the rank variables of an Einsum that may be uneven; a copy has none.
 
         "all" under accelforge: those that stand in no sum (imperfect.md §6).
@@ -103,7 +103,7 @@ class Request:
             return simple_variables(einsum)
         return own if asked == ALL else own & frozenset(asked)
 
-    def flats(self, einsum: Einsum) -> tuple[FlatArch, ...]:
+    def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the path to each Compute that can do an Einsum."""
         switch = conventions_called(self.options.conventions).switch
         return flatten(self.arch, self.workload.scope(einsum), switch=switch)
@@ -113,11 +113,11 @@ class Request:
         return mapping
 
     @property
-    def asked(self) -> Request:
+    def scoring_request(self) -> Request:
         """The request whose workload and architecture score whole mappings."""
         return self
 
-    def watch(self, doing: str) -> Callable[[float, float], None]:
+    def reporter(self, doing: str) -> Callable[[float, float], None]:
         """Return what reports the best value and the bound so far of a part of the search."""
         progress = self.options.progress
 
@@ -127,7 +127,7 @@ class Request:
 
         return report
 
-    def hurried(self, share: float) -> Request:
+    def with_budget_share(self, share: float) -> Request:
         """Return the same request with a part of the seconds that are left."""
         left = self.seconds_left
         if left is None:
@@ -140,7 +140,7 @@ class Request:
         return self.budget.seconds_left
 
     @property
-    def time_to_explain(self) -> Budget:
+    def explanation_budget(self) -> Budget:
         """What an explanation why nothing fits may use up: what is left, or a moment."""
         return Budget(max(self.deadline, time.monotonic() + EXPLAINING))
 
@@ -156,7 +156,7 @@ def request_of(
 ) -> Request:
     """Load what is a path or text and check the options; the budget runs from now on."""
     began = time.monotonic()
-    options = options_of(given)
+    options = checked_settings(given)
     work = workload if isinstance(workload, Workload) else load_workload(workload)
     work = counted(work, conventions_called(options.conventions).einsum)
     _check_uneven(options, work)
@@ -168,9 +168,9 @@ def request_of(
     )
 
 
-def options_of(given: Mapping[str, object]) -> Options:
+def checked_settings(given: Mapping[str, object]) -> SearchSettings:
     """Return checked options; TilewrightError names an option or a value that does not exist."""
-    names = [field.name for field in fields(Options)]
+    names = [field.name for field in fields(SearchSettings)]
     for name in given:
         if name not in names:
             raise TilewrightError(
@@ -179,7 +179,7 @@ def options_of(given: Mapping[str, object]) -> Options:
                 instead=did_you_mean(name, names) or "one of: " + ", ".join(names),
             )
     chosen = {name: _names(v) if name in _LISTS else v for name, v in given.items()}
-    options = Options(**chosen)  # type: ignore[arg-type]
+    options = SearchSettings(**chosen)  # type: ignore[arg-type]
     if options.budget is not None and not options.budget >= 0:
         raise TilewrightError(
             "the budget is a number of seconds", value=options.budget, instead="budget=10"
@@ -207,7 +207,7 @@ def _names(value: object) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
 
 
-def _check_uneven(options: Options, workload: Workload) -> None:
+def _check_uneven(options: SearchSettings, workload: Workload) -> None:
     known = sorted({v for einsum in workload.einsums for v in einsum.bounds})
     for name in options.uneven if options.uneven != ALL else ():
         if name not in known:

@@ -14,7 +14,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class SearchCertificate:
     """How good the best mapping is proven to be, and among which mappings.
 
     `optimal`: nothing in `scope` has a lower objective (to 1e-9 relative). `bounded`: nothing in
@@ -57,7 +57,7 @@ def gap_text(gap: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class SearchStatistics:
     """`states`: tile shapes (lattice points) of all Einsums solved; `labels`: partial mappings
     kept; `evaluations`: mappings that the model scored; `solved`: Einsums not taken from another;
     `keys`: choices of shared loops, and joins of them, that were looked at.
@@ -69,18 +69,18 @@ class Statistics:
     evaluations: int = 0
     solved: int = 0
     seconds: float = 0.0
-    keys: int = 0
+    compatibilities: int = 0
 
-    def plus(self, other: Statistics) -> Statistics:
+    def plus(self, other: SearchStatistics) -> SearchStatistics:
         """Add two sets of counts."""
-        return Statistics(
+        return SearchStatistics(
             self.templates + other.templates,
             self.states + other.states,
             self.labels + other.labels,
             self.evaluations + other.evaluations,
             self.solved + other.solved,
             self.seconds + other.seconds,
-            self.keys + other.keys,
+            self.compatibilities + other.compatibilities,
         )
 
 
@@ -99,19 +99,19 @@ class EinsumMapping:
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceResult:
+class MapspaceResult:
     """The best candidate of one mapspace (None: there is none) and a bound on all others."""
 
     best: EinsumMapping | None
     lower_bound: float
     proven: bool
-    statistics: Statistics
+    statistics: SearchStatistics
 
 
-class SpaceSearch(Protocol):
+class MapspaceSearch(Protocol):
     """A way to search one mapspace."""
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best candidate found in at most about `budget` seconds (None: no limit)."""
         ...
 
@@ -124,10 +124,10 @@ def no_report(value: float, lower_bound: float) -> None:
 
 
 @runtime_checkable
-class Watched(Protocol):
+class ReportingSearch(Protocol):
     """A search that can report how far it is."""
 
-    def watched(self, report: Report) -> SpaceSearch:
+    def reporting_to(self, report: Report) -> MapspaceSearch:
         """Return the same search that calls `report` whenever its best value falls."""
         ...
 
@@ -153,13 +153,13 @@ class FrontProof:
     scope: str
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Tell whether nothing is missing."""
         return self.energy == inf
 
     def __str__(self) -> str:
         over = ", ".join(self.metrics)
-        if self.whole:
+        if self.is_whole:
             return f"the whole Pareto set over {over} among {self.scope}"
         if self.energy > 0:
             return (
@@ -181,8 +181,8 @@ class SearchResult:
 
     best: ScoredMapping
     front: tuple[ScoredMapping, ...]
-    certificate: Certificate
-    statistics: Statistics
+    certificate: SearchCertificate
+    statistics: SearchStatistics
     on_chip: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     front_proof: FrontProof | None = None

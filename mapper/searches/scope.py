@@ -15,7 +15,7 @@ _STAND = " whose spatial loops stand right above what their fanout feeds"
 
 def scope_alone(space: Mapspace) -> str:
     """Describe the mappings of one Einsum that were searched."""
-    scope = f"mappings of {space.einsum.name} {_tiles([space])}{lanes_of(space)}"
+    scope = f"mappings of {space.einsum.name} {_tiles([space])}{spatial_placement_text(space)}"
     if space.backed:
         names = ", ".join(sorted(space.backed))
         scope += f" that keep {names} in {_outermost(space)}, unfused with other Einsums"
@@ -24,7 +24,7 @@ def scope_alone(space: Mapspace) -> str:
 
 def scope_unfused(spaces: Sequence[Mapspace]) -> str:
     """Describe the unfused mappings of a workload that were searched; one space per Einsum."""
-    lanes = "".join(dict.fromkeys(lanes_of(space) for space in spaces))
+    lanes = "".join(dict.fromkeys(spatial_placement_text(space) for space in spaces))
     return (
         f"unfused mappings {_tiles(spaces)}{lanes}: every tensor that Einsums share is kept whole"
         f" in the outermost memory, {_outermost(spaces[0])}{_NOT_FUSED}"
@@ -45,7 +45,7 @@ def _tiles(spaces: Sequence[Mapspace]) -> str:
     return f"with at most one uneven loop per variable ({listed}) and even tiles otherwise"
 
 
-def lanes_of(space: Mapspace) -> str:
+def spatial_placement_text(space: Mapspace) -> str:
     """Say where spatial loops stand, if it matters: written lower, they may let tiles shrink."""
     kinds = [
         "memory" if isinstance(component, Memory) else "lanes"

@@ -6,21 +6,26 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact.fallback import with_some_mapping
+from tilewright.mapper.searches.exact.fallback import with_fallback_mapping
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.identical_einsums import renamed, signature
+from tilewright.mapper.searches.identical_einsums import problem_signature, renamed_mapping
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
-from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
+from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics, Watched
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    MapspaceResult,
+    ReportingSearch,
+    SearchStatistics,
+)
 from tilewright.mapper.searches.unfused import shared_tensors
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class EinsumSolution:
     """The best mapping of one Einsum, on the space (the Compute) where it was found."""
 
     space: Mapspace
@@ -29,7 +34,7 @@ class Solved:
     proven: bool
 
 
-class Solver:
+class EinsumSolver:
     """Solves Einsums of one workload on one architecture with one method."""
 
     def __init__(self, request: Request, explain: bool = True) -> None:
@@ -37,22 +42,22 @@ class Solver:
         self.arch = request.arch
         self.workload = request.workload
         self.conventions = request.options.conventions
-        self.statistics = Statistics()
+        self.statistics = SearchStatistics()
         self._request = request
         self._method = request.options.method or DefaultSearch(request.budget.memory)
         self._spaces: dict[str, list[tuple[Hashable, Mapspace]]] = {}
-        self._known: dict[tuple[Hashable, Goal], tuple[Mapspace, SpaceResult]] = {}
+        self._known: dict[tuple[Hashable, Goal], tuple[Mapspace, MapspaceResult]] = {}
 
-    def solve_all(self, goal: Goal, share: float = 1.0) -> list[Solved]:
+    def solve_all(self, goal: Goal, share: float = 1.0) -> list[EinsumSolution]:
         """Search all Einsums of the workload; `share` of the seconds left is for them.
 
         Problems that are still to be solved get equal parts of what is left.
         """
-        end = self._request.hurried(share).budget
+        end = self._request.with_budget_share(share).budget
         einsums = self.workload.einsums
         numbers: dict[Hashable, int] = {}  # keys are large: each is looked up once
         problems = [
-            [numbers.setdefault(key, len(numbers)) for key, _ in self.spaces(einsum)]
+            [numbers.setdefault(key, len(numbers)) for key, _ in self.mapspaces(einsum)]
             for einsum in einsums
         ]
         ahead = {number for key, number in numbers.items() if (key, goal) not in self._known}
@@ -63,7 +68,7 @@ class Solver:
             ahead -= set(own)
         return found
 
-    def solve(self, einsum: Einsum, goal: Goal, seconds: float | None = None) -> Solved:
+    def solve(self, einsum: Einsum, goal: Goal, seconds: float | None = None) -> EinsumSolution:
         """Search `einsum` on each Compute that can do it; keep the best.
 
         `seconds` for each; None: what is left. InfeasibleMapping, with the reason in numbers, if it
@@ -71,41 +76,41 @@ class Solver:
         """
         left = self._request.seconds_left if seconds is None else seconds
         results = [
-            (space, self._find(key, space, goal, left)) for key, space in self.spaces(einsum)
+            (space, self._find(key, space, goal, left)) for key, space in self.mapspaces(einsum)
         ]
         feasible = [(space, result.best) for space, result in results if result.best is not None]
         proven = all(result.proven for _, result in results)
         if not feasible:
-            raise self.no_mapping(einsum, proven)
+            raise self.no_mapping_error(einsum, proven)
         space, best = min(
             feasible, key=lambda pair: (pair[1].value(goal), pair[1].value(goal.second))
         )
         lower = min(result.lower_bound for _, result in results)
-        self._request.watch(einsum.name)(best.value(goal), lower)
-        return Solved(space, best, lower, proven)
+        self._request.reporter(einsum.name)(best.value(goal), lower)
+        return EinsumSolution(space, best, lower, proven)
 
-    def spaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
+    def mapspaces(self, einsum: Einsum) -> list[tuple[Hashable, Mapspace]]:
         """Return the mapspace of each Compute that can do `einsum`, with a key.
 
         Equal keys: the problems differ in names only; None compares with nothing.
         """
         if einsum.name not in self._spaces:
             backed = self._backed(einsum)
-            flats = self._request.flats(einsum)
+            flats = self._request.flat_archs(einsum)
             if not flats:
-                raise self.no_mapping(einsum, proven=True)
-            uneven = self._request.uneven(einsum)
+                raise self.no_mapping_error(einsum, proven=True)
+            uneven = self._request.uneven_variables(einsum)
             spaces = [Mapspace(einsum, flat, self.conventions, backed, uneven) for flat in flats]
             alone = len(self.workload.einsums) == 1
             self._spaces[einsum.name] = [
-                (None if alone else signature(space), space) for space in spaces
+                (None if alone else problem_signature(space), space) for space in spaces
             ]
         return self._spaces[einsum.name]
 
     def _backed(self, einsum: Einsum) -> frozenset[str]:
         return frozenset(einsum.tensors) & shared_tensors(self.workload)
 
-    def no_mapping(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
+    def no_mapping_error(self, einsum: Einsum, proven: bool) -> InfeasibleMapping:
         """Return the error for an Einsum without a mapping; the explanation takes a while."""
         if not self._explain:
             return InfeasibleMapping(f"no mapping of {einsum.name}")
@@ -116,39 +121,41 @@ class Solver:
         from tilewright.mapper.explain.infeasible import no_mapping
         from tilewright.mapper.explain.subject import Subject
 
-        backed, uneven = self._backed(einsum), self._request.uneven(einsum)
+        backed, uneven = self._backed(einsum), self._request.uneven_variables(einsum)
         subject = Subject(
             self.arch, self.workload, einsum, self.conventions, backed, uneven,
-            budget=self._request.time_to_explain,
+            budget=self._request.explanation_budget,
         )  # fmt: skip
         return no_mapping(subject)
 
-    def _find(self, key: Hashable, space: Mapspace, goal: Goal, left: float | None) -> SpaceResult:
+    def _find(
+        self, key: Hashable, space: Mapspace, goal: Goal, left: float | None
+    ) -> MapspaceResult:
         known = self._known.get((key, goal))
         if known is not None:
             return _carried(known, space, goal)
         method = self._method
-        if isinstance(method, Watched):
-            method = method.watched(self._request.watch(f"searching {space.einsum.name}"))
+        if isinstance(method, ReportingSearch):
+            method = method.reporting_to(self._request.reporter(f"searching {space.einsum.name}"))
         result = method.find(space, goal, left)
         if result.best is None and result.proven:
-            lower = with_highest_usage(method, space, goal, left)
+            lower = search_with_lowered_min_usage(method, space, goal, left)
             result = result if lower is None else lower
-        result = with_some_mapping(result, space, goal)
+        result = with_fallback_mapping(result, space, goal)
         self.statistics = self.statistics.plus(result.statistics)
         if result.best is not None:
-            result = replace(result, best=Judge(space).confirm(result.best))
+            result = replace(result, best=Verifier(space).verified(result.best))
         if key is not None:
             self._known[key, goal] = (space, result)
         return result
 
 
-def _carried(known: tuple[Mapspace, SpaceResult], space: Mapspace, goal: Goal) -> SpaceResult:
+def _carried(known: tuple[Mapspace, MapspaceResult], space: Mapspace, goal: Goal) -> MapspaceResult:
     """Rename a solution; the model confirms it again."""
     source, result = known
     share = space.einsum.n_instances / source.einsum.n_instances
     bound = result.lower_bound * (share * share if goal.objective == "edp" else share)
     best = result.best
     if best is not None and source is not space:
-        best = Judge(space).confirm(renamed(best, source, space))
-    return replace(result, best=best, lower_bound=bound, statistics=Statistics())
+        best = Verifier(space).verified(renamed_mapping(best, source, space))
+    return replace(result, best=best, lower_bound=bound, statistics=SearchStatistics())

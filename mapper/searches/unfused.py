@@ -20,7 +20,7 @@ def shared_tensors(workload: Workload) -> frozenset[str]:
     return frozenset(shared)
 
 
-def unfused(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
+def unfused_mapping(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
     """Put the mappings one after the other; the shared tensors' first holders stand above all."""
     shared = shared_tensors(workload)
     first: dict[str, Storage] = {}
@@ -44,7 +44,7 @@ def unfused(workload: Workload, parts: Sequence[Mapping]) -> Mapping:
     return Mapping((*(first[t] for t in order), Sequential(tuple(branches))))
 
 
-def join(parts: Iterable[EinsumMapping]) -> EinsumMapping:
+def summed_costs(parts: Iterable[EinsumMapping]) -> EinsumMapping:
     """Add up energy and latency of Einsums that run one after the other."""
     energy = latency = 0.0
     for part in parts:

@@ -18,12 +18,12 @@ from tilewright.mapper.workload.errors import InfeasibleMapping
 TOLERANCE = 1e-9
 
 
-def agree(one: float, other: float) -> bool:
+def figures_agree(one: float, other: float) -> bool:
     """Tell whether two figures are the same but for rounding; infinite ones are."""
     return not abs(one - other) > TOLERANCE * max(abs(one), abs(other))
 
 
-class Judge:
+class Verifier:
     """The model's view of one mapspace, made once."""
 
     def __init__(self, space: Mapspace) -> None:
@@ -35,29 +35,29 @@ class Judge:
         (path,) = paths_of(mapping)
         return evaluate_flat([(path, self._view)], self._conventions)
 
-    def occupied(self, mapping: Mapping) -> tuple[Occupancy, ...]:
+    def occupancy(self, mapping: Mapping) -> tuple[Occupancy, ...]:
         """Return what each tensor occupies in each memory, whether that fits or not."""
         (path,) = paths_of(mapping)
         own = restrict(path, frozenset(self._view.tensors))
         return tally(own, self._view, self._conventions).occupancy
 
-    def candidate(self, mapping: Mapping) -> EinsumMapping:
+    def costed(self, mapping: Mapping) -> EinsumMapping:
         """Return the mapping with the energy and latency that the model gives it."""
         score = self.score(mapping)
         return EinsumMapping(mapping, score.energy, score.latency)
 
-    def confirm(self, candidate: EinsumMapping) -> EinsumMapping:
+    def verified(self, candidate: EinsumMapping) -> EinsumMapping:
         """Check the search's numbers against the model's; InternalError if they differ, or if the
         model refuses the mapping."""
         try:
-            judged = self.candidate(candidate.mapping)
+            judged = self.costed(candidate.mapping)
         except InfeasibleMapping as error:
             raise InternalError(
                 f"the search's mapping is refused by the model: {error}\n{candidate.mapping}"
             ) from error
         for name in ("energy", "latency"):
             mine, its = getattr(candidate, name), getattr(judged, name)
-            if not agree(mine, its):
+            if not figures_agree(mine, its):
                 raise InternalError(
                     f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
                     f"{candidate.mapping}"

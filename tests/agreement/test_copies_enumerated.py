@@ -9,7 +9,7 @@ from copied_cases import copied_space_of
 from network_cases import copied_network_space_of
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.copies.copy_einsums import Copies, CopySearch
+from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 
@@ -51,8 +51,8 @@ def test_what_is_sent_at_least_bounds_the_energy() -> None:
     """Where not every way to deal lanes is looked at, the fewest lanes send the least."""
     attained = 0
     for space in map(copied_network_space_of, range(40)):
-        copies = Copies(space)
-        if space.size.points > 1000 or not copies.few:
+        copies = CopyMappings(space)
+        if space.size.points > 1000 or not copies.representatives:
             continue
         copies.__dict__["every"] = None  # as if there were too many
         found = copies.best(Goal("energy"))
@@ -68,8 +68,8 @@ def test_what_is_sent_at_least_bounds_the_energy() -> None:
 def test_too_many_lanes_leave_a_bound() -> None:
     """Where not every number of lanes is looked at, the compulsory time bounds the latency."""
     for space in map(copied_space_of, range(60, 72)):
-        copies = Copies(space)
-        if not copies.few:
+        copies = CopyMappings(space)
+        if not copies.representatives:
             continue
         copies.__dict__["every"] = None  # as if there were too many
         found = copies.best(Goal("latency"))

@@ -13,11 +13,11 @@ from tilewright.mapper.fusion.pmappings import pmapping_builder as maker
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
-from tilewright.mapper.searches.exact.label_fields import NOTHING, fields
+from tilewright.mapper.searches.exact.label_fields import NO_DEFERRED, label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.program import compiled_mapspace as compiled
-from tilewright.mapper.searches.program.program import most_owed
+from tilewright.mapper.searches.program.program import most_deferred
 from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -60,15 +60,15 @@ def space_of(seed: int, sizes: tuple[int, ...] = (2, 3, 4, 6)) -> Mapspace:
 
 
 def defers(space: Mapspace) -> bool:
-    plain = fields(space.problem, leaks_of(space.flat, space.conventions))
-    return most_owed(space.problem, plain, space.templates) != NOTHING
+    plain = label_fields(space.problem, leaks_of(space.flat, space.conventions))
+    return most_deferred(space.problem, plain, space.templates) != NO_DEFERRED
 
 
 def check(space: Mapspace, objective: Objective, monkeypatch: pytest.MonkeyPatch) -> None:
     goal = Goal(objective)
     deferred = ExactSearch().find(space, goal, None)
     with monkeypatch.context() as patched:
-        patched.setattr(compiled, "most_owed", lambda problem, layout, templates: NOTHING)
+        patched.setattr(compiled, "most_deferred", lambda problem, layout, templates: NO_DEFERRED)
         enumerated = ExactSearch().find(space, goal, None)
     assert (deferred.best is None) == (enumerated.best is None)
     if deferred.best is None or enumerated.best is None:
@@ -141,7 +141,7 @@ def test_deferred_costs_change_no_fused_optimum(
     arch, workload = load_arch(chip(reused)), load_workload(CHAIN)
     deferred = search(arch, workload)
     with monkeypatch.context() as patched:
-        patched.setattr(maker, "most_owed", lambda *given: NOTHING)
+        patched.setattr(maker, "most_deferred", lambda *given: NO_DEFERRED)
         enumerated = search(arch, workload)
     assert deferred.certificate.kind == enumerated.certificate.kind == "optimal"
     assert deferred.certificate.value == pytest.approx(enumerated.certificate.value, rel=1e-9)

@@ -12,17 +12,21 @@ from network_cases import network_space_of
 from search_cases import space_of
 
 from tilewright.arch.components.components import Memory
-from tilewright.mapper.fronts.mapspace_front import crowded, front_of_space, least_of_space
+from tilewright.mapper.fronts.mapspace_front import (
+    front_of_space,
+    least_of_space,
+    with_usage_choices,
+)
 from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS
+from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.objective.formula import formula_of
-from tilewright.mapper.searches.objective.measures import measures_of
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.objective.measures import front_metrics_of
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
 METRICS = (
@@ -48,7 +52,7 @@ FORMULAS = (
 
 def scores(space: Mapspace) -> list[Score]:
     """Score every mapping of the mapspace that the model accepts."""
-    judge = Judge(space)
+    judge = Verifier(space)
     found = []
     for mapping in space:
         try:
@@ -65,8 +69,8 @@ def values_of(scores: list[Score], names: tuple[str, ...]) -> Floats:
 
 def check_fronts(space: Mapspace, listed: list[Score]) -> None:
     for asked in METRICS:
-        measures = measures_of(asked, [space.flat])
-        result = front_of_space(space, measures, ENDLESS)
+        measures = front_metrics_of(asked, [space.flat])
+        result = front_of_space(space, measures, UNLIMITED)
         assert result.proven == inf
         found = values_of([point.score for point in result.points], measures.names)
         best = found[undominated(found)]
@@ -79,7 +83,7 @@ def check_formulas(space: Mapspace, listed: list[Score]) -> None:
     memories = [c.name for c in space.flat.components if isinstance(c, Memory)]
     for text in FORMULAS:
         formula = formula_of(text, memories)
-        result = least_of_space(space, formula, ENDLESS)
+        result = least_of_space(space, formula, UNLIMITED)
         if not listed:
             assert result.best is None
             continue
@@ -97,7 +101,9 @@ def check(seeds: range, limit: int, make: Callable[[int], Mapspace] = space_of) 
     done = 0
     for seed in seeds:
         plain = make(seed)
-        space = crowded(plain, [c.name for c in plain.flat.components if isinstance(c, Memory)])
+        space = with_usage_choices(
+            plain, [c.name for c in plain.flat.components if isinstance(c, Memory)]
+        )
         if space.size.points <= limit:
             listed = scores(space)
             check_fronts(space, listed)
@@ -140,7 +146,7 @@ def test_fronts_and_formulas_equal_enumeration_on_many(block: int) -> None:
 @pytest.mark.parametrize("seed", [2, 13, 21, 34])
 def test_the_best_of_a_front_is_the_single_optimum(seed: int) -> None:
     space = space_of(seed)
-    result = front_of_space(space, measures_of(("energy", "latency"), [space.flat]), ENDLESS)
+    result = front_of_space(space, front_metrics_of(("energy", "latency"), [space.flat]), UNLIMITED)
     rows = [point.row for point in result.points]
     for column, objective in enumerate(("energy", "latency")):
         best = ExactSearch().find(space, Goal(objective), None).best  # type: ignore[arg-type]

@@ -29,12 +29,12 @@ def check(seed: int, case: Case = random_case) -> bool:
     result = search(arch, workload, conventions=conventions, front=asked, objective=text)
     assert result.notes == ()
     assert result.front_proof is not None
-    assert result.front_proof.whole
+    assert result.front_proof.is_whole
     found = [(point.score.energy, point.score.latency) for point in result.front]
     assert len(found) == len(listed), seed
     for mine, its in zip(found, listed, strict=True):
         assert mine == pytest.approx(its, rel=1e-9), seed
-    least = min(formula_of(text, []).of(*point) for point in listed)
+    least = min(formula_of(text, []).of_row(*point) for point in listed)
     assert result.certificate.kind == "optimal"
     assert result.certificate.value == pytest.approx(least, rel=1e-9)
     for place, objective in enumerate(asked):

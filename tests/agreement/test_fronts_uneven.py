@@ -7,20 +7,20 @@ import pytest
 from uneven_cases import uneven_space
 
 from tilewright.mapper.fronts.mapspace_front import (
-    crowded,
     front_of_space,
     least_of_space,
-    sweep_of,
+    mapspace_sweep,
+    with_usage_choices,
 )
 from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS
+from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.formula import formula_of
-from tilewright.mapper.searches.objective.measures import Measures, measures_of
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.objective.measures import FrontMetrics, front_metrics_of
+from tilewright.mapper.searches.verify import Verifier
 
 SETS = (
     ("energy", "latency"),
@@ -35,11 +35,11 @@ SEEDS = (1, 2, 7, 9)
 
 
 def listed(space: Mapspace) -> list[Score]:
-    judge = Judge(space)
+    judge = Verifier(space)
     return [judge.score(mapping) for mapping in space]
 
 
-def covered_not(measures: Measures, rows: list[tuple[float, ...]]) -> Floats:
+def covered_not(measures: FrontMetrics, rows: list[tuple[float, ...]]) -> Floats:
     values = np.array([measures.values(row) for row in rows])
     kept: Floats = values[undominated(values)]
     return kept
@@ -49,10 +49,10 @@ def check_fronts(space: Mapspace) -> int:
     """Compare all sets of metrics; return the most points of a front."""
     longest, known = 0, dict[frozenset[str], list[Score]]()
     for asked in SETS:
-        measures = measures_of(asked, [space.flat])
-        wide = crowded(space, measures.memories)
-        assert isinstance(sweep_of(wide, measures.memories), UnevenSweep)
-        result = front_of_space(space, measures, ENDLESS)
+        measures = front_metrics_of(asked, [space.flat])
+        wide = with_usage_choices(space, measures.memories)
+        assert isinstance(mapspace_sweep(wide, measures.memories), UnevenSweep)
+        result = front_of_space(space, measures, UNLIMITED)
         found = covered_not(measures, [point.row for point in result.points])
         if wide.crowded not in known:
             known[wide.crowded] = listed(wide)
@@ -81,9 +81,9 @@ def test_the_least_of_a_formula_is_that_of_all_mappings(text: str) -> None:
     formula = formula_of(text, ["BUF"])
     for seed in SEEDS:
         space = uneven_space(seed, small=True)
-        measures = Measures(("energy", "latency"), formula.memories)
-        rows = map(measures.row, listed(crowded(space, formula.memories)))
-        least = min(formula.of(*row) for row in rows)
-        result = least_of_space(space, formula, ENDLESS)
+        measures = FrontMetrics(("energy", "latency"), formula.memories)
+        rows = map(measures.row, listed(with_usage_choices(space, formula.memories)))
+        least = min(formula.of_row(*row) for row in rows)
+        result = least_of_space(space, formula, UNLIMITED)
         assert result.value == pytest.approx(least, rel=1e-9)
         assert result.lower_bound == pytest.approx(least, rel=1e-9)

@@ -15,9 +15,9 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_small
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_enumerable
 from tilewright.mapper.searches.methods.partial_search import PartialSearch
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Reservation
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -58,7 +58,7 @@ def check(seed: int, limit: int = 3000) -> bool:
         assert (one.best is None) == (two.best is None)
         if one.best is None or two.best is None:
             continue
-        found = Judge(shared).confirm(one.best)
+        found = Verifier(shared).verified(one.best)
         assert shared.contains(found.mapping) is None
         for each in (objective, goal.second):
             assert found.value(each) == pytest.approx(two.best.value(each), rel=1e-9)
@@ -150,12 +150,12 @@ def test_what_fits_decides_whether_a_mapspace_is_small(monkeypatch: pytest.Monke
     space = loose_space_of(81)
     fitting = sum(1 for one in space.points_within(lambda: None) for _ in one)
     assert 0 < fitting < space.point_count_bound
-    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting)
-    assert is_small(space)
-    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting - 1)
-    assert not is_small(space)
+    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.MAX_SCORED", fitting)
+    assert is_enumerable(space)
+    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.MAX_SCORED", fitting - 1)
+    assert not is_enumerable(space)
     monkeypatch.setattr(
         "tilewright.mapper.searches.methods.exhaustive.PASSED", space.point_count_bound - 1
     )
-    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.SMALL", fitting)
-    assert not is_small(space)
+    monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.MAX_SCORED", fitting)
+    assert not is_enumerable(space)

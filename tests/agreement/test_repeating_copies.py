@@ -13,10 +13,10 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapping.mapping import Mapping, Storage, Toll
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.copies.copy_einsums import Copies, CopySearch
+from tilewright.mapper.searches.copies.copy_einsums import CopyMappings, CopySearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, best_of
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, best_scored
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -79,10 +79,10 @@ def test_as_all_mappings(first: int) -> None:
                 continue
             value = least.value(goal)
             assert found.best.value(goal) == pytest.approx(value, rel=1e-9), (seed, goal)
-            copies = Copies(space)
-            few, _, _ = best_of(copies.few, space, goal)
+            copies = CopyMappings(space)
+            few, _, _ = best_scored(copies.representatives, space, goal)
             if few is not None:
-                bound = copies.least(few, goal)
+                bound = copies.lower_bound(few, goal)
                 assert bound <= value * (1 + 1e-9), (seed, goal)
                 proven += few.value(goal) <= bound * (1 + 1e-9)
     assert proven > 10
@@ -94,7 +94,7 @@ def test_outermost_memories(first: int) -> None:
     tight = 0
     for seed in range(first, first + 15):
         space = mapspace(seed)
-        judge = Judge(space)
+        judge = Verifier(space)
         scores: dict[tuple[str, str], list[Score]] = {}
         for mapping in space:
             with suppress(InfeasibleMapping):
@@ -102,7 +102,7 @@ def test_outermost_memories(first: int) -> None:
                 for place in _outermost(mapping).items():
                     scores.setdefault(place, []).append(score)
         for (tensor, memory), several in scores.items():
-            energy, latency = Copies(space, {tensor: memory}).floor(inf, inf)
+            energy, latency = CopyMappings(space, {tensor: memory}).lower_bounds(inf, inf)
             least = min(one.energy for one in several)
             assert energy <= least * (1 + 1e-9), (seed, tensor, memory)
             assert latency <= min(one.latency for one in several) * (1 + 1e-9), (seed, tensor)

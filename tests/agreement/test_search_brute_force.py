@@ -17,8 +17,8 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
-from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.workload_loading import load_workload
 
 SMALL = (0, 1, 2, 3, 5, 6, 9, 11, 13, 15, 21, 36, 41, 44)
@@ -42,12 +42,14 @@ def check(seed: int, limit: int, make: Callable[[int], Mapspace] = space_of) -> 
         assert result.proven
         relaxed = result.best is None
         if relaxed:  # min_usage beyond what the other rules allow
-            result = with_highest_usage(ExactSearch(), space, Goal(objective), None) or result
+            result = (
+                search_with_lowered_min_usage(ExactSearch(), space, Goal(objective), None) or result
+            )
         if not candidates:
             assert result.best is None
             continue
         assert result.best is not None
-        confirmed = Judge(space).confirm(result.best)
+        confirmed = Verifier(space).verified(result.best)
         least = min(candidate.value(objective) for candidate in candidates)
         assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
         assert result.lower_bound == pytest.approx(least, rel=1e-9)

@@ -19,7 +19,7 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.methods.default_search import DefaultSearch
-from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
+from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.workload.workload_loading import load_workload
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
@@ -73,7 +73,7 @@ def check(seed: int, limit: int, uneven: bool = False) -> bool:
         goal = Goal(objective)
         result = DefaultSearch().find(space, goal, None)
         if result.best is None:
-            result = with_highest_usage(DefaultSearch(), space, goal, None) or result
+            result = search_with_lowered_min_usage(DefaultSearch(), space, goal, None) or result
         if not listed:
             assert result.best is None, seed
             continue

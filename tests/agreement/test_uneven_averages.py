@@ -13,7 +13,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.view import simple_variables
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.workload_loading import load_workload
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
@@ -43,8 +43,8 @@ def check(seeds: range, limit: int) -> tuple[int, int]:
         if space is None or space.size.points > limit:
             continue
         done += 1
-        judge, mappings = Judge(space), list(space)
-        listed = [judge.candidate(mapping) for mapping in mappings]
+        judge, mappings = Verifier(space), list(space)
+        listed = [judge.costed(mapping) for mapping in mappings]
         even = Mapspace(space.einsum, space.flat, "accelforge")
         for objective in OBJECTIVES:
             result = ExactSearch().find(space, Goal(objective), None)
@@ -54,7 +54,7 @@ def check(seeds: range, limit: int) -> tuple[int, int]:
                 continue
             assert result.best is not None, seed
             least = min(one.value(objective) for one in listed)
-            assert judge.confirm(result.best).value(objective) == pytest.approx(least, rel=1e-9)
+            assert judge.verified(result.best).value(objective) == pytest.approx(least, rel=1e-9)
             assert result.lower_bound == pytest.approx(least, rel=1e-9), seed
             plain = ExactSearch().find(even, Goal(objective), None).best
             gains += plain is not None and least < plain.value(objective) * (1 - 1e-9)

@@ -12,7 +12,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 
 SECOND: dict[Objective, Objective] = {"energy": "latency", "latency": "energy", "edp": "energy"}
 
@@ -25,7 +25,7 @@ def check(space: Mapspace, objective: Objective, candidates: list[EinsumMapping]
         assert result.best is None
         return
     assert result.best is not None
-    confirmed = Judge(space).confirm(result.best)
+    confirmed = Verifier(space).verified(result.best)
     least = min(candidate.value(objective) for candidate in candidates)
     assert confirmed.value(objective) == pytest.approx(least, rel=1e-9)
     assert result.lower_bound == pytest.approx(least, rel=1e-9)
@@ -47,8 +47,8 @@ def against_points(seeds: range, limit: int, objectives: int) -> int:
         if len(listed) > limit:
             continue
         done += 1
-        judge = Judge(space)
-        candidates = [judge.candidate(mapping) for mapping in listed]
+        judge = Verifier(space)
+        candidates = [judge.costed(mapping) for mapping in listed]
         for objective in random.Random(seed).sample(list(SECOND), objectives):
             check(space, objective, candidates)
     return done

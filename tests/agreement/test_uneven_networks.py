@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from network_cases import uneven_network_space_of
 
-from tilewright.mapper.fronts.mapspace_front import front_of_space, sweep_of
+from tilewright.mapper.fronts.mapspace_front import front_of_space, mapspace_sweep
 from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.fronts.uneven_sweep import UnevenSweep
-from tilewright.mapper.searches.budget import ENDLESS
+from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.objective.measures import measures_of
+from tilewright.mapper.searches.objective.measures import front_metrics_of
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 
 OBJECTIVES: tuple[Objective, ...] = ("energy", "latency", "edp")
 FRONT = 7  # seed of a case with several points
@@ -28,8 +28,8 @@ def check(seeds: range, limit: int) -> int:
         space = uneven_network_space_of(seed)
         if space.size.points > limit:
             continue
-        judge = Judge(space)
-        listed = [judge.candidate(mapping) for mapping in space]
+        judge = Verifier(space)
+        listed = [judge.costed(mapping) for mapping in space]
         try:
             results = [ExactSearch().find(space, Goal(one), None) for one in OBJECTIVES]
         except UnsupportedFeature as error:
@@ -44,7 +44,7 @@ def check(seeds: range, limit: int) -> int:
                 continue
             assert result.best is not None, seed
             least = min(one.value(objective) for one in listed)
-            assert judge.confirm(result.best).value(objective) == pytest.approx(least, rel=1e-9)
+            assert judge.verified(result.best).value(objective) == pytest.approx(least, rel=1e-9)
             assert result.lower_bound == pytest.approx(least, rel=1e-9), seed
             if objective != "edp":
                 second = Goal(objective).second
@@ -59,11 +59,11 @@ def test_search_equals_the_best_of_all_mappings() -> None:
 
 def test_fronts_are_those_of_all_mappings() -> None:
     space = uneven_network_space_of(FRONT)
-    measures = measures_of(("energy", "latency"), [space.flat])
-    judge = Judge(space)
+    measures = front_metrics_of(("energy", "latency"), [space.flat])
+    judge = Verifier(space)
     every = np.array([measures.row(judge.score(mapping)) for mapping in space])
-    assert isinstance(sweep_of(space, ()), UnevenSweep)
-    result = front_of_space(space, measures, ENDLESS)
+    assert isinstance(mapspace_sweep(space, ()), UnevenSweep)
+    result = front_of_space(space, measures, UNLIMITED)
     found = np.array([point.row for point in result.points])
     expected = every[undominated(every)]
     assert len(expected) > 1

@@ -10,7 +10,12 @@ import pytest
 
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact import kernels
-from tilewright.mapper.searches.exact.latency_bound import UNTIMED, Slow, arriving, least
+from tilewright.mapper.searches.exact.latency_bound import (
+    UNTIMED,
+    RemainingLatency,
+    least_latencies,
+    remaining_at_arrival,
+)
 
 LATTICE = Lattice({"m": 6, "k": 4})
 SIZE = LATTICE.size
@@ -18,27 +23,27 @@ FIELD, WIDTH = 3, 4
 Way = dict[int, list[tuple[float, float]]]  # per state: (factor, addend) of all ways up from it
 
 
-def charged(rng: random.Random, ways: Way, slow: Slow) -> tuple[Way, Slow]:
+def charged(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way, RemainingLatency]:
     plus = np.array([[0.0] * SIZE, [float(rng.randrange(-3, 9)) for _ in range(SIZE)]])
     barred = rng.randrange(SIZE)
     plus[0, barred] = inf
     before = {
         s: [] if s == barred else [(f, a + f * float(plus[1, s])) for f, a in ways[s]] for s in ways
     }
-    return before, slow.uncharged(np.array([0, FIELD]), plus)
+    return before, slow.before_charge(np.array([0, FIELD]), plus)
 
 
-def looped(rng: random.Random, ways: Way, slow: Slow) -> tuple[Way, Slow]:
+def looped(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way, RemainingLatency]:
     axis = rng.choice(LATTICE.axes)
     before: Way = {}
     for state in ways:
         digit = state // axis.stride % axis.radix
         further = range(state, state + (axis.radix - digit) * axis.stride, axis.stride)
         before[state] = [way for one in further for way in ways[one]]
-    return before, slow.above([axis])
+    return before, slow.before_loops([axis])
 
 
-def dealt(rng: random.Random, ways: Way, slow: Slow) -> tuple[Way, Slow]:
+def dealt(rng: random.Random, ways: Way, slow: RemainingLatency) -> tuple[Way, RemainingLatency]:
     choices = [(1, 1), (2, 1), (3, 2)]
     reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
     linear = np.hstack([np.ones((3, WIDTH)), np.zeros((3, WIDTH))])
@@ -53,7 +58,7 @@ def dealt(rng: random.Random, ways: Way, slow: Slow) -> tuple[Way, Slow]:
             if (below := int(reach[number, state])) >= 0:
                 paid = float(fares[2 * number + 1, 1 + below]) * factor + more
                 before[below] += [(f * factor, a + f * paid) for f, a in ways[state]]
-    return before, slow.undealt(reach, linear, fares)
+    return before, slow.before_spatial(reach, linear, fares)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -62,10 +67,10 @@ def test_no_way_up_takes_less(seed: int) -> None:
     rng = random.Random(seed)
     arrived = np.arange(SIZE) >= SIZE // 2
     ways: Way = {s: [(1.0, 2.0)] if arrived[s] else [] for s in range(SIZE)}
-    slow = arriving(np.array([[FIELD, 1.0, 0.0]]), arrived, [(FIELD, 2.0), (0, 9.0)])
+    slow = remaining_at_arrival(np.array([[FIELD, 1.0, 0.0]]), arrived, [(FIELD, 2.0), (0, 9.0)])
     for _ in range(5):
         ways, slow = rng.choice((charged, looped, dealt))(rng, ways, slow)
-    _, divided, whole, _ = slow.paces[0].tolist()
+    _, divided, whole, _ = slow.terms[0].tolist()
     for state, some in ways.items():
         assert (slow.seconds[0, state] == inf) == (not some)
         for calls in (0.0, 7.0, -2.0):
@@ -77,7 +82,7 @@ def test_without_lanes_and_refunds_the_bound_is_met() -> None:
     rng = random.Random(1)
     arrived = np.arange(SIZE) == SIZE - 1
     ways: Way = {s: [(1.0, 0.0)] if arrived[s] else [] for s in range(SIZE)}
-    slow = arriving(np.array([[FIELD, 1.0, 0.0]]), arrived, ())
+    slow = remaining_at_arrival(np.array([[FIELD, 1.0, 0.0]]), arrived, ())
     for step in (looped, charged, looped, charged, looped):
         ways, slow = step(rng, ways, slow)
     for state, some in ways.items():
@@ -85,13 +90,15 @@ def test_without_lanes_and_refunds_the_bound_is_met() -> None:
 
 
 def test_refunds_and_several_trees_lower_it() -> None:
-    one = arriving(np.array([[FIELD, 2.0, 5.0]]), np.ones(SIZE, np.bool_), [(FIELD, 4.0)])
-    assert one.starting() == 5.0 + 2.0 * 4.0
-    owing = one.refunded([(0, -9.0), (FIELD, -1.0)])
-    assert owing.starting() == 5.0 + 2.0 * 3.0
-    assert least([one, owing]).starting() == owing.starting()
-    assert UNTIMED.starting() == 0.0
-    assert UNTIMED.refunded([(FIELD, -1.0)]) is UNTIMED
+    one = remaining_at_arrival(
+        np.array([[FIELD, 2.0, 5.0]]), np.ones(SIZE, np.bool_), [(FIELD, 4.0)]
+    )
+    assert one.least_latency() == 5.0 + 2.0 * 4.0
+    owing = one.before_refunds([(0, -9.0), (FIELD, -1.0)])
+    assert owing.least_latency() == 5.0 + 2.0 * 3.0
+    assert least_latencies([one, owing]).least_latency() == owing.least_latency()
+    assert UNTIMED.least_latency() == 0.0
+    assert UNTIMED.before_refunds([(FIELD, -1.0)]) is UNTIMED
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.exact.metric_terms import touched
+from tilewright.mapper.searches.exact.metric_terms import touched_values
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
-from tilewright.mapper.searches.request import Options, SearchOptions, request_of
+from tilewright.mapper.searches.request import SearchOptions, SearchSettings, request_of
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -101,9 +101,9 @@ def test_product_of_sums_is_the_least_over_all_pairs() -> None:
 
 def front_of(design: Arch, work: Workload, name: str) -> list[tuple[float, float]]:
     """Return (energy, latency) at many prices of a second: more than the hull of the front."""
-    from tilewright.mapper.searches.solver import Solver
+    from tilewright.mapper.searches.solver import EinsumSolver
 
-    solver = Solver(request_of(design, work, {"method": ExactSearch()}))
+    solver = EinsumSolver(request_of(design, work, {"method": ExactSearch()}))
     einsum = work.einsum(name)
     prices = [0.0, *(10.0**n for n in range(-3, 6)), *(3 * 10.0**n for n in range(-3, 6))]
     found = [solver.solve(einsum, Goal("energy", price)).best for price in prices]
@@ -219,7 +219,7 @@ def test_unknown_options_are_named() -> None:
 
 
 def test_options_have_one_list_of_names() -> None:
-    assert list(SearchOptions.__annotations__) == [field.name for field in fields(Options)]
+    assert list(SearchOptions.__annotations__) == [field.name for field in fields(SearchSettings)]
 
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "edp"])
@@ -284,7 +284,7 @@ def test_touched_values_are_counted_by_walking(index: str, sizes: tuple[int, int
         "    renames: {input: A, weight: B, output: Z}\n"
     )
     einsum = work.einsums[0]
-    assert touched(einsum.access("A"), einsum.bounds) == len(walked)
+    assert touched_values(einsum.access("A"), einsum.bounds) == len(walked)
 
 
 def test_result_prints_as_loop_nest_costs_and_proof() -> None:

@@ -16,7 +16,7 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_costs, least_value
-from tilewright.mapper.searches.methods.relaxed_min_usage import with_highest_usage
+from tilewright.mapper.searches.methods.relaxed_min_usage import search_with_lowered_min_usage
 from tilewright.mapper.searches.result import gap_text
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -128,7 +128,7 @@ def test_a_front_of_one_einsum_stopped_by_memory_is_not_whole() -> None:
     result = search(arch, work, einsum="Y", front=("energy", "latency"), max_memory=1.0)
     assert result.front
     assert result.front_proof is not None
-    assert not result.front_proof.whole
+    assert not result.front_proof.is_whole
 
 
 def test_min_usage_out_of_time_is_not_lowered_too_far() -> None:
@@ -138,8 +138,8 @@ def test_min_usage_out_of_time_is_not_lowered_too_far() -> None:
 
     for seed in range(12):
         space = space_of(seed)
-        lowered = with_highest_usage(Never(), space, Goal("energy"), 0.0)  # type: ignore[arg-type]
-        whole = with_highest_usage(ExactSearch(), space, Goal("energy"), None)
+        lowered = search_with_lowered_min_usage(Never(), space, Goal("energy"), 0.0)  # type: ignore[arg-type]
+        whole = search_with_lowered_min_usage(ExactSearch(), space, Goal("energy"), None)
         if lowered is None or lowered.best is None or whole is None:
             continue
         assert whole.best is not None

@@ -10,10 +10,10 @@ from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.api import search
 from tilewright.mapper.searches.exact.exact import ExactSearch
-from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
-from tilewright.mapper.searches.program.program import Compiler, most_owed
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.program.program import TemplateCompiler, most_deferred
+from tilewright.mapper.searches.verify import Verifier
 
 NETWORK = ARCH.replace(
     "  - !Container\n    name: PE\n    spatial: [{name: x, fanout: 8}]\n",
@@ -114,13 +114,15 @@ def test_lanes_below_a_network_are_chosen_in_the_program(
     design, work = load_arch(GRID), chain(12, 6, m=4)
     (flat,) = flatten(design, work.scope(work.einsums[0]))
     space = Mapspace(work.einsums[0], flat, "default")
-    owed = most_owed(space.problem, fields(space.problem, ()), space.templates)
-    compiler = Compiler(space.problem, fields(space.problem, (), owed=owed))
+    owed = most_deferred(space.problem, label_fields(space.problem, ()), space.templates)
+    compiler = TemplateCompiler(space.problem, label_fields(space.problem, (), owed=owed))
     assert all(len(list(compiler.programs(template))) <= 1 for template in space.templates)
     inside = ExactSearch().find(space, Goal(objective), None)
-    monkeypatch.setattr("tilewright.mapper.searches.program.program.fares_of", lambda *_: [])
+    monkeypatch.setattr(
+        "tilewright.mapper.searches.program.program.open_network_charge_sites", lambda *_: []
+    )
     outside = ExactSearch().find(space, Goal(objective), None)
     assert inside.best is not None
     assert outside.best is not None
     assert inside.lower_bound == pytest.approx(outside.lower_bound, rel=1e-12)
-    assert Judge(space).confirm(inside.best).value(objective) == inside.lower_bound
+    assert Verifier(space).verified(inside.best).value(objective) == inside.lower_bound

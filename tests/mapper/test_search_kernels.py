@@ -16,7 +16,7 @@ from tilewright.mapper.searches.exact.latency_bound import UNTIMED
 Label = tuple[float, ...]
 Twin = list[list[Label]]  # per state, its labels
 FREE = np.array([0.0, inf, 0.0, 0.0, 0.0, 0.0, 2.0, inf])  # no limit
-NO_TIME = UNTIMED.seconds, UNTIMED.paces
+NO_TIME = UNTIMED.seconds, UNTIMED.terms
 LATTICE = Lattice({"m": 12, "k": 6})
 
 
@@ -58,7 +58,7 @@ def leading(twin: Twin, nd: int) -> list[list[Label]]:
     return [[label[:nd] for label in labels] for labels in twin]
 
 
-def open_view(bound: kernels.Floats = FREE) -> kernels.View:
+def open_view(bound: kernels.Floats = FREE) -> kernels.PruningArrays:
     return np.zeros(LATTICE.size), np.ones(LATTICE.size), bound, *NO_TIME
 
 
@@ -98,7 +98,7 @@ def test_deal(nd: int, seed: int) -> None:
     for row, (c, field) in enumerate(rows):
         fare[c, :, field] = [rng.randrange(4) for _ in range(LATTICE.size)]
         fares[row] = [field, *fare[c, :, field]]
-    begin, out, origin = kernels.deal(
+    begin, out, origin = kernels.distribute(
         (start, label), nd, (reach, np.hstack([times, plus]), fares), open_view()
     )
     slow: Twin = []
@@ -184,7 +184,7 @@ def test_least_above_and_deal_above_undo() -> None:
     choices = [(1, 1), (2, 3)]
     reach = np.stack([LATTICE.reach(("m", "k"), choice) for choice in choices])
     energy = rng.integers(0, 9, (2, LATTICE.size)).astype(float)
-    rest, gain = kernels.deal_above(
+    rest, gain = kernels.undo_distribute(
         value, np.ones(LATTICE.size), reach, energy, np.array([1.0, 6.0])
     )
     for state in range(LATTICE.size):
@@ -207,6 +207,6 @@ def test_a_table_that_outgrows_its_room_is_made_in_more() -> None:
     reach = np.stack([line.reach(("m",), (choice,)) for choice in choices])
     plus = np.arange(164.0).reshape(41, 4)
     linear = np.hstack([np.ones((41, 4)), plus])
-    begin, out, origin = kernels.deal(table, 1, (reach, linear, np.zeros((0, 1))), view)
+    begin, out, origin = kernels.distribute(table, 1, (reach, linear, np.zeros((0, 1))), view)
     assert np.array_equal(out, table[1] + plus)
     assert origin.tolist() == [[0, choice] for choice in range(41)]

@@ -18,7 +18,12 @@ from tilewright.mapper.searches.methods.annealing import AnnealingSearch
 from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch
 from tilewright.mapper.searches.methods.optuna_search import OptunaSearch
 from tilewright.mapper.searches.methods.random_search import RandomSearch
-from tilewright.mapper.searches.result import EinsumMapping, Progress, SpaceResult, Statistics
+from tilewright.mapper.searches.result import (
+    EinsumMapping,
+    MapspaceResult,
+    Progress,
+    SearchStatistics,
+)
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 
@@ -100,11 +105,11 @@ def test_budgets_end_searches_by_chance() -> None:
 class Liar:
     """Claims half the energy of what it returns."""
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         honest = ExactSearch().find(space, goal, budget).best
         assert honest is not None
         claim = EinsumMapping(honest.mapping, honest.energy / 2, honest.latency)
-        return SpaceResult(claim, claim.energy, True, Statistics())
+        return MapspaceResult(claim, claim.energy, True, SearchStatistics())
 
 
 def test_disagreement_with_the_model_is_never_a_result() -> None:
@@ -115,13 +120,13 @@ def test_disagreement_with_the_model_is_never_a_result() -> None:
 class Crammer:
     """Returns a mapping that overfills the buffer, as if it were the best."""
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         del goal, budget
         tensors = tuple(space.einsum.tensors)
         loops = tuple(Temporal(name, 1) for name in space.einsum.bounds)
         whole = (Storage(tensors, "DRAM"), Storage(tensors, "BUF"))
         crammed = Mapping((*whole, *loops, Compute(space.einsum.name, "MAC")))
-        return SpaceResult(EinsumMapping(crammed, 1.0, 1.0), 1.0, True, Statistics())
+        return MapspaceResult(EinsumMapping(crammed, 1.0, 1.0), 1.0, True, SearchStatistics())
 
 
 def test_a_mapping_that_does_not_fit_is_never_taken_for_a_lack_of_mappings() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from search_cases import space_of
 
-from tilewright.mapper.searches.exact.label_fields import fields
-from tilewright.mapper.searches.exact.label_metrics import Metrics
+from tilewright.mapper.searches.exact.label_fields import label_fields
+from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 
 
@@ -15,8 +15,8 @@ from tilewright.mapper.searches.exact.metric_terms import leaks_of
 def test_many_labels_cost_what_each_costs(seed: int) -> None:
     space, numbers = space_of(seed), np.random.default_rng(seed)
     leaks = leaks_of(space.flat, space.conventions)
-    layout = fields(space.problem, leaks)
-    metrics = Metrics(space.problem, layout, leaks)
+    layout = label_fields(space.problem, leaks)
+    metrics = LabelMetrics(space.problem, layout, leaks)
     labels = numbers.integers(1, 100, (20, layout.width)).astype(float)
     labels[:, layout.lanes] *= -1
     latencies = metrics.all_latencies(labels)

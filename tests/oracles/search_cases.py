@@ -25,7 +25,7 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
@@ -268,7 +268,7 @@ def _build(space: Mapspace, holders: object, orders: object, lanes: Lanes) -> Ma
 
 def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
     """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
-    judge = Judge(space)
+    judge = Verifier(space)
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
@@ -284,7 +284,7 @@ def best_by_brute_force(space: Mapspace, limit: int) -> list[EinsumMapping] | No
                     continue
                 for one in {mapping, tolls_down(template, mapping)}:
                     with suppress(InfeasibleMapping, MappingError):
-                        legal.append((judge.candidate(one), lanes))
+                        legal.append((judge.costed(one), lanes))
         found += keep_well_used(space, legal)
     return found
 

@@ -25,7 +25,7 @@ from tilewright.mapper.mapping.mapping import (
 )
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -62,7 +62,7 @@ def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None
     """Score all mappings that the rules allow; None if there are more than `limit` to look at."""
     if loop_nests(space) > limit:
         return None
-    judge = Judge(space)
+    judge = Verifier(space)
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
@@ -74,7 +74,7 @@ def best_of_all_loops(space: Mapspace, limit: int) -> list[EinsumMapping] | None
             if breaks_rule(space, template, mapping):
                 continue
             try:
-                candidate = judge.candidate(mapping)
+                candidate = judge.costed(mapping)
             except InfeasibleMapping:  # too many lanes, or too little room
                 continue
             used = lanes_used(space.einsum, mapping.nodes)

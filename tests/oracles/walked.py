@@ -24,7 +24,7 @@ from tilewright.arch.flattening.flat import FlatArch, instances
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Node, Spatial, Storage, Temporal
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.result import EinsumMapping
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -131,7 +131,7 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
 
     All loops in all gaps, in every order; with uneven loops where the mapspace has some.
     """
-    judge = Judge(space)
+    judge = Verifier(space)
     found: list[EinsumMapping] = []
     looked = 0
     for template in space.templates:
@@ -145,7 +145,7 @@ def all_walked(space: Mapspace, limit: int) -> list[EinsumMapping] | None:
             if breaks_rule(space, template, mapping):
                 continue
             try:
-                judge.candidate(mapping)
+                judge.costed(mapping)
             except InfeasibleMapping:
                 continue
             energy, latency = walked(space.einsum, space.flat, mapping.nodes)

@@ -31,7 +31,7 @@ class LevelRequest(Request):
         """Return the paths with these sizes."""
         assert self.whole is not None
         sizes = dict(self.sizes)
-        return tuple(_levelled(flat, einsum, sizes) for flat in self.whole.flats(einsum))
+        return tuple(_levelled(flat, einsum, sizes) for flat in self.whole.flat_archs(einsum))
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Return the mapping of the whole request: it is the same."""
@@ -42,7 +42,7 @@ class LevelRequest(Request):
     def asked(self) -> Request:
         """What was asked for."""
         assert self.whole is not None
-        return self.whole.asked
+        return self.whole.scoring_request
 
 
 def levelled(request: Request) -> Request:
@@ -57,7 +57,7 @@ def levelled(request: Request) -> Request:
 
 def refuse_levelled(request: Request, memories: Sequence[str]) -> None:
     """Refuse to count the usage, in bits, of a memory that has none of one size."""
-    several = _several(request.asked)
+    several = _several(request.scoring_request)
     for name in memories:
         if name in several:
             raise UnsupportedFeature(
@@ -70,7 +70,7 @@ def _several(request: Request) -> dict[str, set[float]]:
     """Return the memories that Einsums see in several sizes, with these."""
     seen: dict[str, set[float]] = {}
     for einsum in request.workload.einsums:
-        for flat in request.flats(einsum):
+        for flat in request.flat_archs(einsum):
             for component in flat.components:
                 if isinstance(component, Memory):
                     seen.setdefault(component.name, set()).add(component.size)

@@ -37,12 +37,12 @@ from tilewright.mapper.fusion.pmappings.pmapping_table import Chosen, Rows, valu
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.mapping.mapping import Node, Spatial
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.copies.copy_einsums import Copies
-from tilewright.mapper.searches.methods.exhaustive import has_at_most
+from tilewright.mapper.searches.budget import UNLIMITED
+from tilewright.mapper.searches.copies.copy_einsums import CopyMappings
+from tilewright.mapper.searches.methods.exhaustive import has_at_most_points
 from tilewright.mapper.searches.request import Request
-from tilewright.mapper.searches.solver import Solver
-from tilewright.mapper.searches.verify import TOLERANCE, Judge
+from tilewright.mapper.searches.solver import EinsumSolver
+from tilewright.mapper.searches.verify import TOLERANCE, Verifier
 from tilewright.mapper.templates.placement import Holder, Placement, order_allowed
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
@@ -101,7 +101,7 @@ class _Point:
 
     mapping: LoopNest
     row: tuple[float, ...]
-    judge: Judge
+    judge: Verifier
     space: Mapspace
 
 
@@ -134,7 +134,7 @@ class LoneSolver:
         self, request: Request, room: Room, boundaries: Boundaries, usage: Usage = NO_USAGE
     ) -> None:
         self._request = replace(request, options=replace(request.options, method=None))
-        self._solver = Solver(self._request)
+        self._solver = EinsumSolver(self._request)
         self._room = room
         self._boundaries = boundaries
         self._usage = usage
@@ -146,7 +146,7 @@ class LoneSolver:
         chosen = chain.from_iterable(combinations(tensors, n) for n in range(len(boundary) + 1))
         ways = [(kept, way) for kept in chosen if (way := self._keeping(einsum, kept)) is not None]
         if not ways:
-            raise self._solver.no_mapping(einsum, proven=True)
+            raise self._solver.no_mapping_error(einsum, proven=True)
         made = _Making(self._maker(einsum, boundary), self._boundaries, self._room)
         shares = self._tight and all(way.loose is not None for kept, way in ways if kept)
         deals = all(way.deals for _, way in ways)
@@ -163,7 +163,7 @@ class LoneSolver:
         )  # fmt: skip
 
     def _maker(self, einsum: Einsum, boundary: tuple[Place, ...]) -> CopyRows:
-        spaces = [space for _, space in self._solver.spaces(einsum)]
+        spaces = [space for _, space in self._solver.mapspaces(einsum)]
         places = *self._room.memories, *self._boundaries.tolls
         widths = [value_widths(space, places) for space in spaces]
         return CopyRows(
@@ -208,9 +208,9 @@ class LoneSolver:
         """Return the mapspaces in which some tensors may be whole in the second memory, however
         small it is: whether they fit depends on loops above them."""
         if not kept:
-            return [space for _, space in self._solver.spaces(einsum)]
+            return [space for _, space in self._solver.mapspaces(einsum)]
         others, room = frozenset(einsum.tensors) - set(kept), self._room
-        flats = self._request.flats(einsum)
+        flats = self._request.flat_archs(einsum)
         conventions = self._request.options.conventions
         roomy = (_with_room(flat) for flat in flats)
         return [Mapspace(einsum, f, conventions, others, crowded=room.crowded) for f in roomy]
@@ -220,13 +220,15 @@ class LoneSolver:
         spaces = self._spaces(einsum, tensors)
         if not tensors:
             return _together(
-                self._way_in(space, Copies(space), lambda one: one) for space in spaces
+                self._way_in(space, CopyMappings(space), lambda one: one) for space in spaces
             )
         first = {tensor: str(self._room.inner) for tensor in tensors}
-        found = (self._way_below(space, Copies(space, first), tensors) for space in spaces)
+        found = (self._way_below(space, CopyMappings(space, first), tensors) for space in spaces)
         return _together(found)
 
-    def _way_below(self, space: Mapspace, copies: Copies, tensors: tuple[str, ...]) -> _Way | None:
+    def _way_below(
+        self, space: Mapspace, copies: CopyMappings, tensors: tuple[str, ...]
+    ) -> _Way | None:
         """Return the best of one space with these tensors in the second memory: with all ways to
         deal lanes above that if they are few, else without any there."""
         inner = str(self._room.inner)
@@ -246,40 +248,40 @@ class LoneSolver:
         way = self._way_in(space, copies, undealt.fitted)
         return way and replace(way, deals=False)
 
-    def _way_dealt(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
+    def _way_dealt(self, space: Mapspace, copies: CopyMappings, change: Change) -> _Way | None:
         """Return all mappings that may differ where others share lanes; None: too many, or none."""
-        every = copies.dealt
+        every = copies.all_spatial
         if not copies.ignores_tiles and not space.problem.has_networks:
-            every = copies.every if has_at_most(space, LISTED, ENDLESS) else None
+            every = copies.all_distinct if has_at_most_points(space, LISTED, UNLIMITED) else None
         found = tuple(self._points(space, filter(None, map(change, every or ()))))
         loose = found if copies.ignores_tiles else None
         return _Way(found, _least(found), whole=True, loose=loose) if found else None
 
-    def _way_in(self, space: Mapspace, copies: Copies, change: Change) -> _Way | None:
+    def _way_in(self, space: Mapspace, copies: CopyMappings, change: Change) -> _Way | None:
         """Return the mappings that nothing beats in energy, latency and bits, and their bounds.
 
         `change`: a mapping as it would be in the tree, None if it has no place there.
         """
-        few = tuple(self._points(space, filter(None, map(change, copies.few))))
+        few = tuple(self._points(space, filter(None, map(change, copies.representatives))))
         if few:
-            floor = copies.floor(*_least(few))
+            floor = copies.lower_bounds(*_least(few))
             free = _free(space, few, floor) if copies.ignores_tiles else None
             way = _Way(few, floor, whole=False, loose=free)
             settled = way.ideal and not self._usage.names
             shares = self._tight and copies.ignores_tiles and free is None
-            if (settled and not shares) or copies.every is None:
+            if (settled and not shares) or copies.all_distinct is None:
                 return way
-        every = tuple(self._points(space, filter(None, map(change, copies.every or ()))))
+        every = tuple(self._points(space, filter(None, map(change, copies.all_distinct or ()))))
         if not every:
             return None
         dealt = None
-        if self._tight and copies.dealt is not None:
-            dealt = tuple(self._points(space, filter(None, map(change, copies.dealt))))
+        if self._tight and copies.all_spatial is not None:
+            dealt = tuple(self._points(space, filter(None, map(change, copies.all_spatial))))
         return _Way(every, _least(every), whole=True, loose=dealt)
 
     def _points(self, space: Mapspace, mappings: Iterable[LoopNest]) -> Iterator[_Point]:
         """Score mappings: joule, second and bits in use."""
-        judge = Judge(space)
+        judge = Verifier(space)
         for mapping in mappings:
             try:
                 score = judge.score(mapping)
@@ -344,7 +346,7 @@ class _Making:
         above = (*body.top, *dealt)
         place = {s.tensors[0]: len(above) + i for i, s in enumerate(storages)}
         values = {a.tensor: float(a.tile_size(tile)) for a in self.maker.einsum.accesses}
-        occupied = one.judge.occupied(LoopNest((*above, *storages, *body.inner)))
+        occupied = one.judge.occupancy(LoopNest((*above, *storages, *body.inner)))
         return standing(occupied, place, self.room.memories, values)
 
 

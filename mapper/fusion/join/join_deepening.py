@@ -30,7 +30,7 @@ from tilewright.mapper.fusion.pmappings.pmapping_builder import Choice, Scope, T
 from tilewright.mapper.fusion.pmappings.pmapping_cache import Shelf
 from tilewright.mapper.fusion.pmappings.pmapping_table import Table
 from tilewright.mapper.searches.budget import Budget, OutOfBudget
-from tilewright.mapper.searches.result import Report, Statistics
+from tilewright.mapper.searches.result import Report, SearchStatistics
 
 STEPS = (1e-9, 0.01, 0.05, 0.2, 0.6, 2.0, inf)
 TIE = 1e-12
@@ -82,10 +82,12 @@ class Deepening:
         self._maker = TableMaker(cascade.boundaries, scope, self._budget, self.shelf)
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> SearchStatistics:
         """What was looked at so far."""
         made = self._maker.statistics
-        return replace(made, labels=made.labels + self._labels, evaluations=1, keys=self._keys)
+        return replace(
+            made, labels=made.labels + self._labels, evaluations=1, compatibilities=self._keys
+        )
 
     def solve(self) -> Found:
         """Return the best mapping, proven or as far as the budget goes."""

@@ -19,22 +19,25 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import (
 )
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.exact.label_tables import scales
-from tilewright.mapper.searches.program.charge_sites import Add, Route, Router
-from tilewright.mapper.searches.program.deferred_costs import debts, deferred
-from tilewright.mapper.searches.program.edge_traffic import taps
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.exact.label_tables import field_factors
+from tilewright.mapper.searches.program.charge_sites import ChargeLocator, ChargeSite, CostTerm
+from tilewright.mapper.searches.program.deferred_costs import deferred_charges, deferred_costs
+from tilewright.mapper.searches.program.edge_traffic import edge_charges
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
-from tilewright.mapper.searches.program.network_hops import network_routes
-from tilewright.mapper.searches.program.open_network_hops import at_fixed_lanes, fares_of
+from tilewright.mapper.searches.program.network_hops import network_charge_sites
+from tilewright.mapper.searches.program.open_network_hops import (
+    charge_sites_at_fixed_lanes,
+    open_network_charge_sites,
+)
 from tilewright.mapper.searches.program.program import (
-    Close,
-    Costs,
-    Deal,
-    Occupy,
-    Operation,
-    Program,
-    Slide,
+    CostsBySlot,
+    LoopStep,
+    ProgramStep,
+    ReserveStep,
+    SingleLoopStep,
+    SpatialStep,
+    TemplateProgram,
     with_fixed_lanes,
 )
 from tilewright.mapper.templates.problem import Problem, required_tile_shape
@@ -76,18 +79,18 @@ class Part:
     """
 
     layout: Layout
-    program: Program
-    above: tuple[tuple[Add, ...], ...]
+    program: TemplateProgram
+    above: tuple[tuple[CostTerm, ...], ...]
     legal: Legal
     spreads: tuple[Spread, ...] = ()
-    sent: Mapping[int, tuple[Add, ...]] = field(default_factory=dict)
+    sent: Mapping[int, tuple[CostTerm, ...]] = field(default_factory=dict)
 
     def down_to(self, place: int) -> tuple[Spread, ...]:
         """Return the lanes above holder `place` of the region."""
         return tuple(spread for spread in self.spreads if spread.stand <= place)
 
 
-def parts(problem: Problem, fields: Fields, layout: Layout, rules: Carried) -> Iterator[Part]:
+def parts(problem: Problem, fields: LabelFields, layout: Layout, rules: Carried) -> Iterator[Part]:
     """Compile `layout`; several parts when lanes must be enumerated outside the program.
 
     None where lanes above a holder of an outer memory would count in a way that is not modelled
@@ -129,63 +132,63 @@ def _cut(slots: Sequence[Slot], layout: Layout) -> int:
 
 
 def _fix_lanes(
-    problem: Problem, fields: Fields, cut: Cut, slots: tuple[Slot, ...]
+    problem: Problem, fields: LabelFields, cut: Cut, slots: tuple[Slot, ...]
 ) -> Iterator[Part]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
     template = cut.layout.template
-    router = Router(problem, fields, slots)
-    routes = [router.route(tap) for tap in taps(problem, template)]
+    router = ChargeLocator(problem, fields, slots)
+    routes = [router.site_of(tap) for tap in edge_charges(problem, template)]
     upper, hops = _hops((problem, fields), cut, slots)
     routes += hops
-    later = debts(problem, fields, slots, deferred(routes))
+    later = deferred_costs(problem, fields, slots, deferred_charges(routes))
     if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
         later = None  # it would be paid above the program
     blocking = [route for route in routes if later is None or route.deferral is None]
-    blocked = sorted({i for route in blocking for i in route.blocked})
+    blocked = sorted({i for route in blocking for i in route.blocking_slots})
     if not blocked:
         sent = sent_above(slots, _region(slots, cut.layout), upper) if upper else {}
-        yield _compile((problem, fields), cut, slots, (Costs(routes, later or []), sent))
+        yield _compile((problem, fields), cut, slots, (CostsBySlot(routes, later or []), sent))
         return
     for fixed in with_fixed_lanes(slots, blocked):
         yield from _fix_lanes(problem, fields, cut, fixed)
 
 
 def _hops(
-    problem_fields: tuple[Problem, Fields], cut: Cut, slots: tuple[Slot, ...]
-) -> tuple[list[Route], list[Route]]:
+    problem_fields: tuple[Problem, LabelFields], cut: Cut, slots: tuple[Slot, ...]
+) -> tuple[list[ChargeSite], list[ChargeSite]]:
     """Return where to charge what lanes send over Networks: those above the region, and others."""
     if not problem_fields[0].has_networks:
         return [], []
     limit = _cut(slots, cut.layout)
     asked = (*problem_fields, cut.layout.template, slots)
-    free = fares_of(*asked)
+    free = open_network_charge_sites(*asked)
     if free:
-        upper = at_fixed_lanes(free, limit) if cut.spreads else []
-        return upper, [r for r in free if not (cut.spreads and r.fares and r.slot < limit)]
-    hops = list(network_routes(*asked))
-    upper = [r for r in hops if cut.spreads and r.adds and r.slot <= limit]
+        upper = charge_sites_at_fixed_lanes(free, limit) if cut.spreads else []
+        return upper, [r for r in free if not (cut.spreads and r.charges and r.slot < limit)]
+    hops = list(network_charge_sites(*asked))
+    upper = [r for r in hops if cut.spreads and r.terms and r.slot <= limit]
     return upper, [route for route in hops if route not in upper]
 
 
 def _compile(
-    problem_fields: tuple[Problem, Fields],
+    problem_fields: tuple[Problem, LabelFields],
     cut: Cut,
     slots: tuple[Slot, ...],
-    costs: tuple[Costs, Mapping[int, tuple[Add, ...]]],
+    costs: tuple[CostsBySlot, Mapping[int, tuple[CostTerm, ...]]],
 ) -> Part:
     (problem, fields), layout, (at, sent) = problem_fields, cut.layout, costs
-    operations: list[Operation] = [at.charge(len(slots))]
+    operations: list[ProgramStep] = [at.charge(len(slots))]
     numbers: list[int | None] = [None]
     start = _cut(slots, layout) + 1
     for index in range(len(slots) - 1, start, -1):
         for operation in _operations(problem, fields, slots[start + 1 :], slots[index]):
             made = operation
-            if isinstance(operation, Deal):
+            if isinstance(operation, SpatialStep):
                 made = at.deal(index, operation.fan)
             operations.append(made)
             numbers.append(index)
         pins = required_tile_shape(problem, layout.template, slots[index])
-        after: list[Operation] = [*at.settle(index), *at.charges(index, pins)]
+        after: list[ProgramStep] = [*at.settle(index), *at.charges(index, pins)]
         operations += after
         numbers += [None] * len(after)
     upper = [
@@ -194,50 +197,50 @@ def _compile(
     for index, fan in reversed(upper):
         operations.append(at.deal(index, fan))
         numbers.append(None)
-    program = Program(layout.template, slots, tuple(operations), tuple(numbers))
+    program = TemplateProgram(layout.template, slots, tuple(operations), tuple(numbers))
     region = _region(slots, layout)
-    times = [(index, scales(problem, fields, fan)[0]) for index, fan in upper]
+    times = [(index, field_factors(problem, fields, fan)[0]) for index, fan in upper]
     shares = [
         prod((one for index, one in times if index < i), start=np.ones(fields.width))
         for i in region
     ]
     above = tuple(
-        _scaled(at.charge(i).adds, share) for i, share in zip(region, shares, strict=True)
+        _scaled(at.charge(i).terms, share) for i, share in zip(region, shares, strict=True)
     )
     hops = {stand: _scaled(adds, shares[stand]) for stand, adds in sent.items()}
     return Part(layout, program, above, cut.legal, cut.spreads, hops)
 
 
-def _scaled(adds: Sequence[Add], shares: Floats) -> tuple[Add, ...]:
+def _scaled(adds: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
     """Return costs below lanes that labels count already: calls of one instance are its share."""
     return tuple(replace(add, factor=add.factor * float(shares[add.field])) for add in adds)
 
 
 def _operations(
-    problem: Problem, fields: Fields, lower: Sequence[Slot], slot: Slot
-) -> Iterator[Operation]:
+    problem: Problem, fields: LabelFields, lower: Sequence[Slot], slot: Slot
+) -> Iterator[ProgramStep]:
     if isinstance(slot, TemporalLoops):
-        yield Slide(slot.variables) if slot.single else Close(slot.variables)
+        yield SingleLoopStep(slot.variables) if slot.single else LoopStep(slot.variables)
     elif isinstance(slot, SpatialLoops):
         if any(prod(choice) > 1 for choice in slot.choices):
-            yield Deal(slot, ())
+            yield SpatialStep(slot, ())
     elif isinstance(slot, Reservation):
         yield from _occupy(problem, fields, lower, slot)
 
 
 def _occupy(
-    problem: Problem, fields: Fields, lower: Sequence[Slot], slot: Reservation
-) -> Iterator[Operation]:
+    problem: Problem, fields: LabelFields, lower: Sequence[Slot], slot: Reservation
+) -> Iterator[ProgramStep]:
     """Room in the second memory stays in the label, and in those whose usage counts; deeper
     memories are free again above."""
-    if slot.component not in fields.room:
+    if slot.component not in fields.used_bits:
         return
     memories = [c for c in problem.components if isinstance(c, Memory)]
-    if slot.component == memories[1].name or slot.component in fields.summed:
-        yield Occupy(slot, True, False)
+    if slot.component == memories[1].name or slot.component in fields.tracked:
+        yield ReserveStep(slot, True, False)
         return
     memory = problem.holder(slot.component)
     assert isinstance(memory, Memory)
     same = [s for s in lower if isinstance(s, Reservation) and s.component == slot.component]
     if sum(reserved_bits(problem, s, problem.einsum.bounds) for s in same) > memory.size:
-        yield Occupy(slot, len(same) > 1, slot is same[0])
+        yield ReserveStep(slot, len(same) > 1, slot is same[0])

@@ -18,11 +18,16 @@ from tilewright.mapper.fusion.pmappings.inner_programs import Part
 from tilewright.mapper.fusion.pmappings.shared_spatial import stride
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
-from tilewright.mapper.searches.exact.label_metrics import Metrics
-from tilewright.mapper.searches.exact.label_tables import Engine, Outlook, Table, merged
-from tilewright.mapper.searches.exact.latency_bound import arriving
-from tilewright.mapper.searches.program.charge_sites import Add
-from tilewright.mapper.searches.program.program_tree import Node, grow
+from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
+from tilewright.mapper.searches.exact.label_tables import (
+    LabelEngine,
+    LabelTable,
+    RemainingCost,
+    least_remaining,
+)
+from tilewright.mapper.searches.exact.latency_bound import remaining_at_arrival
+from tilewright.mapper.searches.program.charge_sites import CostTerm
+from tilewright.mapper.searches.program.program_tree import ProgramNode, program_tree
 
 TREE_BYTES = 400_000_000  # of the outlooks of one tree; of larger ones a branch at a time is kept
 BRANCH_BYTES = 100_000_000
@@ -63,7 +68,7 @@ class Solved:
 
     part: Part
     labels: Floats
-    path: tuple[Table, ...]
+    path: tuple[LabelTable, ...]
 
 
 class LowerSearch:
@@ -71,7 +76,7 @@ class LowerSearch:
     of it, it looks ahead."""
 
     def __init__(
-        self, engine: Engine, parts: Sequence[Part], rules: Rules, paces: Floats = NO_PACES
+        self, engine: LabelEngine, parts: Sequence[Part], rules: Rules, paces: Floats = NO_PACES
     ) -> None:
         self._engine = engine
         self._rules = rules
@@ -83,7 +88,7 @@ class LowerSearch:
         self._parts = {id(part.program): part for part in parts}
         self._solved: list[Solved] = []
         self._kept = 0
-        self._root = grow(part.program for part in parts)
+        self._root = program_tree(part.program for part in parts)
         self._branch = self._root.size
         rows = 2 + len(paces)
         each = rows * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
@@ -114,31 +119,35 @@ class LowerSearch:
         solved, self._solved = self._solved, []
         return solved
 
-    def start(self, metrics: Metrics) -> tuple[float, float]:
+    def start(self, metrics: LabelMetrics) -> tuple[float, float]:
         """Return a lower bound of the energy and of the latency of one instance."""
         before = self._root.before
         assert before is not None
         label = self._engine.initial().label.copy()
-        label[0, 0] += before.rest[0]
-        label[0, self._engine.fields.lanes] *= max(float(before.gain[0]), 1.0)
-        energy, latency = (float(metrics.floor(label, kind)[0]) for kind in (ENERGY, LATENCY))
-        return energy, max(latency, before.slow.starting())
+        label[0, 0] += before.energy[0]
+        label[0, self._engine.fields.lanes] *= max(float(before.lanes[0]), 1.0)
+        energy, latency = (
+            float(metrics.lower_bounds(label, kind)[0]) for kind in (ENERGY, LATENCY)
+        )
+        return energy, max(latency, before.latency.least_latency())
 
-    def _look_ahead(self, node: Node, check: Callable[[], None]) -> Outlook:
+    def _look_ahead(self, node: ProgramNode, check: Callable[[], None]) -> RemainingCost:
         """Fill in where labels can still arrive: only fused loops stand above."""
         check()
         views = [self._look_ahead(child, check) for child in node.children.values()]
-        views += [self._final(self._parts[id(end)]) for end in node.ends]
-        node.after = merged(views) if views else self._nowhere()
+        views += [self._final(self._parts[id(end)]) for end in node.programs]
+        node.after = least_remaining(views) if views else self._nowhere()
         node.before = (
-            node.after if node.operation is None else self._engine.undo(node.operation, node.after)
+            node.after
+            if node.step is None
+            else self._engine.remaining_before(node.step, node.after)
         )
         if node.size > self._branch:
             for child in node.children.values():
                 self._forget(child)
         return node.before
 
-    def _forget(self, node: Node) -> None:
+    def _forget(self, node: ProgramNode) -> None:
         """Drop the outlooks below the foot of a branch: they are made again when it is visited."""
         if node.size > self._branch:
             return
@@ -147,13 +156,15 @@ class LowerSearch:
             one.before = one.after = None
             below += one.children.values()
 
-    def _nowhere(self) -> Outlook:
+    def _nowhere(self) -> RemainingCost:
         """Return the outlook without any part: no label arrives."""
         size = self._engine.lattice.size
         nowhere = np.zeros(size, np.bool_)
-        return Outlook(np.full(size, inf), np.zeros(size), arriving(self._paces, nowhere, ()))
+        return RemainingCost(
+            np.full(size, inf), np.zeros(size), remaining_at_arrival(self._paces, nowhere, ())
+        )
 
-    def _final(self, part: Part) -> Outlook:
+    def _final(self, part: Part) -> RemainingCost:
         """Return where labels may arrive, and the least that the region above costs them."""
         lattice = self._engine.lattice
         whole = lattice.tiles == np.array(lattice.bounds)
@@ -165,8 +176,8 @@ class LowerSearch:
         adds += [add for some in part.sent.values() for add in some]
         dues = [(add.field, self._least(add)) for add in adds]
         rest = sum(due for field, due in dues if field == 0)
-        slow = arriving(self._paces, arrived, dues)
-        return Outlook(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
+        slow = remaining_at_arrival(self._paces, arrived, dues)
+        return RemainingCost(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
 
     def _has_room(self, part: Part) -> NDArray[np.bool_]:
         """Tell where the tensors on chip fit, no larger than below all fused loops."""
@@ -181,23 +192,23 @@ class LowerSearch:
             fits &= total <= size
         return fits
 
-    def _least(self, add: Add) -> float:
+    def _least(self, add: CostTerm) -> float:
         counts = self._engine.count(add.tensor, add.kind, add.lanes)
         return add.factor * float(counts.min() if add.factor > 0 else counts.max())
 
-    def _visit(self, node: Node, table: Table, path: tuple[Table, ...]) -> None:
+    def _visit(self, node: ProgramNode, table: LabelTable, path: tuple[LabelTable, ...]) -> None:
         path = (*path, replace(table, label=_NONE))
-        self._solved += [Solved(self._parts[id(end)], table.label, path) for end in node.ends]
+        self._solved += [Solved(self._parts[id(end)], table.label, path) for end in node.programs]
         forgotten = [child for child in node.children.values() if child.before is None]
         for child in forgotten:
             self._look_ahead(child, self._budget.check)
         for child in node.children.values():
-            assert child.operation is not None
+            assert child.step is not None
             assert child.before is not None
             assert child.after is not None
             views = (child.before, child.after, self._bound)
             self._budget.check(more=GROWTH * table.label.nbytes)
-            following = self._engine.apply(child.operation, table, self._nd, views)
+            following = self._engine.apply(child.step, table, self._nd, views)
             self.labels += following.label.shape[0]
             self._kept += following.label.shape[0]
             self._budget.check(self._kept)
@@ -207,14 +218,14 @@ class LowerSearch:
             self._forget(node)
 
 
-def _above(node: Node, branch: int) -> int:
+def _above(node: ProgramNode, branch: int) -> int:
     """Return how many nodes of a tree are the foot of a branch of so many nodes, or above it."""
     if node.size <= branch:
         return 1
     return 1 + sum(_above(child, branch) for child in node.children.values())
 
 
-def bits_of(engine: Engine, tensor: str, memory: str) -> Floats:
+def bits_of(engine: LabelEngine, tensor: str, memory: str) -> Floats:
     """Return the bits of `tensor` in `memory` per tile."""
     problem = engine.problem
     access = problem.einsum.access(tensor)

@@ -29,18 +29,18 @@ from tilewright.mapper.fusion.pmappings.pmappings import RowMaker, gaps_of
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
-from tilewright.mapper.searches.exact.label_fields import Fields, fields
-from tilewright.mapper.searches.exact.label_metrics import Metrics
-from tilewright.mapper.searches.exact.label_tables import Engine
+from tilewright.mapper.searches.exact.label_fields import LabelFields, label_fields
+from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.searches.exact.metric_terms import (
     compulsory_latency,
     leaks_of,
     refuse_unsupported,
 )
 from tilewright.mapper.searches.exact.placement_bound import least_costs
-from tilewright.mapper.searches.identical_einsums import signature
-from tilewright.mapper.searches.program.program import most_owed
-from tilewright.mapper.searches.result import Statistics
+from tilewright.mapper.searches.identical_einsums import problem_signature
+from tilewright.mapper.searches.program.program import most_deferred
+from tilewright.mapper.searches.result import SearchStatistics
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.workload.einsum import Einsum
@@ -90,7 +90,7 @@ def run_of(
     )  # fmt: skip
     refuse_unsupported(space.problem, networks=True)
     boundary = boundaries.of(einsum)
-    key = signature(space), einsum.n_instances, _roles(boundaries, einsum)
+    key = problem_signature(space), einsum.n_instances, _roles(boundaries, einsum)
     return Run(space, number, boundary, key, _by_mask(space, boundary))
 
 
@@ -200,7 +200,7 @@ class TableMaker:
         self.shelf = shelf
         self._work: dict[Hashable, tuple[float, float]] = {}
         self._known: dict[Hashable, tuple[Allowance, Solution]] = {}
-        self.statistics = Statistics()
+        self.statistics = SearchStatistics()
 
     def choices(self, run: Run) -> tuple[Choice, ...]:
         """Return the sets of tensors that `run` may keep on chip; some may turn out not to fit."""
@@ -253,7 +253,7 @@ class TableMaker:
         if run.key not in known:
             made = known[run.key] = self._prepare(run)
             self.statistics = self.statistics.plus(
-                Statistics(0, made.engine.lattice.size, solved=1)
+                SearchStatistics(0, made.engine.lattice.size, solved=1)
             )
         return known[run.key]
 
@@ -263,9 +263,9 @@ class TableMaker:
             return known
         ready = self._ready(choice.run)
         compiled = self._parts(choice, ready) if known is None else known.lower.parts
-        self.statistics = self.statistics.plus(Statistics(len(compiled)))
+        self.statistics = self.statistics.plus(SearchStatistics(len(compiled)))
         metrics = self._metrics(choice, ready)
-        paces = metrics.paces() if self._scope.hurried else NO_PACES
+        paces = metrics.latency_terms() if self._scope.hurried else NO_PACES
         search = LowerSearch(ready.engine, compiled, ready.rules, paces)
         self.shelf.clear_for(search.nbytes, choice.key)
         search.look_ahead(self._budget.check)
@@ -282,13 +282,13 @@ class TableMaker:
         ready, lower = opened.prepared, opened.lower
         share = (1 + NOISE) / choice.run.einsum.n_instances
         most = Allowance(allowance.energy * share, allowance.latency * share)
-        bound = opened.metrics.bound(ENERGY, most.energy, inf)
+        bound = opened.metrics.pruning_limits(ENERGY, most.energy, inf)
         if most.latency < inf:
-            bound = opened.metrics.bound(LATENCY, most.latency, most.energy)
+            bound = opened.metrics.pruning_limits(LATENCY, most.latency, most.energy)
         before = lower.labels
         timed = self._timed(opened)
         solved = lower.solve(bound, self._budget, _deciding(ready.engine.fields, timed, wanted))
-        self.statistics = self.statistics.plus(Statistics(labels=lower.labels - before))
+        self.statistics = self.statistics.plus(SearchStatistics(labels=lower.labels - before))
         rules = replace(ready.rules, fused=wanted.fused, timed=timed)
         maker = RowMaker(ready.engine, opened.metrics, rules, most, self._budget)
         blocks = maker.make(solved)
@@ -323,20 +323,20 @@ class TableMaker:
         )
         chosen = {mask: tuple(several) for mask, several in found.items()}
         templates = [layout.template for several in found.values() for layout in several]
-        owed = most_owed(
-            space.problem, fields(space.problem, leaks), self._budget.watched(templates)
+        owed = most_deferred(
+            space.problem, label_fields(space.problem, leaks), self._budget.checking(templates)
         )
         roomy = {m for m, size in sizes.items() if size == inf and m not in scope.usage.inner}
         path = {component.name for component in space.flat.components}
         shared = (set(sizes) & path) - roomy if scope.fused else set()
-        kept = fields(space.problem, leaks, frozenset(scope.usage.deep) | shared, owed)
-        kept = replace(kept, room={m: f for m, f in kept.room.items() if m not in roomy})
-        return Prepared(space, Engine(space.problem, kept), leaks, rules, chosen)
+        kept = label_fields(space.problem, leaks, frozenset(scope.usage.deep) | shared, owed)
+        kept = replace(kept, used_bits={m: f for m, f in kept.used_bits.items() if m not in roomy})
+        return Prepared(space, LabelEngine(space.problem, kept), leaks, rules, chosen)
 
-    def _metrics(self, choice: Choice, ready: Prepared) -> Metrics:
+    def _metrics(self, choice: Choice, ready: Prepared) -> LabelMetrics:
         templates = [layout.template for layout in ready.layouts.get(choice.mask, ())]
         least = compulsory_latency(ready.space, templates)
-        return Metrics(ready.space.problem, ready.engine.fields, ready.leaks, least)
+        return LabelMetrics(ready.space.problem, ready.engine.fields, ready.leaks, least)
 
     def _parts(self, choice: Choice, ready: Prepared) -> list[Part]:
         space, rules = ready.space, ready.rules
@@ -365,8 +365,8 @@ def _dealt(
     return found
 
 
-def _deciding(fields: Fields, timed: bool, wanted: Wanted) -> int:
+def _deciding(fields: LabelFields, timed: bool, wanted: Wanted) -> int:
     """Return the number of leading fields that decide between labels."""
     if not timed:
-        return fields.n_energy
-    return fields.n_classes if wanted.few else fields.width
+        return fields.n_energy_fields
+    return fields.n_class_fields if wanted.few else fields.width

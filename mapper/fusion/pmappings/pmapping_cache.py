@@ -13,8 +13,8 @@ from tilewright.mapper.fusion.pmappings.fused_templates import Layout
 from tilewright.mapper.fusion.pmappings.inner_search import LowerSearch, Rules
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.label_fields import Leak
-from tilewright.mapper.searches.exact.label_metrics import Metrics
-from tilewright.mapper.searches.exact.label_tables import Engine
+from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
 
 MOST_BYTES = 800_000_000  # of bounds; what goes beyond is made again when it is asked for
 
@@ -25,7 +25,7 @@ class Prepared:
     that latency counts."""
 
     space: Mapspace
-    engine: Engine
+    engine: LabelEngine
     leaks: tuple[Leak, ...]
     rules: Rules
     layouts: Mapping[int, tuple[Layout, ...]]
@@ -39,7 +39,7 @@ class Opened:
     """
 
     prepared: Prepared
-    metrics: Metrics
+    metrics: LabelMetrics
     lower: LowerSearch
     start: tuple[float, float]
 

@@ -20,7 +20,7 @@ from tilewright.mapper.fusion.pmappings.shared_spatial import stride, tiles_belo
 from tilewright.mapper.fusion.pmappings.tile_reservations import tiles_above
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.exact.label_tables import Engine
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.workload.einsum import Einsum
 
 Held = tuple[tuple[Place, int, int], ...]
@@ -85,7 +85,7 @@ class Solution:
     """The rows of one space in numbers instead of names, and what leads to them."""
 
     space: Mapspace
-    engine: Engine
+    engine: LabelEngine
     blocks: Mapping[Shape, Block]
     sources: tuple[Source, ...]
     trails: tuple[Trail, ...]

@@ -28,9 +28,9 @@ from tilewright.mapper.fusion.pmappings.shared_tolls import Passage
 from tilewright.mapper.fusion.pmappings.tile_reservations import Order, Room
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.exact.label_metrics import Metrics
-from tilewright.mapper.searches.exact.label_tables import Engine
-from tilewright.mapper.searches.program.charge_sites import Add
+from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
+from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.templates.placement import Holder
 from tilewright.mapper.templates.spatial_choices import divisors
 
@@ -95,7 +95,12 @@ class RowMaker:
     """Makes the rows of one Einsum from the labels below its fused loops."""
 
     def __init__(
-        self, engine: Engine, metrics: Metrics, rules: Rules, most: Allowance, budget: Budget
+        self,
+        engine: LabelEngine,
+        metrics: LabelMetrics,
+        rules: Rules,
+        most: Allowance,
+        budget: Budget,
     ) -> None:
         self._most = most
         self._budget = budget
@@ -236,7 +241,7 @@ class RowMaker:
             if place not in streamed:
                 reserved[memory, :, low] += kept
         reserved = np.cumsum(reserved, axis=2)
-        room = self._engine.fields.room
+        room = self._engine.fields.used_bits
         for name, memory in memories.items():
             if name in room:
                 reserved[memory, :, -1] += labels[:, room[name]]
@@ -254,7 +259,7 @@ class RowMaker:
         self.sources.append(source)
         return Block(states[fits], values[fits], origin[fits])
 
-    def _charge(self, labels: Floats, adds: Sequence[Add], above: Ints) -> None:
+    def _charge(self, labels: Floats, adds: Sequence[CostTerm], above: Ints) -> None:
         """Add what tiles given as states cost."""
         for add in adds:
             counts = self._engine.count(add.tensor, add.kind, add.lanes)
@@ -266,7 +271,7 @@ class RowMaker:
             latency = self._metrics.all_latencies(labels)
             energy = self._metrics.all_energies(labels, latency)
         times = float(self._engine.problem.einsum.n_instances)
-        room = self._engine.fields.room
+        room = self._engine.fields.used_bits
         none = np.zeros(len(labels))
         outside = self._outside(layout)
         used = [

@@ -16,7 +16,7 @@ from tilewright.mapper.fusion.pmappings.shared_tolls import Passage, passages
 from tilewright.mapper.fusion.pmappings.tile_reservations import Loop, Region, tiles_above
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact.kernels import Ints
-from tilewright.mapper.searches.exact.label_tables import Engine
+from tilewright.mapper.searches.exact.label_tables import LabelEngine
 from tilewright.mapper.templates.problem import Problem
 
 # (variable, the gap of its loop: see shared_spatial.py; its tile: 0 for that of the state)
@@ -26,7 +26,7 @@ Gaps = tuple[tuple[int, int, int], ...]
 class Ground:
     """The region of one part, below which its labels stand."""
 
-    def __init__(self, engine: Engine, part: Part, rules: Rules) -> None:
+    def __init__(self, engine: LabelEngine, part: Part, rules: Rules) -> None:
         problem, spreads = engine.problem, part.spreads
         apart = rules.apart if rules.shares_room else frozenset()
         stands = {spread.stand for spread in spreads}

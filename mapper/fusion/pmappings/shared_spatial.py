@@ -27,7 +27,7 @@ from tilewright.arch.components.components import Component, Network
 from tilewright.mapper.fusion.pmappings.tile_reservations import Order
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact.kernels import Ints
-from tilewright.mapper.searches.program.charge_sites import Add, Route
+from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.searches.program.program import with_fixed_lanes
 from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.problem import Problem
@@ -127,14 +127,14 @@ def _orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
 
 
 def sent_above(
-    slots: Sequence[Slot], region: Sequence[int], routes: Iterable[Route]
-) -> dict[int, tuple[Add, ...]]:
+    slots: Sequence[Slot], region: Sequence[int], routes: Iterable[ChargeSite]
+) -> dict[int, tuple[CostTerm, ...]]:
     """Return what the lanes right above each slot of the region send over Networks, for the tile
     below all lanes there.
 
     It is known per tile right below each dimension (network_hops.py); those below make it smaller.
     """
-    found: dict[int, list[Add]] = {}
+    found: dict[int, list[CostTerm]] = {}
     for route in routes:
         stand = _next(route.slot, region)
         below = [
@@ -142,7 +142,7 @@ def sent_above(
         ]
         lanes = [pair for fan in below for pair in zip(fan.variables, fan.choices[0], strict=True)]
         more = prod(number for _, number in lanes)
-        for add in route.adds:
+        for add in route.terms:
             factor = add.factor / more if add.kind == "moved" else add.factor
             moved = replace(add, factor=factor, lanes=_together([*add.lanes, *lanes]))
             found.setdefault(stand, []).append(moved)

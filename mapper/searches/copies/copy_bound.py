@@ -19,12 +19,12 @@ from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.model.evaluation import evaluate_flat
 from tilewright.mapper.model.path import paths_of
 from tilewright.mapper.model.view import TensorView, make_view
-from tilewright.mapper.searches.exact.metric_terms import leaks_of, rises, touched
+from tilewright.mapper.searches.exact.metric_terms import latency_rises, leaks_of, touched_values
 from tilewright.mapper.templates.placement import Placement, Template
 from tilewright.mapper.workload.einsum import Einsum
 
 
-def repeated(einsum: Einsum) -> frozenset[str]:
+def repeated_variables(einsum: Einsum) -> frozenset[str]:
     """Return the rank variables that some tensor lacks or slides over."""
     return frozenset(
         variable
@@ -33,7 +33,7 @@ def repeated(einsum: Einsum) -> frozenset[str]:
     )
 
 
-def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
+def least_copy_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float, float]:
     """Return joule and second that no mapping of all instances with one of these placements is
     below."""
     leaks = leaks_of(space.flat, space.conventions)
@@ -49,7 +49,9 @@ def _moved(space: Mapspace, placements: Sequence[Placement]) -> Iterator[tuple[f
     flat = replace(space.flat, components=tuple(map(_without_limit, space.flat.components)))
     view = make_view(einsum, flat)
     whole = {name: tensor.tile(einsum.bounds) for name, tensor in view.tensors.items()}
-    if any(touched(access, einsum.bounds) < whole[access.tensor] for access in einsum.accesses):
+    if any(
+        touched_values(access, einsum.bounds) < whole[access.tensor] for access in einsum.accesses
+    ):
         yield 0.0, 0.0  # small tiles leave out what a stride skips, the whole tensor does not
         return
     operations = prod(einsum.bounds.values())
@@ -73,7 +75,11 @@ def _alone(space: Mapspace) -> Iterator[str]:
     for component in space.flat.components:
         if component.own_fanout > 1 or component.physical_fanout > 1:
             return
-        if isinstance(component, Memory) and component.latency is not None and rises(component):
+        if (
+            isinstance(component, Memory)
+            and component.latency is not None
+            and latency_rises(component)
+        ):
             yield component.name
 
 

@@ -21,13 +21,13 @@ from tilewright.arch.components.components import Memory
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile, assemble
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
-from tilewright.mapper.searches.copies.copy_bound import least_costs, repeated
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.copies.copy_bound import least_copy_costs, repeated_variables
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.metric_terms import compulsory_latency, leaks_of
 from tilewright.mapper.searches.exact.placement_bound import least_value
-from tilewright.mapper.searches.methods.exhaustive import best_of, better, has_at_most
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.methods.exhaustive import best_scored, has_at_most_points, is_better
+from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.verify import TOLERANCE
 from tilewright.mapper.templates.placement import Placement, Template
@@ -47,7 +47,7 @@ _INSTEAD = "from Python: search(..., method=RandomSearch(samples=…, seed=…))
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestCopy:
     """The best of `count` mappings, a lower bound, and whether a budget ended the search."""
 
     mapping: EinsumMapping | None
@@ -57,7 +57,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Copies:
+class CopyMappings:
     """The mappings of a copy that may matter, and what bounds them.
 
     `few`: each template with the most lanes and without any; `every`: with each number of lanes in
@@ -68,16 +68,16 @@ class Copies:
     """
 
     space: Mapspace
-    first: abc.Mapping[str, str] = field(default_factory=dict)
-    limits: Budget = ENDLESS
+    outermost: abc.Mapping[str, str] = field(default_factory=dict)
+    limits: Budget = UNLIMITED
 
     @cached_property
     def repeated(self) -> frozenset[str]:
         """Return the rank variables by which values repeat or slide: their tiles cost."""
-        return repeated(self.space.einsum)
+        return repeated_variables(self.space.einsum)
 
     @cached_property
-    def few(self) -> list[Mapping]:
+    def representatives(self) -> list[Mapping]:
         """Return two mappings of each template, and with each set of variables that repeat values
         in one piece as long as there is room; none where tiles have given shapes."""
         return list(self._each_of_few())
@@ -88,13 +88,13 @@ class Copies:
                 yield from self._mappings(_extremes, whole)
 
     @cached_property
-    def every(self) -> list[Mapping] | None:
+    def all_distinct(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric; UnsupportedFeature for too many."""
         space = self.space
         if self.repeated and not self._shaped and _shapes(space.einsum.bounds) > TILES:
             return None
         if self._shaped or self.repeated or not self._plain:
-            if has_at_most(space, LISTED, self.limits):
+            if has_at_most_points(space, LISTED, self.limits):
                 return list(space.mappings_within(self.limits.check))
             if self._shaped:
                 raise UnsupportedFeature(
@@ -108,7 +108,7 @@ class Copies:
         return found if len(found) <= MANY else None
 
     @cached_property
-    def dealt(self) -> list[Mapping] | None:
+    def all_spatial(self) -> list[Mapping] | None:
         """Return all mappings that can differ in any metric below some loop."""
         if not self.ignores_tiles or self.space.uneven:
             return None
@@ -121,7 +121,7 @@ class Copies:
 
     def _mappings(self, choose: Choose, whole: frozenset[str] = frozenset()) -> Iterator[Mapping]:
         found = (_mappings_of(self.space, one, choose, whole) for one in self._templates)
-        return self.limits.watched(chain.from_iterable(found))
+        return self.limits.checking(chain.from_iterable(found))
 
     def _all_lanes(self, fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
         """Yield one choice for each number of lanes of each dimension."""
@@ -133,7 +133,7 @@ class Copies:
                 yield chosen
 
     def _deals(self, fans: list[SpatialLoops], bounds: Extents) -> Iterator[Lanes]:
-        return self.limits.watched(_deals(fans, bounds))
+        return self.limits.checking(_deals(fans, bounds))
 
     @cached_property
     def ignores_tiles(self) -> bool:
@@ -177,9 +177,9 @@ class Copies:
             for holder in template.holders
         )
 
-    def best(self, goal: Goal) -> Best:
+    def best(self, goal: Goal) -> BestCopy:
         """Return the best mapping and a bound, or what is known when `limits` end the search."""
-        found = Best(None, 0.0, 0)
+        found = BestCopy(None, 0.0, 0)
         steps = self._better_and_better(goal)
         try:
             while (step := next(steps, None)) is not None:
@@ -191,44 +191,44 @@ class Copies:
             return replace(found, bound=max(found.bound, bound), ended=True)
         return found
 
-    def _better_and_better(self, goal: Goal) -> Iterator[Best]:
+    def _better_and_better(self, goal: Goal) -> Iterator[BestCopy]:
         """Yield what is known after `few`, and if that is not enough after `every`."""
-        best, count, whole = best_of(self._each_of_few(), self.space, goal, self.limits)
-        yield Best(best, 0.0, count)
+        best, count, whole = best_scored(self._each_of_few(), self.space, goal, self.limits)
+        yield BestCopy(best, 0.0, count)
         if not whole:
             raise OutOfBudget
-        bound = 0.0 if best is None else self.least(best, goal)
-        yield Best(best, bound, count)
+        bound = 0.0 if best is None else self.lower_bound(best, goal)
+        yield BestCopy(best, bound, count)
         attained = best is not None and best.value(goal) <= bound * (1 + TOLERANCE)
         if best is not None and attained and not self._ties(best, goal):
             return
-        if self.every is None:
+        if self.all_distinct is None:
             return
-        more, further, whole = best_of(self.every, self.space, goal, self.limits)
+        more, further, whole = best_scored(self.all_distinct, self.space, goal, self.limits)
         if not whole:
-            kept = best if more is None or (best and better(best, more, goal)) else more
-            yield Best(kept, bound, count + further)
+            kept = best if more is None or (best and is_better(best, more, goal)) else more
+            yield BestCopy(kept, bound, count + further)
             raise OutOfBudget
-        yield Best(more, inf if more is None else more.value(goal), count + further)
+        yield BestCopy(more, inf if more is None else more.value(goal), count + further)
 
     def _least_of_all(self, goal: Goal) -> float:
         """Return a bound that needs no templates, fast."""
         placements = self.space.placements
         if not self._plain or len(placements) > MANY:
             return least_value(self.space, goal)
-        return goal.value(*least_costs(self.space, placements))
+        return goal.value(*least_copy_costs(self.space, placements))
 
     def _ties(self, best: EinsumMapping, goal: Goal) -> bool:
         """Tell whether other lanes over a Network, of which not many are, may cost less in the
         second metric."""
-        few = self._plain or has_at_most(self.space, MANY, self.limits)
+        few = self._plain or has_at_most_points(self.space, MANY, self.limits)
         if not self.space.problem.has_networks or not few:
             return False
         energy, latency = self._floor_of(best)
         floor = latency if goal.second == "latency" else energy
         return best.value(goal.second) > floor * (1 + TOLERANCE)
 
-    def least(self, best: EinsumMapping, goal: Goal) -> float:
+    def lower_bound(self, best: EinsumMapping, goal: Goal) -> float:
         """Return a lower bound of the goal, given the best of `few`."""
         energy, latency = self._floor_of(best)
         return goal.value(energy if goal.price == 0 else 0.0, latency)
@@ -237,17 +237,19 @@ class Copies:
         """Return the floors, given any of the best of `few`; over a Network lanes cost energy."""
         energy = best.energy
         if self.space.problem.has_networks:
-            cheapest, _, ended = best_of(self.few, self.space, Goal("energy"), self.limits)
+            cheapest, _, ended = best_scored(
+                self.representatives, self.space, Goal("energy"), self.limits
+            )
             if not ended:
                 raise OutOfBudget
             energy = min(energy, cheapest.energy if cheapest else energy)
-        return self.floor(energy, best.latency)
+        return self.lower_bounds(energy, best.latency)
 
-    def floor(self, energy: float, latency: float) -> tuple[float, float]:
+    def lower_bounds(self, energy: float, latency: float) -> tuple[float, float]:
         """Return lower bounds of energy and latency, given the least of `few`."""
         if self._plain and self.repeated:
             placements = [one for one in self.space.placements if self._admits(one)]
-            floor = least_costs(self.space, placements)
+            floor = least_copy_costs(self.space, placements)
             return min(floor[0], energy), min(floor[1], latency)
         templates = [one for one in self._templates if self._admits(one.placement)]
         least = compulsory_latency(self.space, templates) * self.space.einsum.n_instances
@@ -261,7 +263,7 @@ class Copies:
         for name, tensors in placement.kept:
             if name in memories:
                 outermost = dict.fromkeys(tensors, name) | outermost
-        return all(outermost.get(tensor) == name for tensor, name in self.first.items())
+        return all(outermost.get(tensor) == name for tensor, name in self.outermost.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,19 +272,19 @@ class CopySearch:
 
     memory: float = inf
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best mapping, or the best found with a bound when time runs out.
 
         UnsupportedFeature for many with tiles of given shapes.
         """
         began, limits = time.monotonic(), budget_from(budget, self.memory)
-        found = Copies(space, limits=limits).best(goal)
+        found = CopyMappings(space, limits=limits).best(goal)
         best = found.mapping
         proven = not found.ended and (best is not None or found.bound == inf)
         proven |= best is not None and best.value(goal) <= found.bound * (1 + TOLERANCE)
         made, seconds = space.templates_made, time.monotonic() - began
-        return SpaceResult(
-            best, found.bound, proven, Statistics(made, 0, 0, found.count, 1, seconds)
+        return MapspaceResult(
+            best, found.bound, proven, SearchStatistics(made, 0, 0, found.count, 1, seconds)
         )
 
 

@@ -12,9 +12,9 @@ from itertools import islice
 from math import prod
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact.dynamic_program import DynamicSearch, Found
+from tilewright.mapper.searches.exact.dynamic_program import BestLabel, DynamicSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.program.compiled_mapspace import compiled_of
+from tilewright.mapper.searches.program.compiled_mapspace import compile_template
 from tilewright.mapper.templates.placement import LaneRestriction, Placement, Template
 
 FEW = 3  # templates that are looked at together
@@ -23,7 +23,7 @@ PROGRAMS = 20  # of one template: lanes that must be enumerated can make thousan
 PATIENCE = 0.2  # seconds for an answer that comes late
 
 
-class Hasty:
+class BeamSearch:
     """Looks for a mapping of one mapspace; each call goes on where the last one ended."""
 
     def __init__(self, space: Mapspace, goal: Goal) -> None:
@@ -31,10 +31,10 @@ class Hasty:
         self._goal = goal
         self._templates = _likely(space)
 
-    def find(self, seconds: float) -> Found | None:
+    def find(self, seconds: float) -> BestLabel | None:
         """Return the best of the first mappings; at least one template is looked at."""
         deadline = time.monotonic() + seconds
-        best: Found | None = None
+        best: BestLabel | None = None
         count = 0
         for template in self._templates:
             found = self._first_of(template)
@@ -46,7 +46,7 @@ class Hasty:
                 break
         return best
 
-    def find_late(self, seconds: float) -> Found | None:
+    def find_any(self, seconds: float) -> BestLabel | None:
         """Return any mapping, if one turns up in so many seconds."""
         deadline = time.monotonic() + seconds
         for template in self._templates:
@@ -55,8 +55,8 @@ class Hasty:
                 return found
         return None
 
-    def _first_of(self, template: Template) -> Found | None:
-        ready = compiled_of(self._space, self._goal.price, template, PROGRAMS)
+    def _first_of(self, template: Template) -> BestLabel | None:
+        ready = compile_template(self._space, self._goal.price, template, PROGRAMS)
         return DynamicSearch(ready).first(self._goal.objective)
 
 

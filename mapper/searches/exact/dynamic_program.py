@@ -9,13 +9,13 @@ from math import inf
 import numpy as np
 
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.searches.budget import ENDLESS, GROWTH, Budget, OutOfBudget
+from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Objective, objective_value
-from tilewright.mapper.searches.exact.label_tables import Engine, Table
-from tilewright.mapper.searches.program.compiled_mapspace import Compiled
-from tilewright.mapper.searches.program.program import Program
-from tilewright.mapper.searches.program.program_tree import Node
+from tilewright.mapper.searches.exact.label_tables import LabelEngine, LabelTable
+from tilewright.mapper.searches.program.compiled_mapspace import CompiledMapspace
+from tilewright.mapper.searches.program.program import TemplateProgram
+from tilewright.mapper.searches.program.program_tree import ProgramNode
 
 DEEPENING = (1e-9, 0.002, 0.02, 0.1, 0.3, 1.0, inf)
 TIE = 1e-12
@@ -23,7 +23,7 @@ MAX_LABELS = 4_000_000  # in one table: about 300 MB
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestLabel:
     """The best label: its metrics, and the tile below each slot of its program's skeleton.
 
     Of two with the same `value`, the one with the smaller `second` metric is better.
@@ -33,15 +33,15 @@ class Found:
     latency: float
     value: float
     second: float
-    program: Program
+    program: TemplateProgram
     tiles: tuple[Tile, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DynamicResult:
     """`lower_bound` of the objective; `exhausted`: a budget stopped the search."""
 
-    found: Found | None
+    best: BestLabel | None
     lower_bound: float
     exhausted: bool
     labels: int
@@ -52,7 +52,7 @@ class DynamicSearch:
     """Searches one tree of programs for one objective. `found`: a mapping to start from."""
 
     def __init__(
-        self, compiled: Compiled, budget: Budget = ENDLESS, found: Found | None = None
+        self, compiled: CompiledMapspace, budget: Budget = UNLIMITED, found: BestLabel | None = None
     ) -> None:
         self._compiled = compiled
         self._engine = compiled.engine
@@ -68,14 +68,14 @@ class DynamicSearch:
         self.labels = 0
         self.passes = 0
 
-    def solve(self, objective: Objective) -> Outcome:
+    def solve(self, objective: Objective) -> DynamicResult:
         """Find the least value of `objective`, and among its ties the least second metric."""
         self._kind = KINDS[objective]
         self._lower = self.bound(objective)
         if self._lower == inf:
-            return Outcome(None, inf, False, 0, 0)
+            return DynamicResult(None, inf, False, 0, 0)
         try:
-            if self._budget.ends:
+            if self._budget.is_limited:
                 self._beam()
             if self._kind == ENERGY or not self._seed():
                 self._deepen()
@@ -84,7 +84,7 @@ class DynamicSearch:
             return self._outcome(exhausted=True)
         return self._outcome(exhausted=False)
 
-    def first(self, objective: Objective) -> Found | None:
+    def first(self, objective: Objective) -> BestLabel | None:
         """Return some mapping, fast; None if there is none among few labels."""
         self._kind = KINDS[objective]
         if self.bound(objective) < inf:
@@ -97,14 +97,14 @@ class DynamicSearch:
         if outlook is None:  # no program
             return inf
         start = self._engine.initial().label.copy()
-        start[0, 0] += outlook.rest[0]
-        start[0, self._engine.fields.lanes] *= max(outlook.gain[0], 1.0)
+        start[0, 0] += outlook.energy[0]
+        start[0, self._engine.fields.lanes] *= max(outlook.lanes[0], 1.0)
         if not start[0, 0] < inf:
             return inf
-        return float(self._metrics.floor(start, KINDS[objective])[0])
+        return float(self._metrics.lower_bounds(start, KINDS[objective])[0])
 
-    def _outcome(self, exhausted: bool) -> Outcome:
-        return Outcome(self._found, self._lower, exhausted, self.labels, self.passes)
+    def _outcome(self, exhausted: bool) -> DynamicResult:
+        return DynamicResult(self._found, self._lower, exhausted, self.labels, self.passes)
 
     def _beam(self) -> None:
         """Find some mapping fast: keep the one label of least energy at each tile shape."""
@@ -116,7 +116,7 @@ class DynamicSearch:
         It is when its objective meets the bound: then no other metric of it can improve either.
         """
         helper = DynamicSearch(self._compiled, self._budget)
-        found = helper.solve("energy").found
+        found = helper.solve("energy").best
         self.labels += helper.labels
         self.passes += helper.passes
         if found is None:
@@ -134,7 +134,7 @@ class DynamicSearch:
         for slack in DEEPENING:
             limit = least * (1 + slack) if least > 0 else inf
             limit = min(limit, self._best())
-            self._sweep(fields.n_energy if scalar else fields.n_classes, limit)
+            self._sweep(fields.n_energy_fields if scalar else fields.n_class_fields, limit)
             self._lower = max(self._lower, min(limit, self._floor, self._best()))
             if self._best() <= self._lower * (1 + TIE):
                 return
@@ -153,7 +153,7 @@ class DynamicSearch:
             return
         fields = self._engine.fields
         if self._kind == ENERGY:
-            self._sweep(fields.n_classes, self._found.value)
+            self._sweep(fields.n_class_fields, self._found.value)
         elif self._kind == LATENCY:
             self._most_energy = self._found.energy
             self._sweep(fields.width, self._found.value)
@@ -164,9 +164,9 @@ class DynamicSearch:
         self._floor = inf
         self._visit(self._root, self._engine.initial(), nd, [])
 
-    def _visit(self, node: Node, table: Table, nd: int, path: list[Table]) -> None:
+    def _visit(self, node: ProgramNode, table: LabelTable, nd: int, path: list[LabelTable]) -> None:
         path.append(table)
-        if node.ends and table.label.shape[0]:
+        if node.programs and table.label.shape[0]:
             self._arrive(node, path)
         for child in node.children.values():
             following = self._step(child, table, nd)
@@ -174,25 +174,25 @@ class DynamicSearch:
                 self._visit(child, following, nd, path)
         path.pop()
 
-    def _step(self, child: Node, table: Table, nd: int) -> Table:
+    def _step(self, child: ProgramNode, table: LabelTable, nd: int) -> LabelTable:
         self._budget.check(more=GROWTH * table.label.nbytes)
-        assert child.operation is not None
+        assert child.step is not None
         assert child.before is not None
         assert child.after is not None
-        bound = self._metrics.bound(
+        bound = self._metrics.pruning_limits(
             self._kind, self._limit * (1 + TIE), self._most_energy * (1 + TIE)
         )
-        result = self._engine.apply(child.operation, table, nd, (child.before, child.after, bound))
+        result = self._engine.apply(child.step, table, nd, (child.before, child.after, bound))
         self.labels += result.label.shape[0]
         if nd > 1 and result.label.shape[0] > MAX_LABELS:
             raise OutOfBudget
         return result
 
-    def _arrive(self, node: Node, path: list[Table]) -> None:
+    def _arrive(self, node: ProgramNode, path: list[LabelTable]) -> None:
         table = path[-1]
         first = int(table.start[-2])
         labels = table.label[first:]
-        floors = self._metrics.floor(labels, self._kind)
+        floors = self._metrics.lower_bounds(labels, self._kind)
         for index in np.argsort(floors, kind="stable").tolist():
             if floors[index] > self._limit * (1 + TIE):
                 break
@@ -202,9 +202,9 @@ class DynamicSearch:
             value = self._value(energy, latency)
             second = latency if self._kind == ENERGY else energy
             if self._improves(value, second):
-                program = node.ends[0]
-                tiles = trace(self._engine, program, path, first + index)
-                self._found = Found(energy, latency, value, second, program, tiles)
+                program = node.programs[0]
+                tiles = tiles_of_label(self._engine, program, path, first + index)
+                self._found = BestLabel(energy, latency, value, second, program, tiles)
                 self._limit = min(self._limit, value)
 
     def _value(self, energy: float, latency: float) -> float:
@@ -220,7 +220,9 @@ class DynamicSearch:
         return value < self._found.value
 
 
-def trace(engine: Engine, program: Program, path: list[Table], label: int) -> tuple[Tile, ...]:
+def tiles_of_label(
+    engine: LabelEngine, program: TemplateProgram, path: list[LabelTable], label: int
+) -> tuple[Tile, ...]:
     """Follow the origins of a label down the path; return the tile below each slot."""
     below: dict[int, Tile] = {}
     for number, before, after in _steps_down(program, path):
@@ -236,6 +238,8 @@ def trace(engine: Engine, program: Program, path: list[Table], label: int) -> tu
     return tuple(tiles)
 
 
-def _steps_down(program: Program, path: list[Table]) -> Iterator[tuple[int | None, Table, Table]]:
+def _steps_down(
+    program: TemplateProgram, path: list[LabelTable]
+) -> Iterator[tuple[int | None, LabelTable, LabelTable]]:
     for number in range(len(program.slots) - 1, -1, -1):
         yield program.slots[number], path[number], path[number + 1]

@@ -10,14 +10,14 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.beam import PATIENCE
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exhaustive import scored
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult
+from tilewright.mapper.searches.methods.exhaustive import costed_or_none
+from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.searches.verify import TOLERANCE, Judge
+from tilewright.mapper.searches.verify import TOLERANCE, Verifier
 from tilewright.mapper.templates.slot_sequence import slot_sequence
 
 
-def with_some_mapping(result: SpaceResult, space: Mapspace, goal: Goal) -> SpaceResult:
+def with_fallback_mapping(result: MapspaceResult, space: Mapspace, goal: Goal) -> MapspaceResult:
     """Return a result that has a mapping, if one turns up in a moment, and a bound below it."""
     if result.best is not None or result.proven:
         return result
@@ -38,4 +38,4 @@ def _any_of(space: Mapspace) -> EinsumMapping | None:
     if found is None:
         return None
     slots = slot_sequence(found.problem, found.template)
-    return scored(Judge(space), assemble(found.problem, slots, found.tiles))
+    return costed_or_none(Verifier(space), assemble(found.problem, slots, found.tiles))

@@ -30,17 +30,17 @@ from tilewright.arch.compiled import Kernel
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Labels = tuple[Ints, Floats]  # start, label
-Step = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
-View = tuple[Floats, Floats, Floats, Floats, Floats]  # rest, gain, bound, seconds, paces
+LabelArrays = tuple[Ints, Floats]  # start, label
+OriginLabels = tuple[Ints, Floats, Ints]  # start, label, and the origin of each label
+PruningArrays = tuple[Floats, Floats, Floats, Floats, Floats]  # rest, gain, bound, seconds, paces
 Choices = tuple[Ints, Floats, Floats]  # reach, linear, fares
 ENERGY, LATENCY, EDP, FRONT = 0.0, 1.0, 2.0, 3.0
 
 _HOME: Final = "tilewright.mapper.searches.exact.label_kernels"
 _I1, _I2, _F1, _F2 = "int64[::1]", "int64[:, ::1]", "float64[::1]", "float64[:, ::1]"
 _TABLE: Final = f"{_I1}, {_F2}"
-_VIEW: Final = f"View, {_I1}, {_F2}, {_I2}"  # and the results
-_RECORDS: Final = {"View": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}"}
+_VIEW: Final = f"PruningArrays, {_I1}, {_F2}, {_I2}"  # and the results
+_RECORDS: Final = {"PruningArrays": f"{_F1}, {_F1}, {_F1}, {_F2}, {_F2}"}
 
 
 def _kernel(name: str, *arguments: str) -> Kernel:
@@ -48,17 +48,19 @@ def _kernel(name: str, *arguments: str) -> Kernel:
 
 
 _closure = _kernel("closure", _I1, _TABLE, "int64, int64", _VIEW)
-_deal = _kernel("deal", _I1, _TABLE, _I2, _F2, _F2, _VIEW)
+_deal = _kernel("distribute", _I1, _TABLE, _I2, _F2, _F2, _VIEW)
 _charge = _kernel("charge", _I1, _TABLE, _I1, _F2, _F1, _VIEW)
 _union = _kernel("union", _I1, _TABLE, _I2, _TABLE, _I2, _I1, _F2, _I2)
 _first = _kernel("first_of_groups", _I1, _F2, "float64", _I1, "bool[::1]")
-_deal_above = _kernel("deal_above", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
+_deal_above = _kernel("undo_distribute", _F1, _F1, _I2, _F2, _F1, _F1, _F1)
 least_above = _kernel("least_above", _F1, "int64, int64, float64")
 """least_above(value, stride, radix, sign): in place, per state the least (sign 1) or greatest (-1)
 value of itself and the states further along an axis."""
 
 
-def closure(table: Labels, nd: int, axis: tuple[int, int], view: View) -> Step:
+def closure(
+    table: LabelArrays, nd: int, axis: tuple[int, int], view: PruningArrays
+) -> OriginLabels:
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit)).
 
     `axis` = (stride, radix). `rest` and `gain` must hold before the whole operation: a label
@@ -71,7 +73,7 @@ def closure(table: Labels, nd: int, axis: tuple[int, int], view: View) -> Step:
     return _made(step, table, nd, 2 * len(table[1]) + 16)
 
 
-def deal(table: Labels, nd: int, choices: Choices, view: View) -> Step:
+def distribute(table: LabelArrays, nd: int, choices: Choices, view: PruningArrays) -> OriginLabels:
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + .
 
     `choices` = (reach, linear, fares). reach[c, s]: index of the state that choice c leads to from
@@ -86,7 +88,9 @@ def deal(table: Labels, nd: int, choices: Choices, view: View) -> Step:
     return _made(step, table, nd, 2 * len(table[1]) + 16)
 
 
-def charge(table: Labels, nd: int, costs: tuple[Ints, Floats, Floats], view: View) -> Step:
+def charge(
+    table: LabelArrays, nd: int, costs: tuple[Ints, Floats, Floats], view: PruningArrays
+) -> OriginLabels:
     """Add plus[i, s] to field fields[i] of every label at s; `costs` = (fields, plus, room).
 
     `room` = (field, capacity, reset): labels whose field exceeds the capacity are dropped; with
@@ -99,7 +103,7 @@ def charge(table: Labels, nd: int, costs: tuple[Ints, Floats, Floats], view: Vie
     return _made(step, table, nd, len(table[1]) + 2)
 
 
-def union(one: Step, other: Step, nd: int) -> Step:
+def union(one: OriginLabels, other: OriginLabels, nd: int) -> OriginLabels:
     """Merge two tables whose labels descend from the same table, as their origins say."""
 
     def step(job: Ints, *results: Any) -> None:
@@ -108,7 +112,7 @@ def union(one: Step, other: Step, nd: int) -> Step:
     return _made(step, one[:2], nd, len(one[1]) + len(other[1]) + 2)
 
 
-def deal_above(
+def undo_distribute(
     rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats
 ) -> tuple[Floats, Floats]:
     """Undo `deal` for the bounds: least energy and most lanes above, per state below.
@@ -131,7 +135,7 @@ def first_of_groups(groups: Ints, values: Floats, noise: float = 0.0) -> Bools:
     return kept
 
 
-def _made(step: Callable[..., None], table: Labels, nd: int, rows: int) -> Step:
+def _made(step: Callable[..., None], table: LabelArrays, nd: int, rows: int) -> OriginLabels:
     """Let a kernel do all states; when it runs out of room for labels, it goes on in more."""
     start, label = table
     job, begin = np.array([nd, 0, 0], np.int64), np.empty_like(start)

@@ -15,15 +15,15 @@ from tilewright.mapper.templates.problem import Problem
 Gate = tuple[str, str, int]  # component, dimension; places along it, 0: each lane by itself
 
 
-class Owed(NamedTuple):
+class DeferredCounts(NamedTuple):
     """How many fields of a label hold energy, calls and bits that are paid later."""
 
     energy: int = 0
     calls: int = 0
-    room: int = 0
+    bits: int = 0
 
 
-NOTHING = Owed()
+NO_DEFERRED = DeferredCounts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class LabelFields:
     """Field numbers. Order: energy, room of finite memories, energy and room owed, lanes, gated
     lanes, calls, calls owed.
 
@@ -52,47 +52,52 @@ class Fields:
     paid later (deferred_costs.py). `summed`: memories whose bits in use matter to the end.
     """
 
-    room: Mapping[str, int]
+    used_bits: Mapping[str, int]
     lanes: int
     gates: Mapping[Gate, int]
     calls: Mapping[tuple[int, str], int]
     links: Mapping[tuple[int, str], int] = field(default_factory=dict)
-    ways: Mapping[int, int] = field(default_factory=dict)
-    owed: range = range(0)
-    owed_room: range = range(0)
-    owed_calls: range = range(0)
-    summed: frozenset[str] = frozenset()
+    longest_paths: Mapping[int, int] = field(default_factory=dict)
+    deferred_energy: range = range(0)
+    deferred_bits: range = range(0)
+    deferred_calls: range = range(0)
+    tracked: frozenset[str] = frozenset()
     seconds: Mapping[tuple[int, str], float] = field(default_factory=dict)
     rates: dict[object, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
     """What one value adds to each field, kept by charge_sites.py from template to template."""
 
     @property
     def width(self) -> int:
-        own = len(self.calling) + len(self.links) + len(self.ways) + len(self.owed_calls)
+        own = (
+            len(self.call_fields)
+            + len(self.links)
+            + len(self.longest_paths)
+            + len(self.deferred_calls)
+        )
         return self.lanes + 1 + len(self.gates) + own
 
     @property
-    def calling(self) -> tuple[int, ...]:
+    def call_fields(self) -> tuple[int, ...]:
         """The fields of calls, each once."""
         return tuple(dict.fromkeys(self.calls.values()))
 
     @property
-    def n_energy(self) -> int:
+    def n_energy_fields(self) -> int:
         """Leading fields that decide when only dynamic energy counts."""
         return self.lanes
 
     @property
-    def n_classes(self) -> int:
+    def n_class_fields(self) -> int:
         """Leading fields that decide when calls are known by the class of lanes alone."""
         return self.lanes + 1 + len(self.gates)
 
 
-def fields(
+def label_fields(
     problem: Problem,
     leaks: Iterable[Leak],
     tracked: frozenset[str] = frozenset(),
-    owed: Owed = NOTHING,
-) -> Fields:
+    owed: DeferredCounts = NO_DEFERRED,
+) -> LabelFields:
     """Lay out the label of `problem`; `leaks`: what leaks, so that gated lanes matter.
 
     `tracked`: memories whose room matters even if it is without limit. `owed`: how many fields
@@ -101,7 +106,7 @@ def fields(
     memories = [c for c in problem.components if isinstance(c, Memory)]
     finite = [c.name for c in memories if c.size < inf or c.name in tracked]
     room = {name: 1 + i for i, name in enumerate(finite)}
-    lanes = 1 + len(room) + owed.energy + owed.room
+    lanes = 1 + len(room) + owed.energy + owed.bits
     gated = dict.fromkeys(gate for leak in leaks for gate, _ in leak.gates)
     gates = {key: lanes + 1 + i for i, key in enumerate(gated)}
     timed = [
@@ -109,7 +114,7 @@ def fields(
         for level, component in enumerate(problem.components)
         if not isinstance(component, Compute | Network)
         for action in component.actions
-        if matters(component, action.name) or idle_seconds(component)
+        if affects_latency(component, action.name) or idle_seconds(component)
     ]
     first = lanes + 1 + len(gates)
     seconds = {
@@ -124,13 +129,15 @@ def fields(
     calls = {key: numbers.get((key[0], ""), numbers.get(key, 0)) for key in timed}
     links, ways = _of_networks(problem, first + len(groups))
     last = first + len(groups) + len(links) + len(ways)
-    middle = lanes - owed.room
+    middle = lanes - owed.bits
     later = (
         range(middle - owed.energy, middle),
         range(middle, lanes),
         range(last, last + owed.calls),
     )
-    return Fields(room, lanes, gates, calls, links, ways, *later, summed=tracked, seconds=seconds)
+    return LabelFields(
+        room, lanes, gates, calls, links, ways, *later, tracked=tracked, seconds=seconds
+    )
 
 
 def _of_networks(
@@ -173,7 +180,7 @@ def idle_seconds(component: Component) -> float:
     return component.latency({action.name: 0.0 for action in component.actions})
 
 
-def matters(component: Component, action: str) -> bool:
+def affects_latency(component: Component, action: str) -> bool:
     """Tell whether the latency of `component` depends on the calls of `action`, by probing it."""
     if component.latency is None:
         return False

@@ -19,7 +19,7 @@ from tilewright.mapper.searches.exact.kernels import Bools, Floats, Ints
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class View(NamedTuple):
+class PruningArrays(NamedTuple):
     """What is ahead of labels, and which of them are hopeless: see kernels.py."""
 
     rest: Floats
@@ -57,7 +57,7 @@ def _behind(label: Floats, row: int, energy: float, latency: float, bound: Float
 
 
 @compiled
-def _hopeless(label: Floats, row: int, state: int, view: View) -> Any:
+def _hopeless(label: Floats, row: int, state: int, view: PruningArrays) -> Any:
     rest, gain, bound, seconds, paces = view
     energy = label[row, 0] + rest[state]
     if not energy < np.inf:
@@ -139,7 +139,7 @@ def _insert(label: Floats, origin: Ints, first: int, count: int, nd: int) -> Any
 @compiled
 def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, stride: int, radix: int,
-    view: View, begin: Ints, out: Floats, origin: Ints,
+    view: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Pass labels on to the states further along one axis: F(t) = Pareto(F(t), F(t - unit))."""
     nd, done, count = job
@@ -178,9 +178,9 @@ def closure(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 
 
 @compiled
-def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+def distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, reach: Ints, linear: Floats, fares: Floats,
-    view: View, begin: Ints, out: Floats, origin: Ints,
+    view: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Apply the choices of one spatial dimension: F(t) = Pareto over c of F(t / lanes_c) * + ."""
     nd, _, count = job
@@ -213,7 +213,7 @@ def deal(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 @compiled
 def charge(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     job: Ints, start: Ints, label: Floats, fields: Ints, plus: Floats, room: Floats,
-    view: View, begin: Ints, out: Floats, origin: Ints,
+    view: PruningArrays, begin: Ints, out: Floats, origin: Ints,
 ) -> None:  # fmt: skip
     """Add plus[i, s] to field fields[i] of every label at s, and drop what has no room."""
     nd, _, count = job
@@ -277,7 +277,7 @@ def least_above(value: Floats, stride: int, radix: int, sign: float) -> None:
 
 
 @compiled
-def deal_above(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+def undo_distribute(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     rest: Floats, gain: Floats, reach: Ints, energy: Floats, lanes: Floats,
     new_rest: Floats, new_gain: Floats,
 ) -> None:  # fmt: skip

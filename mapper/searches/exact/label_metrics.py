@@ -13,7 +13,7 @@ from tilewright.arch.components.components import Component, Compute, Network
 from tilewright.arch.flattening.latency import LatencyPiece, LinearLatency
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import Bools, Floats
-from tilewright.mapper.searches.exact.label_fields import Fields, Leak, idle_seconds
+from tilewright.mapper.searches.exact.label_fields import LabelFields, Leak, idle_seconds
 from tilewright.mapper.templates.problem import Problem
 
 Objective = Literal["energy", "latency", "edp"]
@@ -43,13 +43,13 @@ class Goal:
         return "latency" if self.objective == "energy" else "energy"
 
 
-class Metrics:
+class LabelMetrics:
     """Evaluates labels of one problem. Joule and second of one instance of the Einsum."""
 
     def __init__(
         self,
         problem: Problem,
-        fields: Fields,
+        fields: LabelFields,
         leaks: Sequence[Leak],
         compulsory: float = 0.0,
         price: float = 0.0,
@@ -58,7 +58,7 @@ class Metrics:
         self._problem = problem
         self._fields = fields
         self._leaks = tuple(leaks)
-        self.compulsory = compulsory
+        self.compulsory_seconds = compulsory
         self._timed = [
             (level, component)
             for level, component in enumerate(problem.components)
@@ -135,7 +135,7 @@ class Metrics:
             worst = np.maximum(worst, taken)
         return worst
 
-    def paces(self) -> Floats:
+    def latency_terms(self) -> Floats:
         """Return what bounds the latency besides the computes, one per row: (field, seconds of one
         unit of it, seconds besides: not those that count only where something is held)."""
         found: dict[tuple[int, float, float], None] = {}
@@ -177,7 +177,7 @@ class Metrics:
         """Return the busiest link and the longest way (mapper/model/costs.py)."""
         links = [float(label[f]) for (at, _), f in self._fields.links.items() if at == level]
         busiest = max(links, default=0.0)
-        farthest = float(label[self._fields.ways[level]])
+        farthest = float(label[self._fields.longest_paths[level]])
         return {"hop": busiest, "max_hops": farthest, "max_link_traffic": busiest}
 
     def energy(self, label: Floats, latency: float) -> float:
@@ -189,19 +189,19 @@ class Metrics:
         )
         return float(label[0]) + leak * latency
 
-    def floor(self, labels: Floats, kind: float) -> Floats:
+    def lower_bounds(self, labels: Floats, kind: float) -> Floats:
         """Return a lower bound of the objective for everything that the labels dominate."""
-        return self.floor_of(labels[:, 0], -labels[:, self._fields.lanes], kind)
+        return self.lower_bounds_of(labels[:, 0], -labels[:, self._fields.lanes], kind)
 
-    def floor_of(self, energy: Floats, lanes: Floats, kind: float) -> Floats:
+    def lower_bounds_of(self, energy: Floats, lanes: Floats, kind: float) -> Floats:
         """Return the same from bounds of the dynamic energy and of the busy lanes."""
-        latency = np.maximum(self._idle + self._slope / lanes, self.compulsory)
+        latency = np.maximum(self._idle + self._slope / lanes, self.compulsory_seconds)
         return objective_value(kind, energy + self.steady_watts * latency, latency)
 
-    def bound(self, kind: float, limit: float, most_energy: float) -> Floats:
+    def pruning_limits(self, kind: float, limit: float, most_energy: float) -> Floats:
         """Return the numbers that the kernels prune with (see kernels.py)."""
         return np.array(
-            [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory,
+            [kind, limit, self.steady_watts, self._idle, self._slope, self.compulsory_seconds,
              float(self._fields.lanes), most_energy]
         )  # fmt: skip
 

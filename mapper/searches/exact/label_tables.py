@@ -12,24 +12,28 @@ import numpy as np
 from tilewright.mapper.mapspace.lattice import Axis, Lattice
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.exact.latency_bound import UNTIMED, Slow, least
-from tilewright.mapper.searches.program.charge_sites import Add
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.exact.latency_bound import (
+    UNTIMED,
+    RemainingLatency,
+    least_latencies,
+)
+from tilewright.mapper.searches.program.charge_sites import CostTerm
 from tilewright.mapper.searches.program.program import (
-    Charge,
-    Close,
-    Deal,
-    Occupy,
-    Operation,
-    Settle,
-    Slide,
+    ChargeStep,
+    LoopStep,
+    PaymentStep,
+    ProgramStep,
+    ReserveStep,
+    SingleLoopStep,
+    SpatialStep,
 )
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LabelTable:
     """Labels per state (see kernels.py); `origin[i]` = (label of the table before, choice)."""
 
     start: Ints
@@ -38,59 +42,59 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class RemainingCost:
     """What is above, per state: least energy to come (inf: no way up) and most lanes; `slow`: how
     much time is still to come, if it counts."""
 
-    rest: Floats
-    gain: Floats
-    slow: Slow = UNTIMED
+    energy: Floats
+    lanes: Floats
+    latency: RemainingLatency = UNTIMED
 
-    def view(self, bound: Floats) -> kernels.View:
+    def pruning_arrays(self, bound: Floats) -> kernels.PruningArrays:
         """Return what the kernels prune with."""
-        return self.rest, self.gain, bound, self.slow.seconds, self.slow.paces
+        return self.energy, self.lanes, bound, self.latency.seconds, self.latency.terms
 
 
 @dataclass(frozen=True, slots=True)
-class Arrays:
+class ChargeArrays:
     """Costs as arrays: see kernels.charge. `bars`: they rule out states."""
 
     fields: Ints
-    plus: Floats
-    room: Floats
-    bars: bool = False
+    amounts: Floats
+    capacity: Floats
+    excludes_states: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Dealing:
+class SpatialArrays:
     """A dimension as arrays: see kernels.deal. `lanes`: of each choice."""
 
-    reach: Ints
+    below: Ints
     linear: Floats
-    fares: Floats
+    charges: Floats
     lanes: Floats
 
     def energy(self, width: int) -> Floats:
         """Return the joules of each choice by the state below; labels have `width` fields."""
-        choices, states = self.reach.shape
+        choices, states = self.below.shape
         added = np.repeat(self.linear[:, width : width + 1], states, axis=1)
-        rows = len(self.fares) // choices  # of each choice, that of the energy first
-        return added + self.fares[::rows, 1:] if rows else added
+        rows = len(self.charges) // choices  # of each choice, that of the energy first
+        return added + self.charges[::rows, 1:] if rows else added
 
 
-class Engine:
+class LabelEngine:
     """Operations on the lattice of one problem; the arrays of each operation are made once."""
 
-    def __init__(self, problem: Problem, fields: Fields) -> None:
+    def __init__(self, problem: Problem, fields: LabelFields) -> None:
         self.problem = problem
         self.fields = fields
         self.lattice = Lattice(problem.einsum.bounds)
-        self._arrays: dict[Operation, Arrays] = {}
-        self._dealings: dict[Deal, Dealing] = {}
+        self._arrays: dict[ProgramStep, ChargeArrays] = {}
+        self._dealings: dict[SpatialStep, SpatialArrays] = {}
         self._counts: dict[tuple[str, str, tuple[tuple[str, int], ...]], Floats] = {}
         self._axes: dict[tuple[str, ...], list[Axis]] = {}
 
-    def initial(self) -> Table:
+    def initial(self) -> LabelTable:
         """Return the table of one label at the unit tile: nothing paid yet."""
         start = np.ones(self.lattice.size + 1, np.int64)
         start[0] = 0
@@ -99,63 +103,75 @@ class Engine:
         for field in self.fields.gates.values():
             label[0, field] = 1.0
         label[0, 0] = compute_energy(self.problem)
-        return Table(start, label, np.zeros((1, 2), np.int64))
+        return LabelTable(start, label, np.zeros((1, 2), np.int64))
 
-    def final(self) -> Outlook:
+    def remaining_at_top(self) -> RemainingCost:
         """Return the outlook at the top: only the whole iteration space has arrived."""
         rest = np.full(self.lattice.size, inf)
         rest[-1] = 0.0
         gain = np.zeros(self.lattice.size)
         gain[-1] = 1.0
-        return Outlook(rest, gain)
+        return RemainingCost(rest, gain)
 
     def apply(
-        self, operation: Operation, table: Table, nd: int, views: tuple[Outlook, Outlook, Floats]
-    ) -> Table:
+        self,
+        operation: ProgramStep,
+        table: LabelTable,
+        nd: int,
+        views: tuple[RemainingCost, RemainingCost, Floats],
+    ) -> LabelTable:
         """Apply one operation. `views`: outlook before and after it, and the bound."""
         before, after, bound = views
-        if isinstance(operation, Close):
-            return self._close(self._axes_of(operation.variables), table, nd, before.view(bound))
-        if isinstance(operation, Slide):
-            return self._slide(operation, table, nd, before.view(bound))
-        if isinstance(operation, Settle):
+        if isinstance(operation, LoopStep):
+            return self._close(
+                self._axes_of(operation.variables), table, nd, before.pruning_arrays(bound)
+            )
+        if isinstance(operation, SingleLoopStep):
+            return self._slide(operation, table, nd, before.pruning_arrays(bound))
+        if isinstance(operation, PaymentStep):
             return _settled(operation, table, nd)
-        labels, view = (table.start, table.label), after.view(bound)
-        if isinstance(operation, Deal):
+        labels, view = (table.start, table.label), after.pruning_arrays(bound)
+        if isinstance(operation, SpatialStep):
             dealing = self._dealing(operation)
-            choices = (dealing.reach, dealing.linear, dealing.fares)
-            return Table(*kernels.deal(labels, nd, choices, view))
+            choices = (dealing.below, dealing.linear, dealing.charges)
+            return LabelTable(*kernels.distribute(labels, nd, choices, view))
         arrays = self._array(operation)
-        return Table(*kernels.charge(labels, nd, (arrays.fields, arrays.plus, arrays.room), view))
+        return LabelTable(
+            *kernels.charge(labels, nd, (arrays.fields, arrays.amounts, arrays.capacity), view)
+        )
 
-    def undo(self, operation: Operation, after: Outlook) -> Outlook:
+    def remaining_before(self, operation: ProgramStep, after: RemainingCost) -> RemainingCost:
         """Return the outlook before an operation from the one after it."""
-        if isinstance(operation, Close):
+        if isinstance(operation, LoopStep):
             return self._above(self._axes_of(operation.variables), after)
-        if isinstance(operation, Slide):
-            return merged(
+        if isinstance(operation, SingleLoopStep):
+            return least_remaining(
                 [after, *(self._above(self._axes_of((v,)), after) for v in operation.variables)]
             )
-        if isinstance(operation, Settle):  # what is owed is not known here: the least it may be
+        if isinstance(
+            operation, PaymentStep
+        ):  # what is owed is not known here: the least it may be
             refunds = [
                 (add.field, add.factor * float(self.count(add.tensor, add.kind, add.lanes).max()))
                 for add in operation.refunds
             ]
-            rest = after.rest + sum(refund for field, refund in refunds if field == 0)
-            return replace(after, rest=rest, slow=after.slow.refunded(refunds))
-        if isinstance(operation, Deal):
+            rest = after.energy + sum(refund for field, refund in refunds if field == 0)
+            return replace(after, energy=rest, latency=after.latency.before_refunds(refunds))
+        if isinstance(operation, SpatialStep):
             dealing = self._dealing(operation)
-            made = (dealing.reach, dealing.energy(self.fields.width), dealing.lanes)
-            slow = after.slow.undealt(dealing.reach, dealing.linear, dealing.fares)
-            return Outlook(*kernels.deal_above(after.rest, after.gain, *made), slow)
+            made = (dealing.below, dealing.energy(self.fields.width), dealing.lanes)
+            slow = after.latency.before_spatial(dealing.below, dealing.linear, dealing.charges)
+            return RemainingCost(*kernels.undo_distribute(after.energy, after.lanes, *made), slow)
         arrays = self._array(operation)
-        rest = after.rest + arrays.plus[0]
-        slow = after.slow.uncharged(arrays.fields, arrays.plus)
-        if not arrays.bars:
-            return Outlook(rest, after.gain, slow)
-        return Outlook(rest, np.where(rest < inf, after.gain, 0.0), slow)
+        rest = after.energy + arrays.amounts[0]
+        slow = after.latency.before_charge(arrays.fields, arrays.amounts)
+        if not arrays.excludes_states:
+            return RemainingCost(rest, after.lanes, slow)
+        return RemainingCost(rest, np.where(rest < inf, after.lanes, 0.0), slow)
 
-    def _close(self, axes: list[Axis], table: Table, nd: int, view: kernels.View) -> Table:
+    def _close(
+        self, axes: list[Axis], table: LabelTable, nd: int, view: kernels.PruningArrays
+    ) -> LabelTable:
         start, label = table.start, table.label
         origin: Any = None
         for axis in axes:
@@ -165,13 +181,15 @@ class Engine:
         if origin is None:
             origin = np.zeros((label.shape[0], 2), np.int64)
             origin[:, 0] = np.arange(label.shape[0])
-        return Table(start, label, origin)
+        return LabelTable(start, label, origin)
 
-    def _slide(self, operation: Slide, table: Table, nd: int, view: kernels.View) -> Table:
+    def _slide(
+        self, operation: SingleLoopStep, table: LabelTable, nd: int, view: kernels.PruningArrays
+    ) -> LabelTable:
         result = self._close([], table, nd, view)
         for variable in operation.variables:
             other = self._close(self._axes_of((variable,)), table, nd, view)
-            result = Table(
+            result = LabelTable(
                 *kernels.union(
                     (result.start, result.label, result.origin),
                     (other.start, other.label, other.origin),
@@ -180,29 +198,29 @@ class Engine:
             )
         return result
 
-    def _above(self, axes: list[Axis], after: Outlook) -> Outlook:
-        rest, gain = after.rest.copy(), after.gain.copy()
+    def _above(self, axes: list[Axis], after: RemainingCost) -> RemainingCost:
+        rest, gain = after.energy.copy(), after.lanes.copy()
         for axis in axes:
             kernels.least_above(rest, axis.stride, axis.radix, 1.0)
             kernels.least_above(gain, axis.stride, axis.radix, -1.0)
-        return Outlook(rest, gain, after.slow.above(axes))
+        return RemainingCost(rest, gain, after.latency.before_loops(axes))
 
     def _axes_of(self, variables: tuple[str, ...]) -> list[Axis]:
         if variables not in self._axes:
             self._axes[variables] = self.lattice.axes_of(variables)
         return self._axes[variables]
 
-    def _array(self, operation: Operation) -> Arrays:
+    def _array(self, operation: ProgramStep) -> ChargeArrays:
         if operation not in self._arrays:
-            if isinstance(operation, Occupy):
+            if isinstance(operation, ReserveStep):
                 made = self._occupy_arrays(operation)
             else:
-                assert isinstance(operation, Charge)
+                assert isinstance(operation, ChargeStep)
                 made = self._charge_arrays(operation)
             self._arrays[operation] = made
         return self._arrays[operation]
 
-    def _dealing(self, operation: Deal) -> Dealing:
+    def _dealing(self, operation: SpatialStep) -> SpatialArrays:
         if operation not in self._dealings:
             self._dealings[operation] = self._dealt(operation)
         return self._dealings[operation]
@@ -228,13 +246,13 @@ class Engine:
         relevances = ("relevant",) if kind == "first" else ("relevant", "partial", "irrelevant")
         return values * self.lattice.visits(access, relevances)
 
-    def _charge_arrays(self, operation: Charge) -> Arrays:
-        numbers, plus = self._summed([operation.adds])
+    def _charge_arrays(self, operation: ChargeStep) -> ChargeArrays:
+        numbers, plus = self._summed([operation.terms])
         if operation.pinned:
             plus[0, ~self.lattice.admitted(operation.pinned)] = inf
         return _charge(numbers, plus, (-1.0, inf, 0.0))
 
-    def _summed(self, several: Sequence[Sequence[Add]]) -> tuple[list[int], Floats]:
+    def _summed(self, several: Sequence[Sequence[CostTerm]]) -> tuple[list[int], Floats]:
         """Return the fields that costs are charged to, energy first, and what each of them gets:
         one row per field, all of the first costs before those of the second."""
         numbers = sorted({0, *(add.field for adds in several for add in adds)})
@@ -245,7 +263,7 @@ class Engine:
                 plus[row] += add.factor * self.count(add.tensor, add.kind, add.lanes)
         return numbers, plus
 
-    def _occupy_arrays(self, operation: Occupy) -> Arrays:
+    def _occupy_arrays(self, operation: ReserveStep) -> ChargeArrays:
         slot = operation.reserve
         size = self.problem.capacity_bits(slot)
         access = self.problem.einsum.access(slot.tensor)
@@ -253,29 +271,29 @@ class Engine:
         fits = np.where(bits > size, inf, 0.0)
         if not operation.shared:
             return _charge([0], fits[np.newaxis], (-1.0, inf, 0.0))
-        field = self.fields.room[slot.component]
+        field = self.fields.used_bits[slot.component]
         room = (float(field), float(size), float(operation.last))
         return _charge([0, field], np.stack([fits, bits]), room)
 
-    def _dealt(self, operation: Deal) -> Dealing:
+    def _dealt(self, operation: SpatialStep) -> SpatialArrays:
         fan = operation.fan
         lanes = np.array([float(prod(choice)) for choice in fan.choices])
-        times = scales(self.problem, self.fields, fan)
+        times = field_factors(self.problem, self.fields, fan)
         plus = np.zeros(times.shape)
-        for field, values in operation.plus:
+        for field, values in operation.added:
             plus[:, field] += values
-        for field, values in operation.times:
+        for field, values in operation.factors:
             times[:, field] = values
         reach = np.stack([self.lattice.reach(fan.variables, choice) for choice in fan.choices])
         fares = np.zeros((0, 1))
-        if operation.fares:
-            numbers, charged = self._summed(operation.fares)
-            column = np.tile(np.array(numbers, np.float64), len(operation.fares))
+        if operation.charges:
+            numbers, charged = self._summed(operation.charges)
+            column = np.tile(np.array(numbers, np.float64), len(operation.charges))
             fares = np.column_stack([column, charged])
-        return Dealing(reach, np.hstack([times, plus]), fares, lanes)
+        return SpatialArrays(reach, np.hstack([times, plus]), fares, lanes)
 
 
-def scales(problem: Problem, fields: Fields, fan: SpatialLoops) -> Floats:
+def field_factors(problem: Problem, fields: LabelFields, fan: SpatialLoops) -> Floats:
     """Return what each choice of a dimension multiplies each field by, shape (choices, fields)."""
     lanes = np.array([float(prod(choice)) for choice in fan.choices])
     times = np.ones((len(lanes), fields.width))
@@ -295,14 +313,14 @@ def scales(problem: Problem, fields: Fields, fan: SpatialLoops) -> Floats:
     return times
 
 
-def _settled(operation: Settle, table: Table, nd: int) -> Table:
+def _settled(operation: PaymentStep, table: LabelTable, nd: int) -> LabelTable:
     """Pay what labels owe and keep those of each state that no other one dominates."""
     label = table.label.copy()
     for field, target in operation.moves:
         label[:, target] += label[:, field]
         label[:, field] = 0.0
     fits = np.ones(len(label), np.bool_)
-    for field, capacity, ends in operation.rooms:
+    for field, capacity, ends in operation.limits:
         fits &= label[:, field] <= capacity
         if ends:
             label[:, field] = 0.0
@@ -313,7 +331,7 @@ def _settled(operation: Settle, table: Table, nd: int) -> Table:
     origin = np.zeros((len(order), 2), np.int64)
     origin[:, 0] = order
     start = np.searchsorted(states[order], np.arange(len(table.start))).astype(np.int64)
-    return Table(start, label[order], origin)
+    return LabelTable(start, label[order], origin)
 
 
 def compute_energy(problem: Problem) -> float:
@@ -325,9 +343,9 @@ def compute_energy(problem: Problem) -> float:
     return float(energy * problem.einsum.operations * compute.actions_scale)
 
 
-def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> Arrays:
+def _charge(numbers: list[int], plus: Floats, room: tuple[float, float, float]) -> ChargeArrays:
     bars = bool(plus[0].max() == inf)
-    return Arrays(np.array(numbers, np.int64), plus, np.array(room), bars)
+    return ChargeArrays(np.array(numbers, np.int64), plus, np.array(room), bars)
 
 
 def _composed(first: Ints, second: Ints) -> Ints:
@@ -336,10 +354,10 @@ def _composed(first: Ints, second: Ints) -> Ints:
     return origin
 
 
-def merged(views: list[Outlook]) -> Outlook:
+def least_remaining(views: list[RemainingCost]) -> RemainingCost:
     """Return the best of several outlooks, state by state."""
     if len(views) == 1:
         return views[0]
-    rest = np.minimum.reduce([view.rest for view in views])
-    gain = np.maximum.reduce([view.gain for view in views])
-    return Outlook(rest, gain, least([view.slow for view in views]))
+    rest = np.minimum.reduce([view.energy for view in views])
+    gain = np.maximum.reduce([view.lanes for view in views])
+    return RemainingCost(rest, gain, least_latencies([view.latency for view in views]))

@@ -12,7 +12,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import Conventions, conventions_called
 from tilewright.mapper.model.distributed import in_proportion
-from tilewright.mapper.searches.exact.label_fields import Gate, Leak, matters
+from tilewright.mapper.searches.exact.label_fields import Gate, Leak, affects_latency
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
@@ -74,7 +74,7 @@ def refuse_unsupported(problem: Problem, networks: bool = False, arrays: bool = 
             )
 
 
-Tops = frozenset[tuple[str, str]]  # (tensor, memory) of holders above all loops
+BackingHolders = frozenset[tuple[str, str]]  # (tensor, memory) of holders above all loops
 
 
 def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = None) -> float:
@@ -86,16 +86,20 @@ def compulsory_latency(space: Mapspace, templates: Sequence[Template] | None = N
     return seconds_of_first_moves(space, [_tops(template) for template in few])
 
 
-def _tops(template: Template) -> Tops:
+def _tops(template: Template) -> BackingHolders:
     return frozenset((h.tensor, h.component) for h in template.holders if h.backing)
 
 
-def seconds_of_first_moves(space: Mapspace, tops: Sequence[Tops]) -> float:
+def seconds_of_first_moves(space: Mapspace, tops: Sequence[BackingHolders]) -> float:
     """Return the same of the first memories that are the same in all `tops`."""
     problem, slowest = space.problem, 0.0
     always = frozenset[tuple[str, str]]().union(*tops[:1]).intersection(*tops)
     for level, component in enumerate(problem.components):
-        if not isinstance(component, Memory) or component.latency is None or not rises(component):
+        if (
+            not isinstance(component, Memory)
+            or component.latency is None
+            or not latency_rises(component)
+        ):
             continue
         calls = {action.name: 0.0 for action in component.actions}
         for access in problem.einsum.accesses:
@@ -115,11 +119,11 @@ def _calls(problem: Problem, component: Component, tensor: str, name: str) -> fl
     action = next((a for a in component.actions if a.name == name), None)
     if action is None:
         return 0.0
-    size = touched(problem.einsum.access(tensor), problem.einsum.bounds)
+    size = touched_values(problem.einsum.access(tensor), problem.einsum.bounds)
     return float(size * component.actions_scale / action.values_per_action[tensor])
 
 
-def touched(access: TensorAccess, bounds: Mapping[str, int]) -> int:
+def touched_values(access: TensorAccess, bounds: Mapping[str, int]) -> int:
     """Return how many values of a tensor the Einsum uses at least; strides skip some."""
     size = 1
     seen: set[str] = set()
@@ -145,11 +149,11 @@ def _positions(form: Affine, bounds: Mapping[str, int]) -> int:
     return int(hit.sum())
 
 
-def rises(component: Component) -> bool:
+def latency_rises(component: Component) -> bool:
     """Probe that the latency rule does not fall with more calls."""
     assert component.latency is not None
     assert not isinstance(component, Compute)
-    names = [action.name for action in component.actions if matters(component, action.name)]
+    names = [action.name for action in component.actions if affects_latency(component, action.name)]
     counts = (0.0, 1.0, 1e3, 1e9)
     values = [component.latency({a.name: n for a in component.actions}) for n in counts]
     return values == sorted(values) and bool(names)

@@ -15,14 +15,14 @@ import numpy as np
 
 from tilewright.arch.components.components import Component, Memory
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.exact.label_fields import fields
-from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, Metrics
+from tilewright.mapper.searches.exact.label_fields import label_fields
+from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import compute_energy
 from tilewright.mapper.searches.exact.metric_terms import (
-    Tops,
+    BackingHolders,
     leaks_of,
     seconds_of_first_moves,
-    touched,
+    touched_values,
 )
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.templates.problem import Problem
@@ -45,21 +45,23 @@ def least_costs(space: Mapspace, placements: Sequence[Placement]) -> tuple[float
         return inf, inf
     problem = space.problem
     leaks = leaks_of(space.flat, space.conventions)
-    layout = fields(problem, leaks)
-    metrics = Metrics(problem, layout, leaks, moving_takes(space, placements))
+    layout = label_fields(problem, leaks)
+    metrics = LabelMetrics(problem, layout, leaks, compulsory_seconds_of(space, placements))
     label = np.zeros((1, layout.width))
     label[0, 0] = compute_energy(problem) + min(_moved(problem, one) for one in placements)
     label[0, layout.lanes] = -float(prod(component.own_fanout for component in problem.components))
-    energy, latency = (float(metrics.floor(label, KINDS[one])[0]) for one in ("energy", "latency"))
+    energy, latency = (
+        float(metrics.lower_bounds(label, KINDS[one])[0]) for one in ("energy", "latency")
+    )
     return energy, latency
 
 
-def moving_takes(space: Mapspace, placements: Sequence[Placement]) -> float:
+def compulsory_seconds_of(space: Mapspace, placements: Sequence[Placement]) -> float:
     """Return seconds that moving what the outermost memory always backs takes once."""
     return seconds_of_first_moves(space, [_on_top(space, one) for one in placements])
 
 
-def _on_top(space: Mapspace, placement: Placement) -> Tops:
+def _on_top(space: Mapspace, placement: Placement) -> BackingHolders:
     """Return what the outermost memory backs."""
     memories = [(name, kept) for name, kept in placement.kept if _is_memory(space.problem, name)]
     return frozenset((tensor, name) for name, kept in memories[:1] for tensor in kept)
@@ -80,7 +82,7 @@ def _moved(problem: Problem, placement: Placement) -> float:
     for access in problem.einsum.accesses:
         chain = [memory for memory, kept in memories if access.tensor in kept]
         down, up = ("write", "read") if access.output else ("read", "write")
-        once = float(touched(access, problem.einsum.bounds))
+        once = float(touched_values(access, problem.einsum.bounds))
         for upper, lower in pairwise(chain):
             total += once * (_price(upper, access, down) + _price(lower, access, up))
         if chain:

@@ -12,16 +12,16 @@ from tilewright.mapper.mapspace.locate import MapspacePoint
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exact_bound import bound_within, roomiest
-from tilewright.mapper.searches.methods.exhaustive import better
+from tilewright.mapper.searches.methods.exact_bound import lower_bound_in_share, smallest_mapping
+from tilewright.mapper.searches.methods.exhaustive import is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
+    MapspaceResult,
     Report,
-    SpaceResult,
-    Statistics,
+    SearchStatistics,
     no_report,
 )
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 HOT, COLD = 0.5, 1e-3  # accept a loss of this relative size in one of e steps, at first and at last
@@ -44,26 +44,30 @@ class AnnealingSearch:
     report: Report = no_report
     memory: float = inf
 
-    def watched(self, report: Report) -> AnnealingSearch:
+    def reporting_to(self, report: Report) -> AnnealingSearch:
         """Return the same search that calls `report` whenever its best value falls."""
         return replace(self, report=report)
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best mapping met, with the lower bound of the exact search's relaxation."""
         began, limits = time.monotonic(), budget_from(budget, self.memory)
-        run, bound, empty = _Run(space, goal, self.report), bound_within(space, goal, limits), False
+        run, bound, empty = (
+            AnnealingRun(space, goal, self.report),
+            lower_bound_in_share(space, goal, limits),
+            False,
+        )
         with suppress(OutOfBudget):  # then `run` has what was found so far
             empty = self._cooled(run, space, limits)
-        statistics = Statistics(
+        statistics = SearchStatistics(
             templates=space.templates_made, evaluations=run.count, solved=1,
             seconds=time.monotonic() - began,
         )  # fmt: skip
-        return SpaceResult(run.best, inf if empty else bound, empty, statistics)
+        return MapspaceResult(run.best, inf if empty else bound, empty, statistics)
 
-    def _cooled(self, run: _Run, space: Mapspace, limits: Budget) -> bool:
+    def _cooled(self, run: AnnealingRun, space: Mapspace, limits: Budget) -> bool:
         """Let `run` cool from each start; tell whether there is no mapping at all. OutOfBudget."""
         rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
-        roomy = roomiest(space, limits)
+        roomy = smallest_mapping(space, limits)
         if roomy is None:
             return True
         for _ in range(RESTARTS):
@@ -78,13 +82,13 @@ def _start(space: Mapspace, rng: random.Random) -> MapspacePoint | None:
         return None
 
 
-class _Run:
+class AnnealingRun:
     """The best mapping of all runs and the number of mappings scored."""
 
     def __init__(self, space: Mapspace, goal: Goal, report: Report) -> None:
         self._space = space
         self._goal = goal
-        self._judge = Judge(space)
+        self._judge = Verifier(space)
         self._report = report
         self.best: EinsumMapping | None = None
         self.count = 0
@@ -92,7 +96,7 @@ class _Run:
     def cool(self, here: MapspacePoint, rng: random.Random, steps: int, limits: Budget) -> None:
         """Walk from a place while the temperature falls. OutOfBudget."""
         value = self._scored(here)
-        for step in limits.watched(range(steps)):
+        for step in limits.checking(range(steps)):
             there = self._space.random_neighbour(here, rng)
             if there is None:
                 continue
@@ -104,10 +108,10 @@ class _Run:
     def _scored(self, place: MapspacePoint) -> float:
         self.count += 1
         try:
-            candidate = self._judge.candidate(self._space.mapping_at(place))
+            candidate = self._judge.costed(self._space.mapping_at(place))
         except InfeasibleMapping:
             return inf
-        if self.best is None or better(candidate, self.best, self._goal):
+        if self.best is None or is_better(candidate, self.best, self._goal):
             self.best = candidate
             self._report(candidate.value(self._goal), 0.0)
         return candidate.value(self._goal)

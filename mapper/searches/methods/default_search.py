@@ -11,10 +11,10 @@ from tilewright.mapper.searches.copies.copy_einsums import CopySearch
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
-from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_small
-from tilewright.mapper.searches.methods.hierarchy_order import InOrderSearch
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_enumerable
+from tilewright.mapper.searches.methods.hierarchy_order import HierarchyOrderSearch
 from tilewright.mapper.searches.methods.partial_search import PartialSearch
-from tilewright.mapper.searches.result import SpaceResult
+from tilewright.mapper.searches.result import MapspaceResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 
 
@@ -27,7 +27,7 @@ class DefaultSearch:
 
     memory: float = inf
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the optimum or a bound; UnsupportedFeature names what stands in the way."""
         if space.einsum.is_copy:
             return CopySearch(self.memory).find(space, goal, budget)
@@ -35,10 +35,10 @@ class DefaultSearch:
         try:
             return ExactSearch(self.memory).find(space, goal, budget)
         except UnsupportedFeature:
-            if is_small(space, limits):
+            if is_enumerable(space, limits):
                 listing = ExhaustiveSearch(memory=self.memory)
                 return listing.find(space, goal, limits.seconds_left)
             if space.uneven:
-                return InOrderSearch(self.memory).find(space, goal, limits.seconds_left)
+                return HierarchyOrderSearch(self.memory).find(space, goal, limits.seconds_left)
             refuse_unsupported(space.problem, networks=True, arrays=True)
             return PartialSearch(self.memory).find(space, goal, limits.seconds_left)

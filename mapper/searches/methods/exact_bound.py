@@ -7,7 +7,7 @@ from math import inf
 from tilewright.mapper.explain.reach import first_mapping
 from tilewright.mapper.mapspace.locate import MapspacePoint
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_value
@@ -16,7 +16,7 @@ from tilewright.mapper.searches.search_errors import UnsupportedFeature
 SHARE = 0.25  # of the budget: for the bound
 
 
-def lower_bound(space: Mapspace, goal: Goal, limits: Budget = ENDLESS) -> float:
+def lower_bound(space: Mapspace, goal: Goal, limits: Budget = UNLIMITED) -> float:
     """Return the bound that the exact search starts from, 0 where that search does not apply.
 
     It looks at one reservation at a time (lattice.md §6.1), which takes one pass; where that is
@@ -31,14 +31,14 @@ def lower_bound(space: Mapspace, goal: Goal, limits: Budget = ENDLESS) -> float:
     return bound if bound < inf else 0.0
 
 
-def bound_within(space: Mapspace, goal: Goal, limits: Budget) -> float:
+def lower_bound_in_share(space: Mapspace, goal: Goal, limits: Budget) -> float:
     """Return the same in a share of the seconds left."""
     left = limits.seconds_left
     seconds = None if left is None else SHARE * left
     return lower_bound(space, goal, budget_from(seconds, limits.memory))
 
 
-def roomiest(space: Mapspace, limits: Budget = ENDLESS) -> MapspacePoint | None:
+def smallest_mapping(space: Mapspace, limits: Budget = UNLIMITED) -> MapspacePoint | None:
     """Return a place that needs little room; None if the mapspace is empty, which is certain.
 
     All points are counted then, so that drawing some is fast. OutOfBudget.
@@ -46,7 +46,7 @@ def roomiest(space: Mapspace, limits: Budget = ENDLESS) -> MapspacePoint | None:
     found = first_mapping(space, limits.check)
     if found is None:
         return None
-    for points in limits.watched(space.points_within(limits.check)):
+    for points in limits.checking(space.points_within(limits.check)):
         _ = points.count
     template, tiles = found
     return MapspacePoint(space.templates.index(template), tiles)

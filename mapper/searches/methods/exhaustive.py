@@ -11,21 +11,21 @@ from math import inf
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget, budget_from
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_value
 from tilewright.mapper.searches.result import (
     EinsumMapping,
+    MapspaceResult,
     Report,
-    SpaceResult,
-    Statistics,
+    SearchStatistics,
     no_report,
 )
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping, MappingError
 
-SMALL = 20_000  # mappings: some ten seconds of model evaluations
-PASSED = 300_000  # points: some ten seconds of looking whether they fit
+MAX_SCORED = 20_000  # mappings: some ten seconds of model evaluations
+MAX_CHECKED = 300_000  # points: some ten seconds of looking whether they fit
 _TIE = 1e-12
 
 
@@ -39,41 +39,43 @@ class ExhaustiveSearch:
     report: Report = no_report
     memory: float = inf
 
-    def watched(self, report: Report) -> ExhaustiveSearch:
+    def reporting_to(self, report: Report) -> ExhaustiveSearch:
         """Return the same search that calls `report` whenever its best value falls."""
         return replace(self, report=report)
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best mapping; `proven` unless the budget ended before the space did."""
         began, limits = time.monotonic(), budget_from(budget, self.memory)
-        best, count, ended = best_of(
+        best, count, ended = best_scored(
             space.mappings_within(limits.check), space, goal, limits, self.report
         )
-        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        statistics = SearchStatistics(
+            space.templates_made, 0, 0, count, 1, time.monotonic() - began
+        )
         found = inf if best is None else best.value(goal)
         bound = found if ended else min(found, least_value(space, goal))
-        return SpaceResult(best, bound, ended, statistics)
+        return MapspaceResult(best, bound, ended, statistics)
 
 
-def best_of(
+def best_scored(
     mappings: Iterable[Mapping],
     space: Mapspace,
     goal: Goal,
-    limits: Budget = ENDLESS,
+    limits: Budget = UNLIMITED,
     report: Report = no_report,
 ) -> tuple[EinsumMapping | None, int, bool]:
     """Return the best of some mappings, how many were scored, and whether all were.
 
     What makes the mappings may raise OutOfBudget, too.
     """
-    judge = Judge(space)
+    judge = Verifier(space)
     best: EinsumMapping | None = None
     count = 0
     try:
-        for mapping in limits.watched(mappings):
+        for mapping in limits.checking(mappings):
             count += 1
-            candidate = scored(judge, mapping)
-            if candidate is not None and (best is None or better(candidate, best, goal)):
+            candidate = costed_or_none(judge, mapping)
+            if candidate is not None and (best is None or is_better(candidate, best, goal)):
                 best = candidate
                 report(best.value(goal), 0.0)
     except OutOfBudget:
@@ -81,15 +83,15 @@ def best_of(
     return best, count, True
 
 
-def scored(judge: Judge, mapping: Mapping) -> EinsumMapping | None:
+def costed_or_none(judge: Verifier, mapping: Mapping) -> EinsumMapping | None:
     """Return what the model says of a mapping; None: it refuses it."""
     try:
-        return judge.candidate(mapping)
+        return judge.costed(mapping)
     except (InfeasibleMapping, MappingError):  # the latter: loops that cannot change places
         return None
 
 
-def better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
+def is_better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
     """Compare by the objective; among equals the other metric decides."""
     mine, its = candidate.value(goal), best.value(goal)
     if abs(mine - its) > _TIE * max(abs(mine), abs(its)):
@@ -97,26 +99,26 @@ def better(candidate: EinsumMapping, best: EinsumMapping, goal: Goal) -> bool:
     return candidate.value(goal.second) < best.value(goal.second)
 
 
-def has_at_most(space: Mapspace, limit: int, limits: Budget = ENDLESS) -> bool:
+def has_at_most_points(space: Mapspace, limit: int, limits: Budget = UNLIMITED) -> bool:
     """Tell whether a mapspace has no more points than `limit`. OutOfBudget."""
     left = limit
-    for points in limits.watched(space.points_within(limits.check)):
+    for points in limits.checking(space.points_within(limits.check)):
         left -= points.count
         if left < 0:
             return False
     return True
 
 
-def is_small(space: Mapspace, limits: Budget = ENDLESS) -> bool:
+def is_enumerable(space: Mapspace, limits: Budget = UNLIMITED) -> bool:
     """Tell whether all mappings can be scored in some ten seconds, for all that is known in
     `limits`: those that fit are scored, the others only passed."""
     try:
-        if has_at_most(space, SMALL, limits):
+        if has_at_most_points(space, MAX_SCORED, limits):
             return True
-        if not has_at_most(space, PASSED, limits):
+        if not has_at_most_points(space, MAX_CHECKED, limits):
             return False
         fitting = chain.from_iterable(space.points_within(limits.check))
-        return next(islice(limits.watched(fitting), SMALL, None), None) is None
+        return next(islice(limits.checking(fitting), MAX_SCORED, None), None) is None
     except OutOfBudget:
         return True
     except TilewrightError:  # too large to be counted

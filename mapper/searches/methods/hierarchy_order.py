@@ -12,20 +12,20 @@ from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.placement_bound import least_value
-from tilewright.mapper.searches.result import SpaceResult
+from tilewright.mapper.searches.result import MapspaceResult
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 
 _IN_ORDER = on_rules(lambda rules, _: replace(rules, force_memory_hierarchy_order=True))
 
 
 @dataclass(frozen=True, slots=True)
-class InOrderSearch:
+class HierarchyOrderSearch:
     """Optimal among the mappings that keep to the order, with a bound on all. `memory`: as in
     ExactSearch."""
 
     memory: float = inf
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best of these mappings; UnsupportedFeature where they are not modelled."""
         result = ExactSearch(self.memory).find(_in_order(space), goal, budget)
         if result.best is None and result.proven:

@@ -8,7 +8,7 @@ from math import inf
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.names import did_you_mean
-from tilewright.mapper.searches.result import SpaceSearch
+from tilewright.mapper.searches.result import MapspaceSearch
 
 _WHERE = {
     "exhaustive": ("exhaustive", "ExhaustiveSearch"),
@@ -19,7 +19,7 @@ _WHERE = {
 METHODS = ("exact", *_WHERE)
 
 
-def method_called(name: str, seed: int = 0, memory: float = inf) -> SpaceSearch | None:
+def method_called(name: str, seed: int = 0, memory: float = inf) -> MapspaceSearch | None:
     """Return the search of this name, started at `seed`; None for "exact", the default.
 
     `memory`: as in ExactSearch.
@@ -34,7 +34,7 @@ def method_called(name: str, seed: int = 0, memory: float = inf) -> SpaceSearch 
             instead=did_you_mean(name, METHODS) or "one of: " + ", ".join(METHODS),
         )
     module, kind = _WHERE[name]
-    make: Callable[..., SpaceSearch] = getattr(
+    make: Callable[..., MapspaceSearch] = getattr(
         import_module(f"tilewright.mapper.searches.methods.{module}"), kind
     )
     return make(memory=memory) if name == "exhaustive" else make(seed=seed, memory=memory)

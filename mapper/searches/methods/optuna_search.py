@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exact_bound import bound_within, roomiest
-from tilewright.mapper.searches.methods.exhaustive import better
+from tilewright.mapper.searches.methods.exact_bound import lower_bound_in_share, smallest_mapping
+from tilewright.mapper.searches.methods.exhaustive import is_better
 from tilewright.mapper.searches.result import (
     EinsumMapping,
+    MapspaceResult,
     Report,
-    SpaceResult,
-    Statistics,
+    SearchStatistics,
     no_report,
 )
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 if TYPE_CHECKING:
@@ -38,22 +38,22 @@ class OptunaSearch:
     report: Report = no_report
     memory: float = inf
 
-    def watched(self, report: Report) -> OptunaSearch:
+    def reporting_to(self, report: Report) -> OptunaSearch:
         """Return the same search that calls `report` whenever its best value falls."""
         return replace(self, report=report)
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best of the trials, with the bound that the exact search starts from."""
         import optuna
 
         began, limits = time.monotonic(), budget_from(budget, self.memory)
-        bound = bound_within(space, goal, limits)
+        bound = lower_bound_in_share(space, goal, limits)
         try:
-            roomy = roomiest(space, limits)
+            roomy = smallest_mapping(space, limits)
         except OutOfBudget:
-            return SpaceResult(None, bound, False, Statistics())
+            return MapspaceResult(None, bound, False, SearchStatistics())
         if roomy is None:
-            return SpaceResult(None, inf, True, Statistics(templates=space.templates_made))
+            return MapspaceResult(None, inf, True, SearchStatistics(templates=space.templates_made))
         before = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
@@ -62,16 +62,18 @@ class OptunaSearch:
         finally:
             optuna.logging.set_verbosity(before)
         if best is None:
-            best = Judge(space).candidate(space.mapping_at(roomy))
-        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
-        return SpaceResult(best, bound, False, statistics)
+            best = Verifier(space).costed(space.mapping_at(roomy))
+        statistics = SearchStatistics(
+            space.templates_made, 0, 0, count, 1, time.monotonic() - began
+        )
+        return MapspaceResult(best, bound, False, statistics)
 
     def _run(
         self, study: optuna.Study, space: Mapspace, goal: Goal, limits: Budget
     ) -> tuple[EinsumMapping | None, int]:
         import optuna
 
-        judge = Judge(space)
+        judge = Verifier(space)
         best: EinsumMapping | None = None
         count = 0
         for _ in range(self.samples):
@@ -80,12 +82,12 @@ class OptunaSearch:
             trial = study.ask()
             count += 1
             try:
-                candidate = judge.candidate(space.suggest(trial))
+                candidate = judge.costed(space.suggest(trial))
             except InfeasibleMapping:
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
                 continue
             study.tell(trial, candidate.value(goal))
-            if best is None or better(candidate, best, goal):
+            if best is None or is_better(candidate, best, goal):
                 best = candidate
                 self.report(best.value(goal), 0.0)
         return best, count

@@ -8,13 +8,13 @@ from math import inf
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, OutOfBudget, budget_from
 from tilewright.mapper.searches.exact.exact import ExactSearch
-from tilewright.mapper.searches.exact.label_fields import fields
+from tilewright.mapper.searches.exact.label_fields import label_fields
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.exact.placement_bound import least_value
-from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, better, is_small
-from tilewright.mapper.searches.program.program import Compiler
-from tilewright.mapper.searches.result import SpaceResult, Statistics
+from tilewright.mapper.searches.methods.exhaustive import ExhaustiveSearch, is_better, is_enumerable
+from tilewright.mapper.searches.program.program import TemplateCompiler
+from tilewright.mapper.searches.result import MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import Template
 
@@ -28,15 +28,15 @@ class PartialSearch:
 
     memory: float = inf
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best of these templates; UnsupportedFeature if none of them has a mapping."""
         limits = budget_from(budget, self.memory)
         try:
             part, rest = _divided(space, limits)
         except OutOfBudget:
-            return SpaceResult(None, least_value(space, goal), False, Statistics(solved=1))
+            return MapspaceResult(None, least_value(space, goal), False, SearchStatistics(solved=1))
         result = ExactSearch(self.memory).find(part, goal, limits.seconds_left)
-        if is_small(rest, limits):
+        if is_enumerable(rest, limits):
             listing = ExhaustiveSearch(memory=self.memory)
             return _both(result, listing.find(rest, goal, limits.seconds_left), goal)
         if result.best is None and result.proven:
@@ -49,13 +49,15 @@ class PartialSearch:
         return replace(result, lower_bound=lower, proven=False)
 
 
-def _both(one: SpaceResult, two: SpaceResult, goal: Goal) -> SpaceResult:
+def _both(one: MapspaceResult, two: MapspaceResult, goal: Goal) -> MapspaceResult:
     """Join the results of two parts of a mapspace."""
     best = one.best if two.best is None else two.best
     if one.best is not None and two.best is not None:
-        best = two.best if better(two.best, one.best, goal) else one.best
+        best = two.best if is_better(two.best, one.best, goal) else one.best
     lower = min(one.lower_bound, two.lower_bound)
-    return SpaceResult(best, lower, one.proven and two.proven, one.statistics.plus(two.statistics))
+    return MapspaceResult(
+        best, lower, one.proven and two.proven, one.statistics.plus(two.statistics)
+    )
 
 
 def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
@@ -64,14 +66,14 @@ def _divided(space: Mapspace, limits: Budget) -> tuple[Mapspace, Mapspace]:
     OutOfBudget.
     """
     leaks = leaks_of(space.flat, space.conventions)
-    compiler = Compiler(space.problem, fields(space.problem, leaks))
+    compiler = TemplateCompiler(space.problem, label_fields(space.problem, leaks))
     parts: tuple[list[Template], list[Template]] = ([], [])
-    for one in limits.watched(space.search_templates(limits.check)):
+    for one in limits.checking(space.search_templates(limits.check)):
         parts[not _models(compiler, one)].append(one)
     return space.narrowed(parts[0]), space.narrowed(parts[1])
 
 
-def _models(compiler: Compiler, template: Template) -> bool:
+def _models(compiler: TemplateCompiler, template: Template) -> bool:
     try:
         next(compiler.programs(template), None)
     except UnsupportedFeature:

@@ -12,9 +12,9 @@ from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import Budget, budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.methods.exact_bound import bound_within, roomiest
-from tilewright.mapper.searches.methods.exhaustive import best_of
-from tilewright.mapper.searches.result import Report, SpaceResult, Statistics, no_report
+from tilewright.mapper.searches.methods.exact_bound import lower_bound_in_share, smallest_mapping
+from tilewright.mapper.searches.methods.exhaustive import best_scored
+from tilewright.mapper.searches.result import MapspaceResult, Report, SearchStatistics, no_report
 from tilewright.mapper.workload.errors import InfeasibleMapping
 
 
@@ -30,26 +30,28 @@ class RandomSearch:
     report: Report = no_report
     memory: float = inf
 
-    def watched(self, report: Report) -> RandomSearch:
+    def reporting_to(self, report: Report) -> RandomSearch:
         """Return the same search that calls `report` whenever its best value falls."""
         return replace(self, report=report)
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the best of the draws, with the lower bound that the exact search starts from."""
         began = time.monotonic()
         limits = budget_from(budget, self.memory)
-        bound = bound_within(space, goal, limits)
+        bound = lower_bound_in_share(space, goal, limits)
         draws = self._draws(space, limits)
-        best, count, ended = best_of(draws, space, goal, limits, self.report)
-        statistics = Statistics(space.templates_made, 0, 0, count, 1, time.monotonic() - began)
+        best, count, ended = best_scored(draws, space, goal, limits, self.report)
+        statistics = SearchStatistics(
+            space.templates_made, 0, 0, count, 1, time.monotonic() - began
+        )
         if best is None:
             empty = ended and count == 0
-            return SpaceResult(None, inf if empty else bound, empty, statistics)
-        return SpaceResult(best, bound, False, statistics)
+            return MapspaceResult(None, inf if empty else bound, empty, statistics)
+        return MapspaceResult(best, bound, False, statistics)
 
     def _draws(self, space: Mapspace, limits: Budget) -> Iterator[Mapping]:
         rng = random.Random(self.seed)  # noqa: S311 - a search, not a secret
-        roomy = roomiest(space, limits)
+        roomy = smallest_mapping(space, limits)
         for _ in range(self.samples if roomy is not None else 0):
             try:
                 yield space.sample(rng)

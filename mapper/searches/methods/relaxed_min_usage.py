@@ -9,7 +9,7 @@ from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.budget import budget_from
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.result import SpaceResult, SpaceSearch
+from tilewright.mapper.searches.result import MapspaceResult, MapspaceSearch
 from tilewright.mapper.templates.spatial_choices import (
     bounds_in_effect,
     free_variables,
@@ -20,9 +20,9 @@ from tilewright.mapper.templates.spatial_choices import (
 _Place = tuple[int, int]  # number of the component on the path, number of its dimension
 
 
-def with_highest_usage(
-    search: SpaceSearch, space: Mapspace, goal: Goal, budget: float | None
-) -> SpaceResult | None:
+def search_with_lowered_min_usage(
+    search: MapspaceSearch, space: Mapspace, goal: Goal, budget: float | None
+) -> MapspaceResult | None:
     """Search again with each min_usage lowered to the highest usage that has a mapping.
 
     For a mapspace in which none fits. The innermost dimension decides first, as in

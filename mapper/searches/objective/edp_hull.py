@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.solver import Solved
+from tilewright.mapper.searches.solver import EinsumSolution
 
 _TIE = 1e-12
-Solve = Callable[[Goal], Sequence[Solved]]
+Solve = Callable[[Goal], Sequence[EinsumSolution]]
 
 
-def least_product(solve: Solve) -> tuple[Sequence[Solved], float, bool]:
+def least_edp(solve: Solve) -> tuple[Sequence[EinsumSolution], float, bool]:
     """Return one solution per Einsum with the least (sum E)(sum L), a lower bound, and the proof.
 
     The product falls nowhere below its least value at a corner of the convex hull of all (E, L):
@@ -34,8 +34,8 @@ def least_product(solve: Solve) -> tuple[Sequence[Solved], float, bool]:
 
 
 def _between(
-    solve: Solve, first: Sequence[Solved], last: Sequence[Solved]
-) -> list[Sequence[Solved]]:
+    solve: Solve, first: Sequence[EinsumSolution], last: Sequence[EinsumSolution]
+) -> list[Sequence[EinsumSolution]]:
     """Return the corners of the hull between two corners."""
     (energy, latency), (more, less) = _total(first), _total(last)
     if latency - less <= _TIE * latency or more - energy <= _TIE * more:
@@ -48,5 +48,5 @@ def _between(
     return [*_between(solve, first, corner), corner, *_between(solve, corner, last)]
 
 
-def _total(corner: Sequence[Solved]) -> tuple[float, float]:
+def _total(corner: Sequence[EinsumSolution]) -> tuple[float, float]:
     return sum(s.best.energy for s in corner), sum(s.best.latency for s in corner)

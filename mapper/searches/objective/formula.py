@@ -60,11 +60,11 @@ class Formula:
             found = np.asarray(self.code(columns), np.float64)
         return np.nan_to_num(np.broadcast_to(found, (len(rows),)), nan=math.inf, posinf=math.inf)
 
-    def of_pairs(self, energy: Any, latency: Any) -> Any:
+    def of_costs(self, energy: Any, latency: Any) -> Any:
         """Return the value of a formula without usage, of two numbers or of two arrays, fast."""
         return self._of(energy, latency, {})
 
-    def of_usage(self, memories: Sequence[str]) -> Callable[..., Any]:
+    def function_of_usage(self, memories: Sequence[str]) -> Callable[..., Any]:
         """Return the same as a function of energy, latency, and the bits used of `memories`."""
         names = [_usage(memory) for memory in memories]
 
@@ -81,7 +81,7 @@ class Formula:
         whole = np.where(np.isnan(found), math.inf, found)
         return np.broadcast_to(whole, np.shape(energy)) if np.ndim(energy) else float(whole)
 
-    def of(self, energy: float, latency: float, *bits: float) -> float:
+    def of_row(self, energy: float, latency: float, *bits: float) -> float:
         """Return its value for one row."""
         return float(self.value(np.array([[energy, latency, *bits]]))[0])
 
@@ -105,7 +105,7 @@ def formula_of(text: str, memories: Iterable[str]) -> Formula:
     except ExpressionError as error:
         what, instead = f"the objective cannot be used: {error.what}", error.instead
         raise ObjectiveError(what, value=text, instead=instead or _ALLOWED) from None
-    if not isinstance(result, Rising) or not result.uses:
+    if not isinstance(result, MonotoneQuantity) or not result.uses:
         raise ObjectiveError("the objective depends on no metric", value=text, instead=_ALLOWED)
     return Formula(text, tuple(n for n in known if _usage(n) in result.uses), result.code)
 
@@ -115,7 +115,7 @@ def _usage(memory: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rising(Algebra):
+class MonotoneQuantity(Algebra):
     """A quantity that is not negative and does not fall when a metric that it `uses` grows."""
 
     uses: frozenset[str]
@@ -123,18 +123,18 @@ class Rising(Algebra):
 
     described_as: ClassVar[str] = "a metric"
 
-    def __add__(self, other: object) -> Rising:
+    def __add__(self, other: object) -> MonotoneQuantity:
         return _joined(np.add, self, _rising(other, "+"))
 
     __radd__ = __add__
 
-    def __mul__(self, other: object) -> Rising:
+    def __mul__(self, other: object) -> MonotoneQuantity:
         return _joined(np.multiply, self, _rising(other, "*"))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: object) -> Rising:
-        if isinstance(other, Rising):
+    def __truediv__(self, other: object) -> MonotoneQuantity:
+        if isinstance(other, MonotoneQuantity):
             _fall("dividing by a metric makes the objective fall where that metric grows")
         return self * (1 / _positive(other, "/"))
 
@@ -142,8 +142,8 @@ class Rising(Algebra):
         del other
         _fall("dividing by a metric makes the objective fall where that metric grows")
 
-    def __sub__(self, other: object) -> Rising:
-        if isinstance(other, Rising):
+    def __sub__(self, other: object) -> MonotoneQuantity:
+        if isinstance(other, MonotoneQuantity):
             _fall("subtracting a metric makes the objective fall where that metric grows")
         number = _number(other, "-")
         if number > 0:
@@ -157,24 +157,24 @@ class Rising(Algebra):
     def __neg__(self) -> NoReturn:
         _fall("minus a metric falls where that metric grows: an objective is minimized")
 
-    def __pos__(self) -> Rising:
+    def __pos__(self) -> MonotoneQuantity:
         return self
 
-    def __abs__(self) -> Rising:
+    def __abs__(self) -> MonotoneQuantity:
         return self
 
-    def maximum(self, other: object) -> Rising:
+    def maximum(self, other: object) -> MonotoneQuantity:
         return _joined(np.maximum, self, _rising(other, "max()"))
 
-    def minimum(self, other: object) -> Rising:
+    def minimum(self, other: object) -> MonotoneQuantity:
         return _joined(np.minimum, self, _rising(other, "min()"))
 
-    def power(self, exponent: object) -> Rising:
+    def power(self, exponent: object) -> MonotoneQuantity:
         by = _positive(exponent, "**")
         code = self.code
-        return Rising(self.uses, lambda columns: np.power(code(columns), by))
+        return MonotoneQuantity(self.uses, lambda columns: np.power(code(columns), by))
 
-    def function(self, name: str) -> Rising:
+    def function(self, name: str) -> MonotoneQuantity:
         if name in _LOGARITHMS:
             raise EvaluationError(
                 f"{name}() may be negative",
@@ -185,7 +185,7 @@ class Rising(Algebra):
         if name not in _FUNCTIONS:
             raise EvaluationError(f"{name}() does not apply to a metric", _ALLOWED)
         apply, code = _FUNCTIONS[name], self.code
-        return Rising(self.uses, lambda columns: apply(code(columns)))
+        return MonotoneQuantity(self.uses, lambda columns: apply(code(columns)))
 
     def _refuse(self, *_: object) -> Any:
         _fall("comparisons, //, % and conditions may fall where a metric grows")
@@ -196,22 +196,26 @@ class Rising(Algebra):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _symbol(name: str) -> Rising:
-    return Rising(frozenset((name,)), lambda columns: columns[name])
+def _symbol(name: str) -> MonotoneQuantity:
+    return MonotoneQuantity(frozenset((name,)), lambda columns: columns[name])
 
 
-def _joined(apply: Callable[[Any, Any], Any], one: Rising, other: Rising) -> Rising:
+def _joined(
+    apply: Callable[[Any, Any], Any], one: MonotoneQuantity, other: MonotoneQuantity
+) -> MonotoneQuantity:
     left, right = one.code, other.code
-    return Rising(one.uses | other.uses, lambda columns: apply(left(columns), right(columns)))
+    return MonotoneQuantity(
+        one.uses | other.uses, lambda columns: apply(left(columns), right(columns))
+    )
 
 
-def _rising(value: object, symbol: str) -> Rising:
-    if isinstance(value, Rising):
+def _rising(value: object, symbol: str) -> MonotoneQuantity:
+    if isinstance(value, MonotoneQuantity):
         return value
     number = _number(value, symbol)
     if number < 0:
         _fall(f"{symbol} with the negative number {number:g}")
-    return Rising(frozenset(), lambda columns: number)  # noqa: ARG005
+    return MonotoneQuantity(frozenset(), lambda columns: number)  # noqa: ARG005
 
 
 def _positive(value: object, symbol: str) -> float:

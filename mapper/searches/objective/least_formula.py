@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.pareto_points import NOISE
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.objective.formula import Formula
-from tilewright.mapper.searches.objective.targets import Candidate
+from tilewright.mapper.searches.objective.targets import TracedMapping
 
 _LATENCIES, _USAGES = 24, 8  # corners: steps in each direction
 _STEPS = 60  # of bisection
 
 
-class LeastTarget:
+class FormulaTarget:
     """Keeps the mapping with the least value; ties by energy, then latency, then usage.
 
     `floor`: a row that nothing can be below; `times`: instances of the Einsum that a row stands
@@ -29,7 +29,7 @@ class LeastTarget:
         self._floor = np.array(floor)
         self._scale = np.array([times, times, *(1.0 for _ in floor[2:])])
         self.limit = inf
-        self.best: Candidate | None = None
+        self.best: TracedMapping | None = None
         self.value = inf
         self._corners: tuple[float, Floats] = (inf, np.zeros((0, 0)))
 
@@ -110,7 +110,7 @@ class LeastTarget:
                 return mine < its
         return False
 
-    def offer(self, candidates: Sequence[Candidate]) -> None:
+    def offer(self, candidates: Sequence[TracedMapping]) -> None:
         """Keep the mapping."""
         for one in candidates:
             self.best = one

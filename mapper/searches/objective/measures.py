@@ -12,12 +12,12 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.names import did_you_mean
 from tilewright.mapper.mapping.score import Score
 
-PLAIN = ("energy", "latency", "edp")
+COST_METRICS = ("energy", "latency", "edp")
 USAGE = "usage"  # of every finite memory; "usage.NAME": of one
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class FrontMetrics:
     """What a front is over. Rows are (energy, latency, bits used of each of `memories`).
 
     `names`: the metrics, with one "usage.NAME" per memory in the place of "usage".
@@ -27,7 +27,7 @@ class Measures:
     memories: tuple[str, ...]
 
     @property
-    def counted(self) -> tuple[int, ...]:
+    def metric_columns(self) -> tuple[int, ...]:
         """The columns of a row that the metrics depend on."""
         columns = set(range(2, 2 + len(self.memories)))
         columns |= {0} if {"energy", "edp"} & set(self.names) else set()
@@ -48,7 +48,7 @@ class Measures:
         return tuple(found[name] for name in self.names)
 
 
-def measures_of(names: Sequence[str], flats: Iterable[FlatArch]) -> Measures:
+def front_metrics_of(names: Sequence[str], flats: Iterable[FlatArch]) -> FrontMetrics:
     """Check the names of metrics; TilewrightError for one that does not exist."""
     memories = [c for flat in flats for c in flat.components if isinstance(c, Memory)]
     finite = dict.fromkeys(m.name for m in memories if m.size < inf)
@@ -57,16 +57,16 @@ def measures_of(names: Sequence[str], flats: Iterable[FlatArch]) -> Measures:
     for name in names:
         if name == USAGE:
             chosen |= dict.fromkeys(f"{USAGE}.{memory}" for memory in finite)
-        elif name in PLAIN or name in known:
+        elif name in COST_METRICS or name in known:
             chosen[name] = None
         else:
-            options = [*PLAIN, USAGE, *dict.fromkeys(known)]
+            options = [*COST_METRICS, USAGE, *dict.fromkeys(known)]
             raise TilewrightError(
                 "a front has no such metric",
                 value=name,
                 instead=did_you_mean(name, options) or f"any of: {', '.join(options)}",
             )
     prefix = f"{USAGE}."
-    return Measures(
+    return FrontMetrics(
         tuple(chosen), tuple(n.removeprefix(prefix) for n in chosen if n.startswith(prefix))
     )

@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.pareto_points import covered, undominated
 from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.program.program import Program
+from tilewright.mapper.searches.program.program import TemplateProgram
 
 MAX_CORNERS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TracedMapping:
     """A mapping found: its row, and the tile below each slot of its program's skeleton."""
 
     row: tuple[float, ...]
-    program: Program
+    program: TemplateProgram
     tiles: tuple[Tile, ...]
 
 
-class Target(Protocol):
+class SweepTarget(Protocol):
     """What is looked for."""
 
     def corners(self) -> Floats:
@@ -44,7 +44,7 @@ class Target(Protocol):
         """Return the numbers of the rows that are to be offered, in order."""
         ...
 
-    def offer(self, candidates: Sequence[Candidate]) -> None:
+    def offer(self, candidates: Sequence[TracedMapping]) -> None:
         """Take mappings whose rows are wanted."""
         ...
 
@@ -55,20 +55,20 @@ class FrontTarget:
     def __init__(self, counted: tuple[int, ...]) -> None:
         self._counted = list(counted)
         self._points = np.zeros((0, 0))
-        self.found: list[Candidate] = []
+        self.mappings: list[TracedMapping] = []
 
     def corners(self) -> Floats:
         """Return the points found, 0 in what does not count."""
-        if not self.found:
+        if not self.mappings:
             return np.zeros((0, 0))
-        places = np.unique(np.linspace(0, len(self.found) - 1, MAX_CORNERS).round().astype(int))
-        corners = np.zeros((len(places), len(self.found[0].row)))
+        places = np.unique(np.linspace(0, len(self.mappings) - 1, MAX_CORNERS).round().astype(int))
+        corners = np.zeros((len(places), len(self.mappings[0].row)))
         corners[:, self._counted] = self._points[places]
         return corners
 
     def hopeful(self, floors: Floats) -> NDArray[np.bool_]:
         """A row is if no point covers it."""
-        if not self.found:
+        if not self.mappings:
             return np.ones(len(floors), np.bool_)
         return ~covered(floors[:, self._counted], self._points)
 
@@ -80,10 +80,10 @@ class FrontTarget:
         found: list[int] = ties[undominated(rows[ties][:, self._counted])].tolist()
         return found
 
-    def offer(self, candidates: Sequence[Candidate]) -> None:
+    def offer(self, candidates: Sequence[TracedMapping]) -> None:
         """Keep them, and drop what they cover."""
-        found = [*self.found, *candidates]
+        found = [*self.mappings, *candidates]
         rows = np.array([one.row for one in found])[:, self._counted]
         kept = undominated(rows)
-        self.found = [found[i] for i in kept.tolist()]
+        self.mappings = [found[i] for i in kept.tolist()]
         self._points = rows[kept]

@@ -14,9 +14,9 @@ from math import prod
 
 from tilewright.arch.components.components import SpatialDim
 from tilewright.mapper.model.view import Count
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.program.edge_traffic import Tap, moved_as_one
-from tilewright.mapper.searches.program.out_of_order import Early, early_of
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
+from tilewright.mapper.searches.program.out_of_order import LanesSeenBelow, lanes_seen_below
 from tilewright.mapper.templates.lane_variants import Lanes, working_places
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
@@ -24,7 +24,7 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Add:
+class CostTerm:
     """Add `factor` x the `kind` count of `tensor` at the state's tile to `field`.
 
     `lanes`: the tile is that many times larger (see network_hops.py).
@@ -38,7 +38,7 @@ class Add:
 
 
 @dataclass(frozen=True, slots=True)
-class Deferral:
+class DeferredCharge:
     """`adds` at the slot `child`, not yet multiplied by what the lanes of `fans` make of them.
 
     `level`: of the component that pays. `fans`: (slot, factor per choice).
@@ -46,35 +46,35 @@ class Deferral:
 
     child: int
     level: int
-    adds: tuple[Add, ...]
-    fans: tuple[tuple[int, tuple[float, ...]], ...]
+    terms: tuple[CostTerm, ...]
+    factors: tuple[tuple[int, tuple[float, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ChargeSite:
     """Charge `adds` right above `slot` (the number of slots: at the Compute), or `per_choice`
     (field, value per choice) and `fares` (what each choice adds for the tile below it) in the
     dimension at `slot`, whose choices multiply fields by `times`; or `blocked` by these fan slots,
     unless there is a `deferral`."""
 
     slot: int = 0
-    adds: tuple[Add, ...] = ()
+    terms: tuple[CostTerm, ...] = ()
     per_choice: tuple[tuple[int, tuple[float, ...]], ...] = ()
-    blocked: tuple[int, ...] = ()
-    deferral: Deferral | None = None
-    fares: tuple[tuple[Add, ...], ...] = ()
-    times: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    blocking_slots: tuple[int, ...] = ()
+    deferral: DeferredCharge | None = None
+    charges: tuple[tuple[CostTerm, ...], ...] = ()
+    factors: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
 
-class Router:
+class ChargeLocator:
     """Routes taps of one template with one list of slots."""
 
-    def __init__(self, problem: Problem, fields: Fields, slots: Sequence[Slot]) -> None:
+    def __init__(self, problem: Problem, fields: LabelFields, slots: Sequence[Slot]) -> None:
         self._problem = problem
         self._fields = fields
         self._slots = slots
         self._fills = [(i, slot) for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-        self._early: dict[int, tuple[int, Early]] = {}
+        self._early: dict[int, tuple[int, LanesSeenBelow]] = {}
         self._places = working_places(
             problem, [slot for slot in slots if isinstance(slot, SpatialLoops)]
         )
@@ -84,14 +84,14 @@ class Router:
             if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
         ]
 
-    def route(self, tap: Tap) -> Route:
+    def site_of(self, tap: EdgeCharge) -> ChargeSite:
         """Return where to charge `tap`."""
         rates = self._rates(tap)
         if not rates:
-            return Route()
+            return ChargeSite()
         return self._moved(tap, rates) if tap.kind == "moved" else self._first(tap, rates)
 
-    def _rates(self, tap: Tap) -> dict[int, float]:
+    def _rates(self, tap: EdgeCharge) -> dict[int, float]:
         """Return, per field, what one value of the tap adds (signed)."""
         share = self._places.get(self._problem.components[tap.level].name, 1)
         last = tap.edge.child is None
@@ -100,13 +100,13 @@ class Router:
             self._fields.rates[key] = self._rates_of(tap, share)
         return self._fields.rates[key]
 
-    def _rates_of(self, tap: Tap, share: Count) -> dict[int, float]:
+    def _rates_of(self, tap: EdgeCharge, share: Count) -> dict[int, float]:
         """Do so; `share`: places of a distributed memory that share the calls."""
         component = self._problem.components[tap.level]
         action = next((a for a in component.actions if a.name == tap.action), None)
         if action is None:
             return {}
-        values = action.values_per_action[tap.edge.tensor] * moved_as_one(self._problem, tap)
+        values = action.values_per_action[tap.edge.tensor] * values_per_move(self._problem, tap)
         calls = float(tap.sign * component.actions_scale / values)
         rates = {0: calls * action.energy}
         if (field := self._fields.calls.get((tap.level, tap.action))) is not None:
@@ -115,14 +115,18 @@ class Router:
             )
         return {field: rate for field, rate in rates.items() if rate != 0.0}
 
-    def _child(self, tap: Tap) -> tuple[int, Early]:
+    def _child(self, tap: EdgeCharge) -> tuple[int, LanesSeenBelow]:
         """Return the slot of the child, and the lanes above it there that it sees below itself."""
         if tap.edge.child is None:
-            return len(self._slots), Early()
+            return len(self._slots), LanesSeenBelow()
         if tap.edge.child not in self._early:
             slot, level = self._fills[tap.edge.child][0], tap.edge.child_level
             deeper = any(i < slot and level < own for i, _, own in self._fans)
-            early = early_of(self._problem, self._slots, slot, level) if deeper else Early()
+            early = (
+                lanes_seen_below(self._problem, self._slots, slot, level)
+                if deeper
+                else LanesSeenBelow()
+            )
             self._early[tap.edge.child] = slot, early
         return self._early[tap.edge.child]
 
@@ -139,7 +143,7 @@ class Router:
     def _reuses(self, fan: SpatialLoops, tensor: str) -> bool:
         return tensor in self._dim(fan).may_reuse
 
-    def _moved(self, tap: Tap, rates: dict[int, float]) -> Route:
+    def _moved(self, tap: EdgeCharge, rates: dict[int, float]) -> ChargeSite:
         tensor, (child, early) = tap.edge.tensor, self._child(tap)
         reusing = [
             (i, lanes)
@@ -152,41 +156,41 @@ class Router:
         open_ = [(i, lanes) for i, lanes in reusing if len(lanes) > 1]
         fixed = prod(lanes[0] for _, lanes in reusing if len(lanes) == 1)
         if not (open_ or early.lanes or early.fans):
-            return Route(child, _adds(rates, tensor, "moved", 1 / fixed, ()))
+            return ChargeSite(child, _adds(rates, tensor, "moved", 1 / fixed, ()))
         later = self._later(tap, (child, early), rates, (open_, fixed))
         if early.lanes or early.fans:
-            if later.fans:
-                return Route(blocked=tuple(i for i, _ in later.fans), deferral=later)
-            return Route(child, later.adds)
+            if later.factors:
+                return ChargeSite(blocking_slots=tuple(i for i, _ in later.factors), deferral=later)
+            return ChargeSite(child, later.terms)
         top = min(i for i, _ in open_)
         carried = self._carried(tensor, top, child)
         if carried is not None:
             above = prod(lanes[0] for i, lanes in reusing if i < top)
-            return Route(top, _adds(rates, tensor, "moved", carried / above, ()))
+            return ChargeSite(top, _adds(rates, tensor, "moved", carried / above, ()))
         if tap.edge.child is None and len(open_) == 1:
             index, lanes = open_[0]
             least = self._problem.einsum.access(tensor).least  # what one operation counts for
             whole = self._problem.einsum.operations * least / fixed
-            return Route(index, per_choice=_choices(rates, [whole / n for n in lanes]))
-        return Route(blocked=tuple(i for i, _ in open_), deferral=later)
+            return ChargeSite(index, per_choice=_choices(rates, [whole / n for n in lanes]))
+        return ChargeSite(blocking_slots=tuple(i for i, _ in open_), deferral=later)
 
     def _later(
         self,
-        tap: Tap,
-        at: tuple[int, Early],
+        tap: EdgeCharge,
+        at: tuple[int, LanesSeenBelow],
         rates: dict[int, float],
         reusing: tuple[Sequence[tuple[int, tuple[int, ...]]], int],
-    ) -> Deferral:
+    ) -> DeferredCharge:
         """Return what is moved, counted `at` the child, and what the lanes above make of it."""
         tensor, (child, early), (open_, fixed) = tap.edge.tensor, at, reusing
         access = self._problem.einsum.access(tensor)
         divided = dict[int, tuple[float, ...]](
-            early.rarer(access, tuple(self._problem.einsum.bounds))
+            early.visit_divisors(access, tuple(self._problem.einsum.bounds))
         )
         divided.update((i, tuple(map(float, lanes))) for i, lanes in open_)
         shares = tuple((i, tuple(1 / n for n in lanes)) for i, lanes in sorted(divided.items()))
         more = fixed * prod(lanes for _, lanes in early.lanes)
-        return Deferral(
+        return DeferredCharge(
             child, tap.level, _adds(rates, tensor, "moved", 1 / more, early.lanes), shares
         )
 
@@ -216,7 +220,7 @@ class Router:
                     factor *= lanes[0]
         return factor
 
-    def _first(self, tap: Tap, rates: dict[int, float]) -> Route:
+    def _first(self, tap: EdgeCharge, rates: dict[int, float]) -> ChargeSite:
         tensor, (child, early) = tap.edge.tensor, self._child(tap)
         access = self._problem.einsum.access(tensor)
         spread: list[tuple[int, int, tuple[int, ...]]] = []
@@ -236,16 +240,16 @@ class Router:
         more = prod(lanes for v, lanes in early.lanes if access.relevance(v) == "relevant")
         adds = _adds(rates, tensor, "first", fixed / more, early.lanes)
         if not open_:
-            return Route(child, adds)
+            return ChargeSite(child, adds)
         simple = all(access.is_plain(v) for v in access.rank_variables)
         plain = len(open_) == 1 and simple and not (early.lanes or early.fans)
         if plain and not self._scaled_before(tap, rates, open_[0][0]):
             return self._first_in_choices(tap, rates, open_[0], fixed)
         times = tuple((i, tuple(map(float, copies))) for i, _, copies in open_)
-        later = Deferral(child, tap.level, adds, times)
-        return Route(blocked=tuple(i for i, _, _ in open_), deferral=later)
+        later = DeferredCharge(child, tap.level, adds, times)
+        return ChargeSite(blocking_slots=tuple(i for i, _, _ in open_), deferral=later)
 
-    def _scaled_before(self, tap: Tap, rates: dict[int, float], index: int) -> bool:
+    def _scaled_before(self, tap: EdgeCharge, rates: dict[int, float], index: int) -> bool:
         """Tell whether lanes under slot `index` have already been divided out of the calls."""
         if set(rates) <= {0}:
             return False
@@ -253,11 +257,11 @@ class Router:
 
     def _first_in_choices(
         self,
-        tap: Tap,
+        tap: EdgeCharge,
         rates: dict[int, float],
         entry: tuple[int, int, tuple[int, ...]],
         fixed: float,
-    ) -> Route:
+    ) -> ChargeSite:
         index, level, copies = entry
         fan = self._slots[index]
         assert isinstance(fan, SpatialLoops)
@@ -269,13 +273,15 @@ class Router:
         ]
         energy = _choices({f: r for f, r in rates.items() if f == 0}, values)
         calls = _choices({f: r for f, r in rates.items() if f != 0}, per_lane)
-        return Route(index, per_choice=energy + calls)
+        return ChargeSite(index, per_choice=energy + calls)
 
 
 def _adds(
     rates: dict[int, float], tensor: str, kind: str, factor: float, lanes: Lanes
-) -> tuple[Add, ...]:
-    return tuple(Add(field, tensor, kind, rate * factor, lanes) for field, rate in rates.items())
+) -> tuple[CostTerm, ...]:
+    return tuple(
+        CostTerm(field, tensor, kind, rate * factor, lanes) for field, rate in rates.items()
+    )
 
 
 def _choices(

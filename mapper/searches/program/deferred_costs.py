@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.program.charge_sites import Add, Deferral, Route
-from tilewright.mapper.searches.program.out_of_order import Room, open_rooms
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm, DeferredCharge
+from tilewright.mapper.searches.program.out_of_order import OpenReservation, open_reservations
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot
@@ -28,7 +28,7 @@ Scales = tuple[tuple[int, Values], ...]  # slot, factor per choice
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class DeferredCost:
     """One field that carries costs: `adds` (at a slot), `scales` (at a dimension), and the field
     `target` that gets them above the slot `top`.
 
@@ -37,44 +37,44 @@ class Debt:
 
     field: int
     target: int
-    adds: tuple[tuple[int, Add], ...]
-    scales: Scales
+    terms: tuple[tuple[int, CostTerm], ...]
+    factors: Scales
     top: int
     limit: tuple[float, bool] | None = None
 
     @property
-    def refunds(self) -> tuple[Add, ...]:
+    def refunds(self) -> tuple[CostTerm, ...]:
         """What is paid at least: the negative costs, as if at the greatest scales, to `target`."""
-        most = prod(max(values) for _, values in self.scales)
+        most = prod(max(values) for _, values in self.factors)
         return tuple(
             replace(add, field=self.target, factor=add.factor * most)
-            for _, add in self.adds
+            for _, add in self.terms
             if add.factor < 0
         )
 
 
-def deferred(routes: Iterable[Route]) -> list[Deferral]:
+def deferred_charges(routes: Iterable[ChargeSite]) -> list[DeferredCharge]:
     """Return what these routes can pay later."""
     return [route.deferral for route in routes if route.deferral is not None]
 
 
-def debts(
-    problem: Problem, fields: Fields, slots: Sequence[Slot], deferrals: Sequence[Deferral]
-) -> list[Debt] | None:
+def deferred_costs(
+    problem: Problem, fields: LabelFields, slots: Sequence[Slot], deferrals: Sequence[DeferredCharge]
+) -> list[DeferredCost] | None:
     """Return the fields that carry these costs; None if the label has too few of them."""
-    energy, calls = iter(fields.owed), iter(fields.owed_calls)
+    energy, calls = iter(fields.deferred_energy), iter(fields.deferred_calls)
     found = []
     for (target, top, scales), adds in sorted(_grouped(problem, slots, deferrals).items()):
         field = next(calls if target else energy, None)
         if field is None:
             return None
         moved = tuple((slot, replace(add, field=field)) for slot, add in adds)
-        found.append(Debt(field, target, moved, scales, top))
+        found.append(DeferredCost(field, target, moved, scales, top))
     return found
 
 
-def counts(
-    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[Deferral]
+def deferred_field_counts(
+    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[DeferredCharge]
 ) -> tuple[int, int]:
     """Return how many fields `debts` needs: for energy, for calls."""
     targets = [target for target, _, _ in _grouped(problem, slots, deferrals)]
@@ -82,24 +82,24 @@ def counts(
 
 
 def _grouped(
-    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[Deferral]
-) -> dict[tuple[int, int, Scales], list[tuple[int, Add]]]:
+    problem: Problem, slots: Sequence[Slot], deferrals: Sequence[DeferredCharge]
+) -> dict[tuple[int, int, Scales], list[tuple[int, CostTerm]]]:
     """Group what one field can carry: owed to the same field, above the same slot, scaled alike."""
-    groups: dict[tuple[int, int, Scales], list[tuple[int, Add]]] = {}
+    groups: dict[tuple[int, int, Scales], list[tuple[int, CostTerm]]] = {}
     for one in deferrals:
-        for add in one.adds:
+        for add in one.terms:
             scales = _scales(problem, slots, one, calls=add.field != 0)
-            key = (add.field, min(i for i, _ in one.fans), scales)
+            key = (add.field, min(i for i, _ in one.factors), scales)
             groups.setdefault(key, []).append((one.child, add))
     return groups
 
 
-def _scales(problem: Problem, slots: Sequence[Slot], one: Deferral, calls: bool) -> Scales:
+def _scales(problem: Problem, slots: Sequence[Slot], one: DeferredCharge, calls: bool) -> Scales:
     """Return per dimension between the child and the topmost reuse what each choice multiplies by.
 
     `calls`: of one instance, so that lanes at or above its level divide them too.
     """
-    factors = dict(one.fans)
+    factors = dict(one.factors)
     found = []
     for index in range(min(factors), one.child):
         slot = slots[index]
@@ -113,40 +113,43 @@ def _scales(problem: Problem, slots: Sequence[Slot], one: Deferral, calls: bool)
     return tuple(found)
 
 
-Rooms = dict[tuple[str, int, Scales], list[tuple[int, Add]]]  # memory, top slot, scales -> adds
+Rooms = dict[
+    tuple[str, int, Scales], list[tuple[int, CostTerm]]
+]  # memory, top slot, scales -> adds
 
 
-def room_debts(problem: Problem, fields: Fields, slots: Sequence[Slot]) -> list[Debt]:
+def deferred_reservations(problem: Problem, fields: LabelFields, slots: Sequence[Slot]
+) -> list[DeferredCost]:
     """Return the fields that carry bits of tiles which are larger by lanes still to be chosen.
 
     InternalError if the label has too few of them.
     """
-    rooms = open_rooms(problem, slots, fields.summed)
+    rooms = open_reservations(problem, slots, fields.tracked)
     grouped = _by_scales(rooms)
     capacity = {room.slot.component: room.capacity for room in rooms}
     last = {memory: min(top for name, top, _ in grouped if name == memory) for memory in capacity}
     found = []
     for number, ((memory, top, scales), adds) in enumerate(sorted(grouped.items())):
-        if number >= len(fields.owed_room):
+        if number >= len(fields.deferred_bits):
             raise InternalError(f"labels have no field for the bits of {memory} above its lanes")
-        own = fields.owed_room[number]
+        own = fields.deferred_bits[number]
         above = any(isinstance(s, Reservation) and s.component == memory for s in slots[:top])
-        ends = memory not in fields.summed and top == last[memory] and not above
+        ends = memory not in fields.tracked and top == last[memory] and not above
         moved = tuple((slot, replace(add, field=own)) for slot, add in adds)
         limit = (capacity[memory], ends)
-        found.append(Debt(own, fields.room[memory], moved, scales, top, limit))
+        found.append(DeferredCost(own, fields.used_bits[memory], moved, scales, top, limit))
     return found
 
 
-def count_rooms(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) -> int:
+def deferred_reservation_count(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) -> int:
     """Return how many fields `room_debts` needs."""
-    return len(_by_scales(open_rooms(problem, slots, summed)))
+    return len(_by_scales(open_reservations(problem, slots, summed)))
 
 
-def _by_scales(rooms: Sequence[Room]) -> Rooms:
+def _by_scales(rooms: Sequence[OpenReservation]) -> Rooms:
     groups: Rooms = {}
     for room in rooms:
         key = (room.slot.component, min(i for i, _ in room.factors), room.factors)
-        add = Add(0, room.slot.tensor, "tile", room.bits, room.lanes)
+        add = CostTerm(0, room.slot.tensor, "tile", room.bits, room.lanes)
         groups.setdefault(key, []).append((room.index, add))
     return groups

@@ -36,7 +36,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Tap:
+class EdgeCharge:
     """Charge `sign` x the count of `kind` to `action` of the component at `level`.
 
     `at_child`: counted below every spatial dimension of the edge, else above those deeper than
@@ -51,7 +51,7 @@ class Tap:
     sign: int
 
 
-def moved_as_one(problem: Problem, tap: Tap) -> int:
+def values_per_move(problem: Problem, tap: EdgeCharge) -> int:
     """Return how many of the values that a tap counts move together: an operation takes one value,
     however many positions one point counts for in a holder."""
     return problem.einsum.access(tap.edge.tensor).least if tap.edge.child is None else 1
@@ -74,7 +74,7 @@ def edges(problem: Problem, template: Template) -> Iterator[Edge]:
             )
 
 
-def taps(problem: Problem, template: Template) -> Iterator[Tap]:
+def edge_charges(problem: Problem, template: Template) -> Iterator[EdgeCharge]:
     """Enumerate what every edge of the template charges."""
     for edge in edges(problem, template):
         tolls = [
@@ -91,33 +91,33 @@ def taps(problem: Problem, template: Template) -> Iterator[Tap]:
             yield from _fill(problem, edge, tolls)
 
 
-def _drain(problem: Problem, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Tap]:
+def _drain(problem: Problem, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[EdgeCharge]:
     """Values of an output on their way up."""
-    yield Tap(edge, "moved", edge.parent_level, "write", False, 1)
+    yield EdgeCharge(edge, "moved", edge.parent_level, "write", False, 1)
     if edge.child is not None:
-        yield Tap(edge, "moved", edge.child_level, "read", True, 1)
+        yield EdgeCharge(edge, "moved", edge.child_level, "read", True, 1)
     for level, name in tolls:
         if _toll(problem, name).direction[edge.tensor] != "down":
-            yield Tap(edge, "moved", level, "read", False, 1)
+            yield EdgeCharge(edge, "moved", level, "read", False, 1)
 
 
-def _fill(problem: Problem, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[Tap]:
+def _fill(problem: Problem, edge: Edge, tolls: list[tuple[int, str]]) -> Iterator[EdgeCharge]:
     """Values on their way down; of an output, the first fill may be elided."""
     parent = problem.components[edge.parent_level]
     child = problem.components[edge.child_level]
     elides = problem.einsum.access(edge.tensor).output and _skips(child)
-    yield Tap(edge, "moved", edge.parent_level, "read", False, 1)
+    yield EdgeCharge(edge, "moved", edge.parent_level, "read", False, 1)
     if elides and _skips(parent):
-        yield Tap(edge, "first", edge.parent_level, "read", False, -1)
+        yield EdgeCharge(edge, "first", edge.parent_level, "read", False, -1)
     if edge.child is not None:
-        yield Tap(edge, "moved", edge.child_level, "write", True, 1)
+        yield EdgeCharge(edge, "moved", edge.child_level, "write", True, 1)
         if elides:
-            yield Tap(edge, "first", edge.child_level, "write", True, -1)
+            yield EdgeCharge(edge, "first", edge.child_level, "write", True, -1)
     for level, name in tolls:
         if _toll(problem, name).direction[edge.tensor] != "up":
-            yield Tap(edge, "moved", level, "read", False, 1)
+            yield EdgeCharge(edge, "moved", level, "read", False, 1)
             if elides:
-                yield Tap(edge, "first", level, "read", False, -1)
+                yield EdgeCharge(edge, "first", level, "read", False, -1)
 
 
 def _skips(component: Component) -> bool:

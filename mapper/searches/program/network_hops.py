@@ -17,8 +17,8 @@ from math import prod
 
 from tilewright.arch.components.components import Component, Network, SpatialDim
 from tilewright.mapper.model.network import unicast_on_mesh
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.program.charge_sites import Add, Route
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
@@ -27,7 +27,7 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class NetworkLeg:
     """The way of a tensor over a network; `fans`: slots of the dimensions that it fans out on.
 
     `source`: level of the upper end; `top`: slot below which it stands.
@@ -41,7 +41,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class HopLoop:
     """One spatial loop of a leg. `after`: lanes of its slot's loops below it; `stride`: instances
     below it on its dimension; `served`: instances of one place of a distributed source, or None."""
 
@@ -54,32 +54,31 @@ class Hop:
     after: Lanes
 
     @property
-    def rounds(self) -> float:
+    def iterations_share(self) -> float:
         """The share of the iterations of its tile that are iterations above the loop."""
         return 1 / (self.lanes * prod(n for _, n in self.after))
 
 
-def network_routes(
-    problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
-) -> Iterator[Route]:
+def network_charge_sites(
+    problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
+) -> Iterator[ChargeSite]:
     """Yield where to charge the hops of all networks; blocked while lanes are not fixed."""
     ways: dict[int, int] = {}
-    for leg in legs(problem, template, slots):
+    for leg in network_legs(problem, template, slots):
         open_ = [i for i in leg.fans if len(_choices(slots[i])) > 1]
         if open_:
-            yield Route(blocked=tuple(open_))
+            yield ChargeSite(blocking_slots=tuple(open_))
             continue
         loops = _loops(problem, leg, slots)
         network = network_at(problem, leg.level)
-        way = sum(
-            price_of(network, loop, problem.conventions.links_carry_all_rounds)[1] for loop in loops
+        way = sum(hop_counts(network, loop, problem.conventions.links_carry_all_rounds)[1] for loop in loops
         )
         ways[leg.level] = max(ways.get(leg.level, 0), way)
         yield from _charges(problem, fields, leg, loops)
     for level, way in ways.items():
-        if way and level in fields.ways:
-            add = Add(fields.ways[level], problem.einsum.tensors[0], "once", float(way))
-            yield Route(len(slots), (add,))
+        if way and level in fields.longest_paths:
+            add = CostTerm(fields.longest_paths[level], problem.einsum.tensors[0], "once", float(way))
+            yield ChargeSite(len(slots), (add,))
 
 
 def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
@@ -87,7 +86,7 @@ def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
     return slot.choices
 
 
-def legs(problem: Problem, template: Template, slots: Sequence[Slot]) -> Iterator[Leg]:
+def network_legs(problem: Problem, template: Template, slots: Sequence[Slot]) -> Iterator[NetworkLeg]:
     """Enumerate the ways between ends of a tensor that cross a network: the first one counts."""
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
     fans = [
@@ -108,22 +107,22 @@ def legs(problem: Problem, template: Template, slots: Sequence[Slot]) -> Iterato
             if crossed:
                 below = [i for i, level in fans if crossed[0] <= level <= lower]
                 top = tops.get((tensor, upper), -1)
-                yield Leg(tensor, crossed[0], tuple(below), upper, top)
+                yield NetworkLeg(tensor, crossed[0], tuple(below), upper, top)
 
 
-def _loops(problem: Problem, leg: Leg, slots: Sequence[Slot]) -> list[Hop]:
+def _loops(problem: Problem, leg: NetworkLeg, slots: Sequence[Slot]) -> list[HopLoop]:
     """Return the spatial loops of a leg with fixed lanes, outermost first."""
-    found: list[Hop] = []
+    found: list[HopLoop] = []
     for slot in leg.fans:
         fan = slots[slot]
         assert isinstance(fan, SpatialLoops)
-        found += loops_of(problem, leg, (slot, fan), fan.choices[0])
+        found += hop_loops(problem, leg, (slot, fan), fan.choices[0])
     return found
 
 
-def loops_of(
-    problem: Problem, leg: Leg, at: tuple[int, SpatialLoops], choice: Sequence[int]
-) -> list[Hop]:
+def hop_loops(
+    problem: Problem, leg: NetworkLeg, at: tuple[int, SpatialLoops], choice: Sequence[int]
+) -> list[HopLoop]:
     """Return the spatial loops of one dimension of a leg, outermost first; `at`: its slot."""
     slot, fan = at
     access = problem.einsum.access(leg.tensor)
@@ -131,14 +130,14 @@ def loops_of(
     component = problem.components[problem.level(fan.component)]
     dim = next(dim for dim in component.spatial if dim.name == fan.name)
     served = _served(problem.components[leg.source], dim)
-    found: list[Hop] = []
+    found: list[HopLoop] = []
     after: Lanes = ()
     stride = 1
     for variable in reversed([v for v in fan.variables if lanes[v] > 1]):
         shared = access.relevance(variable) == "irrelevant"
         if problem.conventions.links_carry_all_rounds:
             shared = shared and leg.tensor in dim.may_reuse
-        found.append(Hop(slot, fan.name, lanes[variable], stride, served, shared, after))
+        found.append(HopLoop(slot, fan.name, lanes[variable], stride, served, shared, after))
         after = ((variable, lanes[variable]), *after)
         stride *= lanes[variable]
     return found[::-1]
@@ -150,7 +149,7 @@ def _served(source: Component, dim: SpatialDim) -> int | None:
     return next((dim.fanout // places for places in along if places > 1), None)
 
 
-def price_of(network: Network, loop: Hop, exact: bool) -> tuple[float, int, float]:
+def hop_counts(network: Network, loop: HopLoop, exact: bool) -> tuple[float, int, float]:
     """Return what one round of a loop costs: links that each value of its tile takes, links of the
     longest way, and values on the busiest link. `exact`: as in model/messages.py."""
     if network.topology == "all_to_all":
@@ -176,7 +175,7 @@ def network_at(problem: Problem, level: int) -> Network:
     return network
 
 
-def hop_charge(problem: Problem, leg: Leg) -> tuple[float, float] | None:
+def hop_charge(problem: Problem, leg: NetworkLeg) -> tuple[float, float] | None:
     """Return the actions per value and link of a leg, and joules of each; None: it has no hops."""
     network = network_at(problem, leg.level)
     action = next((a for a in network.actions if a.name == "hop"), None)
@@ -186,21 +185,26 @@ def hop_charge(problem: Problem, leg: Leg) -> tuple[float, float] | None:
     return float(per_value), action.energy
 
 
-def _charges(problem: Problem, fields: Fields, leg: Leg, loops: Sequence[Hop]) -> Iterator[Route]:
+def _charges(problem: Problem, fields: LabelFields, leg: NetworkLeg, loops: Sequence[HopLoop]
+) -> Iterator[ChargeSite]:
     network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
     if charge is None:
         return
     scale, joule = charge
     outer = 1
     for number, loop in enumerate(loops):
-        links, _, busiest = price_of(network, loop, problem.conventions.links_carry_all_rounds)
-        hops, link = links * scale * loop.rounds, busiest * scale
-        adds = [Add(0, leg.tensor, "moved", hops * joule, loop.after)]
+        links, _, busiest = hop_counts(network, loop, problem.conventions.links_carry_all_rounds)
+        hops, link = links * scale * loop.iterations_share, busiest * scale
+        adds = [CostTerm(0, leg.tensor, "moved", hops * joule, loop.after)]
         field = fields.links.get((leg.level, loop.dim))
         if field is not None and problem.conventions.links_carry_all_rounds:
-            adds.append(Add(field, leg.tensor, "moved", link * loop.rounds / outer, loop.after))
+            adds.append(
+                CostTerm(
+                    field, leg.tensor, "moved", link * loop.iterations_share / outer, loop.after
+                )
+            )
         elif field is not None and all(other.dim == loops[0].dim for other in loops[:number]):
             once = link / float(network.actions_scale) if loop.dim == loops[0].dim else 0.0
-            adds.append(Add(field, leg.tensor, "tile", once, loop.after))
+            adds.append(CostTerm(field, leg.tensor, "tile", once, loop.after))
         outer *= loop.lanes
-        yield Route(max(loop.slot, leg.top) + 1, tuple(adds))
+        yield ChargeSite(max(loop.slot, leg.top) + 1, tuple(adds))

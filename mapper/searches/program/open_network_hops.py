@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.program.charge_sites import Add, Route
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.searches.program.holder_order import below_deeper_lanes
 from tilewright.mapper.searches.program.network_hops import (
-    Leg,
+    NetworkLeg,
     hop_charge,
-    legs,
-    loops_of,
+    hop_counts,
+    hop_loops,
     network_at,
-    price_of,
+    network_legs,
 )
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
@@ -33,11 +33,11 @@ from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
-def fares_of(
-    problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
-) -> list[Route]:
+def open_network_charge_sites(
+    problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
+) -> list[ChargeSite]:
     """Return where to charge the hops of all networks; none if lanes have to be known for them."""
-    found = list(legs(problem, template, slots))
+    found = list(network_legs(problem, template, slots))
     if not _are_free(problem, found, slots):
         return []
     routes = []
@@ -48,22 +48,22 @@ def fares_of(
     return routes
 
 
-def at_fixed_lanes(routes: Sequence[Route], limit: int) -> list[Route]:
+def charge_sites_at_fixed_lanes(routes: Sequence[ChargeSite], limit: int) -> list[ChargeSite]:
     """Return what the fares of dimensions above slot `limit`, whose lanes are fixed, come to.
 
     Each is charged for the tile right below its dimension, with its share of links.
     """
     found = []
     for route in routes:
-        if not route.fares or route.slot >= limit:
+        if not route.charges or route.slot >= limit:
             continue
-        outer = [times for other in routes if other.slot <= route.slot for times in other.times]
+        outer = [times for other in routes if other.slot <= route.slot for times in other.factors]
         share = {
             add.field: prod(values[0] for field, values in outer if field == add.field)
-            for add in route.fares[0]
+            for add in route.charges[0]
         }
-        adds = (replace(add, factor=add.factor * share[add.field]) for add in route.fares[0])
-        found.append(Route(route.slot + 1, tuple(adds)))
+        adds = (replace(add, factor=add.factor * share[add.field]) for add in route.charges[0])
+        found.append(ChargeSite(route.slot + 1, tuple(adds)))
     return found
 
 
@@ -73,7 +73,7 @@ def _fan(slots: Sequence[Slot], slot: int) -> SpatialLoops:
     return fan
 
 
-def _are_free(problem: Problem, found: Sequence[Leg], slots: Sequence[Slot]) -> bool:
+def _are_free(problem: Problem, found: Sequence[NetworkLeg], slots: Sequence[Slot]) -> bool:
     """Tell whether lanes are still to be chosen, and hops known whatever the other lanes are."""
     open_ = any(len(_fan(slots, slot).choices) > 1 for leg in found for slot in leg.fans)
     if not open_ or below_deeper_lanes(problem, slots) is not None:
@@ -83,8 +83,8 @@ def _are_free(problem: Problem, found: Sequence[Leg], slots: Sequence[Slot]) -> 
 
 
 def _of_dimension(
-    problem: Problem, fields: Fields, leg: Leg, at: tuple[int, SpatialLoops]
-) -> Route:
+    problem: Problem, fields: LabelFields, leg: NetworkLeg, at: tuple[int, SpatialLoops]
+) -> ChargeSite:
     """Return what a dimension means for all legs of a network, of which `leg` is one.
 
     Its shares of links, and its links of a way: they are the same for all of these.
@@ -92,24 +92,24 @@ def _of_dimension(
     (slot, fan), level = at, leg.level
     exact = problem.conventions.links_carry_all_rounds
     ways = tuple(
-        float(sum(price_of(network_at(problem, level), hop, exact)[1] for hop in loops))
-        for loops in (loops_of(problem, leg, at, choice) for choice in fan.choices)
+        float(sum(hop_counts(network_at(problem, level), hop, exact)[1] for hop in loops))
+        for loops in (hop_loops(problem, leg, at, choice) for choice in fan.choices)
     )
     lanes = [prod(choice) for choice in fan.choices]
     shares = tuple(1 / n if exact else float(n == 1) for n in lanes)
     links = ((dim, field) for (own, dim), field in fields.links.items() if own == level)
-    return Route(
+    return ChargeSite(
         slot,
-        per_choice=((fields.ways[level], ways),) if level in fields.ways else (),
-        times=tuple((field, shares) for dim, field in links if exact or dim != fan.name),
+        per_choice=((fields.longest_paths[level], ways),) if level in fields.longest_paths else (),
+        factors=tuple((field, shares) for dim, field in links if exact or dim != fan.name),
     )
 
 
-def _of_leg(problem: Problem, fields: Fields, leg: Leg, at: tuple[int, SpatialLoops]) -> Route:
+def _of_leg(problem: Problem, fields: LabelFields, leg: NetworkLeg, at: tuple[int, SpatialLoops]) -> ChargeSite:
     """Return what a tensor sends over the network for each choice of a dimension."""
     network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
     if charge is None:
-        return Route(at[0])
+        return ChargeSite(at[0])
     scale, joule = charge
     exact = problem.conventions.links_carry_all_rounds
     field = fields.links.get((leg.level, at[1].name))
@@ -118,10 +118,14 @@ def _of_leg(problem: Problem, fields: Fields, leg: Leg, at: tuple[int, SpatialLo
     fares = []
     for choice in at[1].choices:
         adds = []
-        for hop in loops_of(problem, leg, at, choice):
-            links, _, busiest = price_of(network, hop, exact)
-            adds.append(Add(0, leg.tensor, "moved", links * scale * hop.rounds * joule, hop.after))
+        for hop in hop_loops(problem, leg, at, choice):
+            links, _, busiest = hop_counts(network, hop, exact)
+            adds.append(
+                CostTerm(
+                    0, leg.tensor, "moved", links * scale * hop.iterations_share * joule, hop.after
+                )
+            )
             if field is not None:
-                adds.append(Add(field, leg.tensor, kind, busiest * per_link, hop.after))
+                adds.append(CostTerm(field, leg.tensor, kind, busiest * per_link, hop.after))
         fares.append(tuple(adds))
-    return Route(at[0], fares=tuple(fares))
+    return ChargeSite(at[0], charges=tuple(fares))

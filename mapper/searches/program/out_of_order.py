@@ -21,13 +21,13 @@ Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, fact
 
 
 @dataclass(frozen=True, slots=True)
-class Early:
+class LanesSeenBelow:
     """`lanes`: over variables of which no choice is left; `fans`: all their dimensions, by slot."""
 
     lanes: Lanes = ()
     fans: tuple[tuple[int, SpatialLoops], ...] = ()
 
-    def over(self, variables: frozenset[str]) -> Factors:
+    def factors_over(self, variables: frozenset[str]) -> Factors:
         """Return, per dimension and choice, the lanes over some variables beside `lanes`."""
         fixed = {v for v, _ in self.lanes}
         found = []
@@ -38,16 +38,16 @@ class Early:
                 found.append((index, factors))
         return tuple(found)
 
-    def larger(self, access: TensorAccess) -> Factors:
+    def size_factors(self, access: TensorAccess) -> Factors:
         """Return by what the tile of a tensor is larger."""
-        return self.over(access.rank_variables)
+        return self.factors_over(access.rank_variables)
 
-    def rarer(self, access: TensorAccess, bounds: Sequence[str]) -> Factors:
+    def visit_divisors(self, access: TensorAccess, bounds: Sequence[str]) -> Factors:
         """Return by what its visits are fewer, beyond what the larger tile makes up for."""
-        return self.over(frozenset(bounds) - access.rank_variables)
+        return self.factors_over(frozenset(bounds) - access.rank_variables)
 
 
-def early_of(problem: Problem, slots: Sequence[Slot], index: int, level: int) -> Early:
+def lanes_seen_below(problem: Problem, slots: Sequence[Slot], index: int, level: int) -> LanesSeenBelow:
     """Return the lanes above slot `index` that a holder there, of a memory at `level`, sees below
     itself."""
     fans = [
@@ -67,11 +67,11 @@ def early_of(problem: Problem, slots: Sequence[Slot], index: int, level: int) ->
         if all(len(one) == 1 for one in each)
     }
     lanes = tuple(sorted((v, share) for v, share in known.items() if share > 1))
-    return Early(lanes, tuple(fans))
+    return LanesSeenBelow(lanes, tuple(fans))
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class OpenReservation:
     """What slot `index` reserves, `bits` per value, is larger by `factors`; `capacity` of all."""
 
     index: int
@@ -82,7 +82,8 @@ class Room:
     capacity: float
 
 
-def open_rooms(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) -> list[Room]:
+def open_reservations(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]
+) -> list[OpenReservation]:
     """Return the reservations whose bits depend on lanes that are not chosen yet.
 
     Only in memories that can overflow, or that are `summed` in any case.
@@ -91,14 +92,14 @@ def open_rooms(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) 
     for index, slot in enumerate(slots):
         if not isinstance(slot, Reservation) or not slot.open_dims:
             continue
-        early = early_of(problem, slots, index, problem.level(slot.component))
-        factors = early.larger(problem.einsum.access(slot.tensor))
+        early = lanes_seen_below(problem, slots, index, problem.level(slot.component))
+        factors = early.size_factors(problem.einsum.access(slot.tensor))
         if factors and (slot.component in summed or _tight(problem, slots, slot)):
             bits, room = (
                 problem.value_bits(replace(slot, lanes=(), open_dims=())),
                 problem.capacity_bits(slot),
             )
-            found.append(Room(index, slot, early.lanes, bits, factors, room))
+            found.append(OpenReservation(index, slot, early.lanes, bits, factors, room))
     return found
 
 

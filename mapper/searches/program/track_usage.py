@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.mapper.searches.program.program import Occupy, Operation, Program
+from tilewright.mapper.searches.program.program import ProgramStep, ReserveStep, TemplateProgram
 from tilewright.mapper.templates.slots import Reservation
 
 
-def tracking(program: Program, memories: frozenset[str]) -> Program:
+def with_tracked_usage(program: TemplateProgram, memories: frozenset[str]) -> TemplateProgram:
     """Return `program` with every reservation in `memories` summed and none forgotten.
 
     Where in the program a reservation is made is free as long as no loop lies between: it does not
@@ -16,33 +16,33 @@ def tracking(program: Program, memories: frozenset[str]) -> Program:
     """
     if not memories:
         return program
-    operations: list[Operation] = []
+    operations: list[ProgramStep] = []
     numbers: list[int | None] = []
     waiting = _reserves(program, memories)
-    for made, number in zip(program.operations, program.slots, strict=True):
+    for made, number in zip(program.steps, program.slots, strict=True):
         while number is not None and waiting and waiting[0][0] > number:
             index, slot = waiting.pop(0)
-            operations.append(Occupy(slot, True, False))
+            operations.append(ReserveStep(slot, True, False))
             numbers.append(index)
         operation = made
-        if isinstance(made, Occupy) and made.reserve.component in memories:
+        if isinstance(made, ReserveStep) and made.reserve.component in memories:
             waiting.pop(0)
             operation = replace(made, shared=True, last=False)
         operations.append(operation)
         numbers.append(number)
     for index, slot in waiting:
-        operations.append(Occupy(slot, True, False))
+        operations.append(ReserveStep(slot, True, False))
         numbers.append(index)
-    return replace(program, operations=tuple(operations), slots=tuple(numbers))
+    return replace(program, steps=tuple(operations), slots=tuple(numbers))
 
 
-def _reserves(program: Program, memories: frozenset[str]) -> list[tuple[int, Reservation]]:
+def _reserves(program: TemplateProgram, memories: frozenset[str]) -> list[tuple[int, Reservation]]:
     """Return the reservations in `memories` with their slots, innermost first."""
     found = [
         (index, slot)
         for index, slot in enumerate(program.slot_sequence)
         if isinstance(slot, Reservation)
         and slot.component in memories
-        and index not in program.owing
+        and index not in program.deferred_slots
     ]
     return found[::-1]

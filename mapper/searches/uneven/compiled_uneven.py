@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.costs.average_tiles import AverageChains
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Kind
 from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid
@@ -19,10 +19,12 @@ class Mode:
     """A layout of the labels with what it needs: `timed` counts steps and calls too."""
 
     def __init__(
-        self, problem: Problem, layout: Fields, grid: Grid, parts: Iterable[Part], timed: bool
+        self, problem: Problem, layout: LabelFields, grid: Grid, parts: Iterable[Part], timed: bool
     ) -> None:
         self.timed = timed
-        self.layout = layout if timed else replace(layout, gates={}, calls={}, links={}, ways={})
+        self.layout = (
+            layout if timed else replace(layout, gates={}, calls={}, links={}, longest_paths={})
+        )
         self.plans: list[Plan] = [make_plan(problem, self.layout, part, timed) for part in parts]
         kind = Chains if problem.conventions.exact_remainders else AverageChains
         chains = [

@@ -9,13 +9,13 @@ from math import prod
 import numpy as np
 
 from tilewright.mapper.mapspace.space import Mapspace
-from tilewright.mapper.searches.budget import ENDLESS, Budget, OutOfBudget
+from tilewright.mapper.searches.budget import UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
-from tilewright.mapper.searches.exact.label_fields import fields
-from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, Metrics
+from tilewright.mapper.searches.exact.label_fields import label_fields
+from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMetrics
 from tilewright.mapper.searches.exact.label_tables import compute_energy
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
-from tilewright.mapper.searches.exact.placement_bound import moving_takes
+from tilewright.mapper.searches.exact.placement_bound import compulsory_seconds_of
 from tilewright.mapper.searches.uneven.compiled_uneven import Mode
 from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid, Outlook, look_ahead
 from tilewright.mapper.searches.uneven.search_parts import MOST_PARTS, Part, classes_of, whole_parts
@@ -35,9 +35,9 @@ class Ranking:
         self._space = space
         self._kind = KINDS[goal.objective]
         leaks = leaks_of(space.flat, space.conventions)
-        self.layout = fields(space.problem, leaks, tracked)
-        times = moving_takes(space, space.placements)
-        self.metrics = Metrics(space.problem, self.layout, leaks, times, goal.price)
+        self.layout = label_fields(space.problem, leaks, tracked)
+        times = compulsory_seconds_of(space, space.placements)
+        self.metrics = LabelMetrics(space.problem, self.layout, leaks, times, goal.price)
         self.grid = Grid(space.problem)
         self.energy = compute_energy(space.problem)
         self.least: list[tuple[float, float, int]] = []
@@ -45,7 +45,7 @@ class Ranking:
         self._parts: list[Part] = []
         self._modes: dict[bool, Mode] = {}
         self._labels = 0  # of modes that are gone
-        self._budget = ENDLESS
+        self._budget = UNLIMITED
 
     @property
     def states(self) -> int:
@@ -61,21 +61,21 @@ class Ranking:
         """Return the parts made ready."""
         if timed not in self._modes:
             problem = self._space.problem
-            parts = self._budget.watched(self._parts)
+            parts = self._budget.checking(self._parts)
             self._modes[timed] = Mode(problem, self.layout, self.grid, parts, timed)
         return self._modes[timed]
 
     def rank(self, budget: Budget) -> None:
         """Bound every template. OutOfBudget."""
         self._budget = budget
-        templates = budget.watched(self._space.templates_within(budget.check))
+        templates = budget.checking(self._space.templates_within(budget.check))
         self._take(whole_parts(self._space.problem, templates))
         self.templates = len(self._parts)
         self._sort(budget)
 
     def rank_few(self) -> None:
         """Take a few templates only, without bounds."""
-        self._budget = ENDLESS
+        self._budget = UNLIMITED
         self._take(whole_parts(self._space.problem, islice(self._space.each_template(), FEW)))
         self.templates = len(self._parts)
         self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
@@ -125,7 +125,7 @@ class Ranking:
 
     def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
         """Bound an objective from bounds of energy and steps."""
-        return self.metrics.floor_of(energy, self._space.einsum.operations / steps, kind)
+        return self.metrics.lower_bounds_of(energy, self._space.einsum.operations / steps, kind)
 
 
 def _fans(part: Part) -> int:

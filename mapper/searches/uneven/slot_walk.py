@@ -17,9 +17,9 @@ import numpy as np
 
 from tilewright.arch.components.components import Comparison
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.searches.budget import ENDLESS, GROWTH, Budget, OutOfBudget
+from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.completion_bound import Moment, Prospects, Shares
 from tilewright.mapper.searches.uneven.costs.loop_sites import Host, Options
 from tilewright.mapper.searches.uneven.costs.slot_charges import Bill
@@ -52,13 +52,13 @@ class Pruning:
     leading: tuple[int, ...]
     rooms: tuple[int, ...] = ()
     beam: int = 0
-    budget: Budget = ENDLESS
+    budget: Budget = UNLIMITED
 
 
 class Sweep:
     """Sweeps of one mapspace; states are shared by all templates."""
 
-    def __init__(self, problem: Problem, fields: Fields, grid: Grid, chains: list[Chains]) -> None:
+    def __init__(self, problem: Problem, fields: LabelFields, grid: Grid, chains: list[Chains]) -> None:
         self._problem = problem
         self._fields = fields
         self._grid = grid

@@ -8,7 +8,7 @@ from math import inf, prod
 
 from tilewright.arch.components.components import Comparison, Memory
 from tilewright.mapper.mapspace.points import reserved_bits
-from tilewright.mapper.searches.exact.label_fields import Fields
+from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.uneven.costs.slot_charges import Bill, Biller, Floor
 from tilewright.mapper.searches.uneven.costs.tile_candidates import Host, Tail
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Kind
@@ -63,7 +63,7 @@ class Plan:
         ]
 
 
-def make_plan(problem: Problem, fields: Fields, part: Part, timed: bool) -> Plan:
+def make_plan(problem: Problem, fields: LabelFields, part: Part, timed: bool) -> Plan:
     """Prepare a part. `timed`: steps and calls matter, not only the energy."""
     template, slots, bounds = part.template, part.slots, problem.einsum.bounds
     biller = Biller(problem, fields, template, slots)
@@ -95,7 +95,7 @@ def make_plan(problem: Problem, fields: Fields, part: Part, timed: bool) -> Plan
     )
 
 
-def _room(problem: Problem, fields: Fields, slots: Sequence[Slot], index: int) -> Room | None:
+def _room(problem: Problem, fields: LabelFields, slots: Sequence[Slot], index: int) -> Room | None:
     slot = slots[index]
     if not isinstance(slot, Reservation):
         return None
@@ -106,12 +106,12 @@ def _room(problem: Problem, fields: Fields, slots: Sequence[Slot], index: int) -
         for i, s in enumerate(slots)
         if isinstance(s, Reservation) and s.component == slot.component
     ]
-    if slot.component in fields.summed:
-        return Room(slot, float(memory.size), fields.room[slot.component], last=False)
+    if slot.component in fields.tracked:
+        return Room(slot, float(memory.size), fields.used_bits[slot.component], last=False)
     most = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in same)
     if memory.size == inf or most <= memory.size:
         return None
-    field = fields.room[slot.component] if len(same) > 1 else None
+    field = fields.used_bits[slot.component] if len(same) > 1 else None
     return Room(slot, float(memory.size), field, index == same[-1][0])
 
 

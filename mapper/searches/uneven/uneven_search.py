@@ -21,7 +21,7 @@ from tilewright.mapper.searches.exact.kernels import ENERGY, Floats
 from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.exact.placement_bound import least_costs
-from tilewright.mapper.searches.result import EinsumMapping, SpaceResult, Statistics
+from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.uneven.compiled_uneven import Mode
 from tilewright.mapper.searches.uneven.full_utilization import with_most_lanes
@@ -30,7 +30,7 @@ from tilewright.mapper.searches.uneven.part_ranking import FEW, Ranking
 from tilewright.mapper.searches.uneven.partial_mappings import Labels
 from tilewright.mapper.searches.uneven.slot_walk import Pruning
 from tilewright.mapper.searches.uneven.template_plan import Plan
-from tilewright.mapper.searches.verify import Judge, agree
+from tilewright.mapper.searches.verify import Verifier, figures_agree
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
@@ -48,12 +48,12 @@ class UnevenSearch:
     """
 
     def __init__(
-        self, seed: Callable[[Mapspace, Goal, float | None], SpaceResult], memory: float = inf
+        self, seed: Callable[[Mapspace, Goal, float | None], MapspaceResult], memory: float = inf
     ) -> None:
         self._seed = seed
         self._memory = memory
 
-    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> SpaceResult:
+    def find(self, space: Mapspace, goal: Goal, budget: float | None) -> MapspaceResult:
         """Return the optimum with its proof, or the best found with a bound when time runs out.
 
         UnsupportedFeature for what the program does not model (Arrays, copies, …).
@@ -70,7 +70,7 @@ class UnevenSearch:
         lower, proven = run.solve()
         times = space.einsum.n_instances
         bound = lower * (times * times if goal.objective == "edp" else times)
-        statistics = Statistics(
+        statistics = SearchStatistics(
             templates=run.ranking.templates,
             states=run.ranking.states,
             labels=run.ranking.labels,
@@ -79,9 +79,9 @@ class UnevenSearch:
         )
         best = run.best
         if best.mapping is None:
-            return SpaceResult(None, bound, proven, statistics)
+            return MapspaceResult(None, bound, proven, statistics)
         found = EinsumMapping(best.mapping, best.energy * times, best.latency * times)
-        return SpaceResult(found, bound, proven, statistics)
+        return MapspaceResult(found, bound, proven, statistics)
 
 
 class Run:
@@ -95,12 +95,12 @@ class Run:
         memories: tuple[str, ...] = (),
     ) -> None:
         self._space = space
-        self._judge = Judge(space)
+        self._judge = Verifier(space)
         self._budget = budget
         self._kind = KINDS[goal.objective]
         self._goal = goal
         self.ranking = Ranking(space, goal, frozenset(memories))
-        self._rooms = tuple(self.ranking.layout.room[name] for name in memories)
+        self._rooms = tuple(self.ranking.layout.used_bits[name] for name in memories)
         self.best = Incumbent()
         self._lower = 0.0
         self._apart = False  # in classes of lanes
@@ -119,7 +119,7 @@ class Run:
 
     def take(self, mapping: Mapping) -> EinsumMapping:
         """Let the model score a mapping and keep it if it is better."""
-        judged, times = self._judge.candidate(mapping), self._space.einsum.n_instances
+        judged, times = self._judge.costed(mapping), self._space.einsum.n_instances
         energy, latency = judged.energy / times, judged.latency / times
         value = self._goal.value(energy, latency)
         second = latency if self._kind == ENERGY else energy
@@ -297,9 +297,9 @@ class Run:
         exact: bool,
     ) -> list[Labels]:
         plan, layout = mode.plans[number], mode.layout
-        leading = [0, *layout.room.values(), *layout.gates.values()]
+        leading = [0, *layout.used_bits.values(), *layout.gates.values()]
         if exact:
-            leading += [*layout.calling, *layout.links.values(), *layout.ways.values()]
+            leading += [*layout.call_fields, *layout.links.values(), *layout.longest_paths.values()]
         pruning = Pruning(keep, tuple(leading), self._rooms, beam, self._budget)
         ranking = self.ranking
         return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)
@@ -374,7 +374,7 @@ class Run:
         elif self.ranking.metrics.steady_watts != self._goal.price or self.ranking.layout.gates:
             return  # leakage is not in the label
         for name, mine, its in pairs:
-            if not agree(mine, its):
+            if not figures_agree(mine, its):
                 raise InternalError(
                     f"the search computed {name} {mine!r}, the model {its!r}, for the mapping\n"
                     f"{judged.mapping}"

@@ -10,7 +10,7 @@ from fused_cases import chain, two_memories
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.searches.budget import Budget, OutOfBudget, resident
+from tilewright.mapper.searches.budget import Budget, OutOfBudget, resident_bytes
 from tilewright.mapper.searches.result import Progress
 
 CHAIN = chain(8, (2, 8, 2, 8))
@@ -56,7 +56,7 @@ def test_too_little_memory_gives_a_mapping_and_a_bound() -> None:
 
 
 def test_memory_counts_what_is_needed_next() -> None:
-    now = resident()
+    now = resident_bytes()
     Budget(memory=2 * now).check(more=0.5 * now)
     with pytest.raises(OutOfBudget):
         Budget(memory=2 * now).check(more=2 * now)
@@ -68,8 +68,8 @@ def test_a_front_in_no_time_says_that_it_is_not_whole() -> None:
     hasty = search(arch, CHAIN, front=asked, budget=0.0)
     assert whole.front_proof is not None
     assert hasty.front_proof is not None
-    assert whole.front_proof.whole
-    assert not hasty.front_proof.whole
+    assert whole.front_proof.is_whole
+    assert not hasty.front_proof.is_whole
     for point in hasty.front:
         score = point.score
         assert any(

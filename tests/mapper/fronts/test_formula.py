@@ -31,7 +31,7 @@ MEMORIES = ("GlobalBuffer", "L 1")
 def test_formulas_have_their_values(text: str, value: float) -> None:
     formula = formula_of(text, MEMORIES)
     bits = [{"GlobalBuffer": 5.0, "L 1": 7.0}[name] for name in formula.memories]
-    assert formula.of(2.0, 3.0, *bits) == pytest.approx(value, rel=1e-12)
+    assert formula.of_row(2.0, 3.0, *bits) == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize(

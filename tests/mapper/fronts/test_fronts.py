@@ -22,10 +22,10 @@ from tilewright.mapper.fronts.pareto_points import undominated
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.searches.budget import ENDLESS
-from tilewright.mapper.searches.objective.measures import measures_of
+from tilewright.mapper.searches.budget import UNLIMITED
+from tilewright.mapper.searches.objective.measures import front_metrics_of
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.searches.unfused import shared_tensors, unfused
+from tilewright.mapper.searches.unfused import shared_tensors, unfused_mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -84,7 +84,7 @@ def all_unfused(design: Arch, work: Workload, conventions: str) -> list[object]:
     found: list[object] = []
     for parts in product(*spaces):
         try:
-            found.append(evaluate(design, work, unfused(work, parts), conventions))
+            found.append(evaluate(design, work, unfused_mapping(work, parts), conventions))
         except InfeasibleMapping:
             continue
     return found
@@ -102,7 +102,7 @@ def test_unfused_fronts_equal_every_combination(
     for asked in SETS:
         result = search(design, work, front=asked, fusion=False, conventions=conventions)
         assert result.front_proof is not None
-        assert result.front_proof.whole
+        assert result.front_proof.is_whole
         names = result.front_proof.metrics
         every = np.array([[one.metric(name) for name in names] for one in listed])  # type: ignore[attr-defined]
         mine = np.array([[one.score.metric(name) for name in names] for one in result.front])
@@ -132,9 +132,9 @@ def test_a_fork_joins_the_fronts_of_its_computes() -> None:
     flats = flatten(design, work.scope(work.einsums[0]))
     assert len(flats) == 2
     for asked in SETS:
-        measures = measures_of(asked, flats)
+        measures = front_metrics_of(asked, flats)
         parts = [
-            front_of_space(Mapspace(work.einsums[0], flat), measures, ENDLESS) for flat in flats
+            front_of_space(Mapspace(work.einsums[0], flat), measures, UNLIMITED) for flat in flats
         ]
         every = [point.score for part in parts for point in part.points]
         values = np.array([[one.metric(name) for name in measures.names] for one in every])
@@ -150,16 +150,16 @@ def test_a_budget_leaves_a_front_that_says_what_is_missing(monkeypatch: pytest.M
     asked = ("energy", "latency", "usage")
     whole = search(arch(), work, front=asked)
     assert whole.front_proof is not None
-    assert whole.front_proof.whole
+    assert whole.front_proof.is_whole
     stopped = search(arch(), work, front=asked, budget=0)
     assert stopped.front_proof is not None
-    assert not stopped.front_proof.whole
+    assert not stopped.front_proof.is_whole
     assert stopped.front
     assert "near the Pareto set" in str(stopped.front_proof)
     monkeypatch.setattr(sweep, "MAX_LABELS", 60)
     partly = search(arch(), work, front=asked, budget=1000)
     assert partly.front_proof is not None
-    assert not partly.front_proof.whole
+    assert not partly.front_proof.is_whole
     limit = partly.front_proof.energy
     assert 0 < limit < inf
     below = [point.score for point in whole.front if point.score.energy <= limit]
@@ -181,7 +181,7 @@ def test_identical_einsums_and_persistent_tensors() -> None:
     pair = workload("T[m] = A[m, k] * B[k]", "Z[m] = C[m, k] * D[k]", M=4, K=4)
     result = search(arch(), pair, front=("energy", "latency"), fusion=False)
     assert result.front_proof is not None
-    assert result.front_proof.whole
+    assert result.front_proof.is_whole
     keep = workload(
         "T[m] = A[m, k] * B[k]", "Z[m] = T[m] * D[m]", extra="  persistent_tensors: B\n", M=4, K=4
     )
@@ -196,7 +196,7 @@ def test_a_copy_has_a_front() -> None:
     )
     result = search(arch(), load_workload(text), front=("energy", "latency"))
     assert result.front_proof is not None
-    assert result.front_proof.whole
+    assert result.front_proof.is_whole
     best = search(arch(), load_workload(text), objective="energy").best.score
     assert result.front[0].score.energy == pytest.approx(best.energy, rel=1e-12)
 
@@ -240,8 +240,8 @@ def test_the_command_prints_the_front(tmp_path: Path) -> None:
 def test_measures_name_every_finite_memory_once() -> None:
     work = workload("Z[m] = A[m, k] * B[k]", M=4, K=4)
     flats = flatten(arch(), work.scope(work.einsums[0]))
-    measures = measures_of(("usage.BUF", "usage", "latency"), flats)
+    measures = front_metrics_of(("usage.BUF", "usage", "latency"), flats)
     assert measures.names == ("usage.BUF", "usage.DRAM", "latency")
     assert measures.memories == ("BUF", "DRAM")
-    assert measures.counted == (1, 2, 3)
-    assert inf not in measures.counted
+    assert measures.metric_columns == (1, 2, 3)
+    assert inf not in measures.metric_columns

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from uneven_cases import uneven_space
 
-from tilewright.mapper.searches.budget import ENDLESS
+from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.uneven.completion_bound import Moment
 from tilewright.mapper.searches.uneven.costs.tile_candidates import (
@@ -27,7 +27,7 @@ from tilewright.mapper.searches.uneven.partial_mappings import Labels, undominat
 from tilewright.mapper.searches.uneven.search_parts import classes_of, whole_parts, widest
 from tilewright.mapper.searches.uneven.slot_walk import Pruning
 from tilewright.mapper.searches.uneven.uneven_search import Run
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -167,14 +167,14 @@ def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
     compared = 0
     for seed in (1, 3, 7, 9, 12, 21):
         space = uneven_space(seed, small=True)
-        run = Run(space, Goal("energy"), ENDLESS)
+        run = Run(space, Goal("energy"), UNLIMITED)
         run.rank()
         if run.ranking.metrics.steady_watts:
             continue
-        judge = Judge(space)
+        judge = Verifier(space)
         least = min((energy for _, energy, _ in run.ranking.least), default=inf)
         for mapping in islice(space, 100):
-            assert judge.candidate(mapping).energy >= least * (1 - 1e-12)
+            assert judge.costed(mapping).energy >= least * (1 - 1e-12)
             compared += 1
     assert compared > 100
 
@@ -237,9 +237,9 @@ def test_no_partial_mapping_promises_less_than_it_comes_to() -> None:
     """The bounds of energy and steps at every slot, along all mappings that arrive."""
     compared = 0
     for seed in (1, 3, 7, 12, 21):
-        run = Run(uneven_space(seed, small=True), Goal("edp"), ENDLESS)
+        run = Run(uneven_space(seed, small=True), Goal("edp"), UNLIMITED)
         run.rank()
-        run.ranking.split(inf, ENDLESS)
+        run.ranking.split(inf, UNLIMITED)
         mode = run.ranking.mode(True)
         for _, _, number in run.ranking.least[:20]:
             plan, outlook = mode.plans[number], run.ranking.outlook(number)

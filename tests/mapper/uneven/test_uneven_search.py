@@ -20,7 +20,7 @@ from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
 from tilewright.mapper.searches.request import request_of
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.searches.verify import Judge
+from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.workload.workload import Workload
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -139,7 +139,7 @@ def test_fronts_and_formulas_over_uneven_tiles_are_those_of_all_mappings(
     found = search(ARCH, small, uneven=["m"], **options)  # type: ignore[arg-type]
     assert found.certificate.kind == "optimal"
     mappings = list(space(small, "m"))
-    judged = [Judge(space(small, "m")).candidate(mapping) for mapping in mappings]
+    judged = [Verifier(space(small, "m")).costed(mapping) for mapping in mappings]
     if "front" in options:
         rows = {(point.score.energy, point.score.latency) for point in found.front}
         pairs = {(one.energy, one.latency) for one in judged}
@@ -161,7 +161,7 @@ def test_usage_over_uneven_tiles_goes_where_no_list_does(options: dict[str, obje
     found = search(ARCH, work, uneven="all", **options)  # type: ignore[arg-type]
     assert found.certificate.kind == "optimal"
     assert found.certificate.value <= even.certificate.value * (1 + 1e-12)
-    assert found.front_proof is None or found.front_proof.whole
+    assert found.front_proof is None or found.front_proof.is_whole
     for one in even.front:  # nothing even is left uncovered
         row = one.score.energy, one.score.metric("usage.BUF")
         assert any(
@@ -175,7 +175,7 @@ def test_a_front_over_uneven_tiles_goes_where_no_list_does() -> None:
     found = search(ARCH, work, uneven="all", front=("energy", "latency"))
     assert space(work, "m", "k", "n").size.points > 20_000
     assert found.front_proof is not None
-    assert found.front_proof.whole
+    assert found.front_proof.is_whole
     for objective in ("energy", "latency", "edp"):
         best = search(ARCH, work, uneven="all", objective=objective).certificate.value
         least = min(point.score.metric(objective) for point in found.front)
@@ -190,7 +190,7 @@ def test_a_mapspace_refuses_variables_that_the_einsum_does_not_have() -> None:
 def test_einsums_take_the_variables_that_they_have() -> None:
     work = matmuls(5, 3, 2)
     request = request_of(load_arch(ARCH), work, {"uneven": ["m", "p"]})
-    assert [request.uneven(einsum) for einsum in work.einsums] == [
+    assert [request.uneven_variables(einsum) for einsum in work.einsums] == [
         frozenset({"m"}),
         frozenset({"m", "p"}),
     ]

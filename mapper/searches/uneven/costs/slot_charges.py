@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.arch.components.components import SpatialDim
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.program.edge_traffic import Tap, moved_as_one, taps
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.program.edge_traffic import (
+    EdgeCharge,
+    edge_charges,
+    values_per_move,
+)
 from tilewright.mapper.searches.uneven.costs.tile_chains import Kind, Lane
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
@@ -71,12 +75,12 @@ class Biller:
     """Works out the bills of one template."""
 
     def __init__(
-        self, problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
+        self, problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
     ) -> None:
         self._problem = problem
         self._fields = fields
         self._slots = slots
-        self._taps = list(taps(problem, template))
+        self._taps = list(edge_charges(problem, template))
         self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
         self._spreads = [
             _Spread(i, slot, problem.level(slot.component), self._dim(slot))
@@ -112,10 +116,10 @@ class Biller:
             for slot, counts in found.items()
         }
 
-    def _child(self, tap: Tap) -> int:
+    def _child(self, tap: EdgeCharge) -> int:
         return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
 
-    def _reusing(self, tap: Tap) -> list[_Spread]:
+    def _reusing(self, tap: EdgeCharge) -> list[_Spread]:
         """Return the dimensions of the edge that share values between lanes, as the tap sees it."""
         if tap.at_child:
             return []
@@ -126,7 +130,7 @@ class Biller:
             if s.slot < child and s.level > tap.level and tensor in s.dim.may_reuse
         ]
 
-    def _count(self, tap: Tap, *, unit: bool) -> Count:
+    def _count(self, tap: EdgeCharge, *, unit: bool) -> Count:
         access = self._problem.einsum.access(tap.edge.tensor)
         shared = self._reusing(tap)
         mine = [s for s in self._spreads if unit and s.level <= tap.level]
@@ -154,7 +158,7 @@ class Biller:
             if most < float("inf"):
                 yield Floor(slot, tap.edge.tensor, calls[0] * calls[1], lanes, most)
 
-    def _entry(self, tap: Tap) -> tuple[int, float]:
+    def _entry(self, tap: EdgeCharge) -> tuple[int, float]:
         """Return a slot above which the tile bounds the count, and a divisor for that bound.
 
         Above the outermost lanes that share values: each tile there is visited once at least. At
@@ -172,7 +176,7 @@ class Biller:
             return child, float(prod(s.most(loose) for s in sharing))
         return top, 1.0
 
-    def _most_first(self, tap: Tap) -> float:
+    def _most_first(self, tap: EdgeCharge) -> float:
         """Return an upper bound of first fills: all values, in every lane that is not shared."""
         access = self._problem.einsum.access(tap.edge.tensor)
         bounds = self._problem.einsum.bounds
@@ -185,15 +189,15 @@ class Biller:
         return float(prod(lanes) * access.tile_size(bounds))
 
 
-def _place(tap: Tap) -> tuple[object, ...]:
+def _place(tap: EdgeCharge) -> tuple[object, ...]:
     return tap.edge, tap.level, tap.action, tap.at_child
 
 
-def _calls(problem: Problem, tap: Tap) -> tuple[float, float] | None:
+def _calls(problem: Problem, tap: EdgeCharge) -> tuple[float, float] | None:
     """Return the calls that one value of a tap makes (signed), and the energy of a call."""
     component = problem.components[tap.level]
     action = next((a for a in component.actions if a.name == tap.action), None)
     if action is None:
         return None
-    values = action.values_per_action[tap.edge.tensor] * moved_as_one(problem, tap)
+    values = action.values_per_action[tap.edge.tensor] * values_per_move(problem, tap)
     return float(tap.sign * component.actions_scale / values), float(action.energy)

@@ -17,8 +17,13 @@ import numpy as np
 
 from tilewright.arch.components.components import Component
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.exact.label_fields import Fields
-from tilewright.mapper.searches.program.network_hops import Leg, hop_charge, legs, network_at
+from tilewright.mapper.searches.exact.label_fields import LabelFields
+from tilewright.mapper.searches.program.network_hops import (
+    NetworkLeg,
+    hop_charge,
+    network_at,
+    network_legs,
+)
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Column, Kind
 from tilewright.mapper.searches.uneven.costs.uneven_counts import Sizes, groups_of, moved
@@ -47,7 +52,7 @@ class Way:
 
 
 def ways_of(
-    problem: Problem, fields: Fields, template: Template, slots: Sequence[Slot]
+    problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
 ) -> Mapping[int, tuple[Way, ...]]:
     """Return, by slot, what travels through its lanes.
 
@@ -55,14 +60,14 @@ def ways_of(
     then it need not end in the last lane.
     """
     found: dict[int, list[Way]] = {}
-    longest: dict[int, Leg] = {}
-    every = list(legs(problem, template, slots))
+    longest: dict[int, NetworkLeg] = {}
+    every = list(network_legs(problem, template, slots))
     for leg in every:
         most = longest.setdefault(leg.level, leg)
         if len(leg.fans) > len(most.fans):
             longest[leg.level] = leg
     for leg in every:
-        far = fields.ways.get(leg.level) if longest[leg.level] is leg else None
+        far = fields.longest_paths.get(leg.level) if longest[leg.level] is leg else None
         if far is not None and _far_takes_time(problem.components[leg.level]):
             _refuse_twice(problem, [slots[i] for i in leg.fans])
         for slot in leg.fans:
@@ -97,7 +102,7 @@ def _refuse_twice(problem: Problem, fans: Sequence[Slot]) -> None:
         )
 
 
-def _way(problem: Problem, fields: Fields, leg: Leg, where: tuple[Slot, int | None]) -> Way:
+def _way(problem: Problem, fields: LabelFields, leg: NetworkLeg, where: tuple[Slot, int | None]) -> Way:
     fan, far = where
     assert isinstance(fan, SpatialLoops)
     network = network_at(problem, leg.level)
