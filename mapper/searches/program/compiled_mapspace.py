@@ -56,7 +56,9 @@ def compile_mapspace(
         for template in templates
         for program in budget.checking(compiler.programs(template))
     )
-    metrics = LabelMetrics(space.problem, layout, leaks, compulsory_latency(space, templates), price)
+    metrics = LabelMetrics(
+        space.problem, layout, leaks, compulsory_latency(space, templates), price
+    )
     return _grown(LabelEngine(space.problem, layout), metrics, programs, budget)
 
 
@@ -66,7 +68,9 @@ def compile_template(
     """Compile one template, at most so many programs of it."""
     leaks = leaks_of(space.flat, space.conventions)
     plain = label_fields(space.problem, leaks)
-    layout = label_fields(space.problem, leaks, owed=most_deferred(space.problem, plain, [template]))
+    layout = label_fields(
+        space.problem, leaks, owed=most_deferred(space.problem, plain, [template])
+    )
     programs = islice(TemplateCompiler(space.problem, layout).programs(template), most)
     metrics = LabelMetrics(space.problem, layout, leaks, 0.0, price)
     return _grown(LabelEngine(space.problem, layout), metrics, programs, UNLIMITED)

@@ -59,7 +59,10 @@ def deferred_charges(routes: Iterable[ChargeSite]) -> list[DeferredCharge]:
 
 
 def deferred_costs(
-    problem: Problem, fields: LabelFields, slots: Sequence[Slot], deferrals: Sequence[DeferredCharge]
+    problem: Problem,
+    fields: LabelFields,
+    slots: Sequence[Slot],
+    deferrals: Sequence[DeferredCharge],
 ) -> list[DeferredCost] | None:
     """Return the fields that carry these costs; None if the label has too few of them."""
     energy, calls = iter(fields.deferred_energy), iter(fields.deferred_calls)
@@ -118,7 +121,8 @@ Rooms = dict[
 ]  # memory, top slot, scales -> adds
 
 
-def deferred_reservations(problem: Problem, fields: LabelFields, slots: Sequence[Slot]
+def deferred_reservations(
+    problem: Problem, fields: LabelFields, slots: Sequence[Slot]
 ) -> list[DeferredCost]:
     """Return the fields that carry bits of tiles which are larger by lanes still to be chosen.
 
@@ -141,7 +145,9 @@ def deferred_reservations(problem: Problem, fields: LabelFields, slots: Sequence
     return found
 
 
-def deferred_reservation_count(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]) -> int:
+def deferred_reservation_count(
+    problem: Problem, slots: Sequence[Slot], summed: frozenset[str]
+) -> int:
     """Return how many fields `room_debts` needs."""
     return len(_by_scales(open_reservations(problem, slots, summed)))
 

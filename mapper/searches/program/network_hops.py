@@ -71,13 +71,17 @@ def network_charge_sites(
             continue
         loops = _loops(problem, leg, slots)
         network = network_at(problem, leg.level)
-        way = sum(hop_counts(network, loop, problem.conventions.links_carry_all_rounds)[1] for loop in loops
+        way = sum(
+            hop_counts(network, loop, problem.conventions.links_carry_all_rounds)[1]
+            for loop in loops
         )
         ways[leg.level] = max(ways.get(leg.level, 0), way)
         yield from _charges(problem, fields, leg, loops)
     for level, way in ways.items():
         if way and level in fields.longest_paths:
-            add = CostTerm(fields.longest_paths[level], problem.einsum.tensors[0], "once", float(way))
+            add = CostTerm(
+                fields.longest_paths[level], problem.einsum.tensors[0], "once", float(way)
+            )
             yield ChargeSite(len(slots), (add,))
 
 
@@ -86,7 +90,9 @@ def _choices(slot: Slot) -> tuple[tuple[int, ...], ...]:
     return slot.choices
 
 
-def network_legs(problem: Problem, template: Template, slots: Sequence[Slot]) -> Iterator[NetworkLeg]:
+def network_legs(
+    problem: Problem, template: Template, slots: Sequence[Slot]
+) -> Iterator[NetworkLeg]:
     """Enumerate the ways between ends of a tensor that cross a network: the first one counts."""
     networks = [i for i, c in enumerate(problem.components) if isinstance(c, Network)]
     fans = [
@@ -185,7 +191,8 @@ def hop_charge(problem: Problem, leg: NetworkLeg) -> tuple[float, float] | None:
     return float(per_value), action.energy
 
 
-def _charges(problem: Problem, fields: LabelFields, leg: NetworkLeg, loops: Sequence[HopLoop]
+def _charges(
+    problem: Problem, fields: LabelFields, leg: NetworkLeg, loops: Sequence[HopLoop]
 ) -> Iterator[ChargeSite]:
     network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
     if charge is None:

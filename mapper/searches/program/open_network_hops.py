@@ -105,7 +105,9 @@ def _of_dimension(
     )
 
 
-def _of_leg(problem: Problem, fields: LabelFields, leg: NetworkLeg, at: tuple[int, SpatialLoops]) -> ChargeSite:
+def _of_leg(
+    problem: Problem, fields: LabelFields, leg: NetworkLeg, at: tuple[int, SpatialLoops]
+) -> ChargeSite:
     """Return what a tensor sends over the network for each choice of a dimension."""
     network, charge = network_at(problem, leg.level), hop_charge(problem, leg)
     if charge is None:

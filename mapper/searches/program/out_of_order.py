@@ -47,7 +47,9 @@ class LanesSeenBelow:
         return self.factors_over(frozenset(bounds) - access.rank_variables)
 
 
-def lanes_seen_below(problem: Problem, slots: Sequence[Slot], index: int, level: int) -> LanesSeenBelow:
+def lanes_seen_below(
+    problem: Problem, slots: Sequence[Slot], index: int, level: int
+) -> LanesSeenBelow:
     """Return the lanes above slot `index` that a holder there, of a memory at `level`, sees below
     itself."""
     fans = [
@@ -82,7 +84,8 @@ class OpenReservation:
     capacity: float
 
 
-def open_reservations(problem: Problem, slots: Sequence[Slot], summed: frozenset[str]
+def open_reservations(
+    problem: Problem, slots: Sequence[Slot], summed: frozenset[str]
 ) -> list[OpenReservation]:
     """Return the reservations whose bits depend on lanes that are not chosen yet.
 

@@ -124,7 +124,9 @@ class TemplateCompiler:
         if not self._problem.conventions.loops_sink:
             check_order(self._problem, slots)
         rest = tuple(edge_charges(self._problem, template))
-        yield from self._fix_lanes(ProgramBuilder(self._problem, template, slots), slots, (rest, ()))
+        yield from self._fix_lanes(
+            ProgramBuilder(self._problem, template, slots), slots, (rest, ())
+        )
 
     def without_costs(self, template: Template) -> TemplateProgram:
         """Compile what decides whether `template` has a mapping: loops, lanes and room."""
@@ -181,7 +183,8 @@ class TemplateCompiler:
             yield from self._fix_lanes(draft, chosen, costs)
 
 
-def most_deferred(problem: Problem, fields: LabelFields, templates: Iterable[Template]
+def most_deferred(
+    problem: Problem, fields: LabelFields, templates: Iterable[Template]
 ) -> DeferredCounts:
     """Return how many fields any of the templates can defer, or must."""
     if not any(component.spatial for component in problem.components):

@@ -58,7 +58,9 @@ class Pruning:
 class Sweep:
     """Sweeps of one mapspace; states are shared by all templates."""
 
-    def __init__(self, problem: Problem, fields: LabelFields, grid: Grid, chains: list[Chains]) -> None:
+    def __init__(
+        self, problem: Problem, fields: LabelFields, grid: Grid, chains: list[Chains]
+    ) -> None:
         self._problem = problem
         self._fields = fields
         self._grid = grid

@@ -102,7 +102,9 @@ def _refuse_twice(problem: Problem, fans: Sequence[Slot]) -> None:
         )
 
 
-def _way(problem: Problem, fields: LabelFields, leg: NetworkLeg, where: tuple[Slot, int | None]) -> Way:
+def _way(
+    problem: Problem, fields: LabelFields, leg: NetworkLeg, where: tuple[Slot, int | None]
+) -> Way:
     fan, far = where
     assert isinstance(fan, SpatialLoops)
     network = network_at(problem, leg.level)
