@@ -99,7 +99,7 @@ def rows(name: str, design: Arch, shape: tuple[int, int, int]) -> list[str]:
             "usage.LocalBuffer", "local"
         )
         assert result.front_proof is not None
-        points = f"{len(result.front)}{'' if result.front_proof.is_whole else ' (not whole)'}"
+        points = f"{len(result.front)}{'' if result.front_proof.whole else ' (not whole)'}"
         found.append((short, points, labels, seconds - base))
     for formula in FORMULAS:
         seconds, result = timed(lambda formula=formula: plain(objective=formula))  # type: ignore[misc]

@@ -69,7 +69,7 @@ class MappingAnswer:
             return None
         return {
             "metrics": list(proof.metrics),
-            "whole": proof.is_whole,
+            "whole": proof.whole,
             "proven_up_to_energy": proof.energy if math.isfinite(proof.energy) else None,
             "scope": proof.scope,
         }

@@ -184,7 +184,7 @@ class DealtRequest(Request):
     whole: Request | None = None
     deal: Deal = ()
 
-    def flats(self, einsum: Einsum) -> tuple[FlatArch, ...]:
+    def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the paths of one lane; their energies and leakage are those of all."""
         assert self.whole is not None
         number = [e.name for e in self.workload.einsums].index(einsum.name)
@@ -205,7 +205,7 @@ class DealtRequest(Request):
         return self.whole.whole_mapping(LoopNest((*tops, *mapping.nodes)))
 
     @property
-    def asked(self) -> Request:
+    def scoring_request(self) -> Request:
         """What the whole workload was asked for."""
         assert self.whole is not None
         return self.whole.scoring_request

@@ -153,13 +153,13 @@ class FrontProof:
     scope: str
 
     @property
-    def is_whole(self) -> bool:
+    def whole(self) -> bool:
         """Tell whether nothing is missing."""
         return self.energy == inf
 
     def __str__(self) -> str:
         over = ", ".join(self.metrics)
-        if self.is_whole:
+        if self.whole:
             return f"the whole Pareto set over {over} among {self.scope}"
         if self.energy > 0:
             return (

@@ -237,8 +237,8 @@ def _smallest_tiles_fit(
     bits = 0.0
     for holder in template.holders:
         if holder.component == memory.name:
-            is_whole = holder.backing and holder.tensor not in problem.exchanged
-            smallest = problem.einsum.bounds if is_whole else tile
+            whole = holder.backing and holder.tensor not in problem.exchanged
+            smallest = problem.einsum.bounds if whole else tile
             values = problem.einsum.access(holder.tensor).tile_size(smallest)
             bits += values * problem.value_bits(problem.reservation(holder))
     return bits <= capacity

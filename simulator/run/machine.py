@@ -91,8 +91,8 @@ class Machine:
         nothing may depend on it. Raises MachineError and DeadlockError.
         """
         for name, number in (("max_cycles", max_cycles), ("shuffle", shuffle)):
-            is_whole = isinstance(number, int) and not isinstance(number, bool)
-            if not is_whole or not 0 <= number <= MOST_CYCLES:
+            whole = isinstance(number, int) and not isinstance(number, bool)
+            if not whole or not 0 <= number <= MOST_CYCLES:
                 raise MachineError(
                     f"{name} is not a whole number from 0 to {MOST_CYCLES}", value=number
                 )

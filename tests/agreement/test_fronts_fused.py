@@ -29,7 +29,7 @@ def check(seed: int, case: Case = random_case) -> bool:
     result = search(arch, workload, conventions=conventions, front=asked, objective=text)
     assert result.notes == ()
     assert result.front_proof is not None
-    assert result.front_proof.is_whole
+    assert result.front_proof.whole
     found = [(point.score.energy, point.score.latency) for point in result.front]
     assert len(found) == len(listed), seed
     for mine, its in zip(found, listed, strict=True):

@@ -58,7 +58,7 @@ def check_front(
     result = search(arch, workload, conventions=conventions, front=asked)
     assert result.notes == ()
     assert result.front_proof is not None
-    assert result.front_proof.is_whole
+    assert result.front_proof.whole
     names = result.front_proof.metrics
     found = values_of([point.score for point in result.front], names)
     every = values_of(listed, names)

@@ -155,7 +155,7 @@ def test_what_fits_decides_whether_a_mapspace_is_small(monkeypatch: pytest.Monke
     monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.MAX_SCORED", fitting - 1)
     assert not is_enumerable(space)
     monkeypatch.setattr(
-        "tilewright.mapper.searches.methods.exhaustive.PASSED", space.point_count_bound - 1
+        "tilewright.mapper.searches.methods.exhaustive.MAX_CHECKED", space.point_count_bound - 1
     )
     monkeypatch.setattr("tilewright.mapper.searches.methods.exhaustive.MAX_SCORED", fitting)
     assert not is_enumerable(space)

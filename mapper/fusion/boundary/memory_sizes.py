@@ -27,7 +27,7 @@ class LevelRequest(Request):
     whole: Request | None = None
     sizes: tuple[tuple[str, Fraction], ...] = ()
 
-    def flats(self, einsum: Einsum) -> tuple[FlatArch, ...]:
+    def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the paths with these sizes."""
         assert self.whole is not None
         sizes = dict(self.sizes)
@@ -39,7 +39,7 @@ class LevelRequest(Request):
         return self.whole.whole_mapping(mapping)
 
     @property
-    def asked(self) -> Request:
+    def scoring_request(self) -> Request:
         """What was asked for."""
         assert self.whole is not None
         return self.whole.scoring_request

@@ -68,8 +68,8 @@ def test_a_front_in_no_time_says_that_it_is_not_whole() -> None:
     hasty = search(arch, CHAIN, front=asked, budget=0.0)
     assert whole.front_proof is not None
     assert hasty.front_proof is not None
-    assert whole.front_proof.is_whole
-    assert not hasty.front_proof.is_whole
+    assert whole.front_proof.whole
+    assert not hasty.front_proof.whole
     for point in hasty.front:
         score = point.score
         assert any(

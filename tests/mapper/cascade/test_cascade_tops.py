@@ -144,7 +144,7 @@ def test_fronts_join_all_ways_to_deal() -> None:
     work = workload_of(PAIR, SIZES[PAIR])
     result = search(machine(), work, front=("energy", "latency"))
     assert result.front_proof is not None
-    assert result.front_proof.is_whole
+    assert result.front_proof.whole
     least = [min(getattr(p.score, name) for p in result.front) for name in ("energy", "latency")]
     for name, value in zip(("energy", "latency"), least, strict=True):
         assert search(machine(), work, objective=name).certificate.value == pytest.approx(value)

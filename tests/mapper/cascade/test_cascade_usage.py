@@ -53,7 +53,7 @@ def test_copies_take_part(conventions: str, size: int) -> None:
     alone = front_of(arch, READ_TWICE, conventions=conventions, fusion=False)
     assert fused.notes == ()
     assert fused.front_proof is not None
-    assert fused.front_proof.is_whole
+    assert fused.front_proof.whole
     mine = values_of(fused)
     assert all((mine <= row * (1 + 1e-9)).all(axis=1).any() for row in values_of(alone))
     assert (len(mine) > len(alone.front)) == (size == 60)
@@ -74,7 +74,7 @@ def test_a_memory_without_limit_has_a_usage() -> None:
     assert result.certificate.kind == "optimal"
     small = search(two_memories("inf"), chain(4, (2, 4, 2)), front=("usage.BUF", "energy"))
     assert small.front_proof is not None
-    assert small.front_proof.is_whole
+    assert small.front_proof.whole
     least = min(p.score.energy * float(p.score.capacity.get("BUF", 0)) for p in small.front)
     assert result.certificate.value == pytest.approx(least)
 
@@ -84,7 +84,7 @@ def test_a_budget_leaves_an_honest_proof(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = front_of(arch, work)
     none = front_of(arch, work, budget=0.0)
     assert none.front_proof is not None
-    assert not none.front_proof.is_whole
+    assert not none.front_proof.whole
     assert none.front
     monkeypatch.setattr("tilewright.mapper.searches.request.Budget", partial(Budget, labels=1000))
     partly = front_of(arch, work)

@@ -102,7 +102,7 @@ def test_unfused_fronts_equal_every_combination(
     for asked in SETS:
         result = search(design, work, front=asked, fusion=False, conventions=conventions)
         assert result.front_proof is not None
-        assert result.front_proof.is_whole
+        assert result.front_proof.whole
         names = result.front_proof.metrics
         every = np.array([[one.metric(name) for name in names] for one in listed])  # type: ignore[attr-defined]
         mine = np.array([[one.score.metric(name) for name in names] for one in result.front])
@@ -150,16 +150,16 @@ def test_a_budget_leaves_a_front_that_says_what_is_missing(monkeypatch: pytest.M
     asked = ("energy", "latency", "usage")
     whole = search(arch(), work, front=asked)
     assert whole.front_proof is not None
-    assert whole.front_proof.is_whole
+    assert whole.front_proof.whole
     stopped = search(arch(), work, front=asked, budget=0)
     assert stopped.front_proof is not None
-    assert not stopped.front_proof.is_whole
+    assert not stopped.front_proof.whole
     assert stopped.front
     assert "near the Pareto set" in str(stopped.front_proof)
     monkeypatch.setattr(sweep, "MAX_LABELS", 60)
     partly = search(arch(), work, front=asked, budget=1000)
     assert partly.front_proof is not None
-    assert not partly.front_proof.is_whole
+    assert not partly.front_proof.whole
     limit = partly.front_proof.energy
     assert 0 < limit < inf
     below = [point.score for point in whole.front if point.score.energy <= limit]
@@ -181,7 +181,7 @@ def test_identical_einsums_and_persistent_tensors() -> None:
     pair = workload("T[m] = A[m, k] * B[k]", "Z[m] = C[m, k] * D[k]", M=4, K=4)
     result = search(arch(), pair, front=("energy", "latency"), fusion=False)
     assert result.front_proof is not None
-    assert result.front_proof.is_whole
+    assert result.front_proof.whole
     keep = workload(
         "T[m] = A[m, k] * B[k]", "Z[m] = T[m] * D[m]", extra="  persistent_tensors: B\n", M=4, K=4
     )
@@ -196,7 +196,7 @@ def test_a_copy_has_a_front() -> None:
     )
     result = search(arch(), load_workload(text), front=("energy", "latency"))
     assert result.front_proof is not None
-    assert result.front_proof.is_whole
+    assert result.front_proof.whole
     best = search(arch(), load_workload(text), objective="energy").best.score
     assert result.front[0].score.energy == pytest.approx(best.energy, rel=1e-12)
 

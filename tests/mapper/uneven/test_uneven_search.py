@@ -161,7 +161,7 @@ def test_usage_over_uneven_tiles_goes_where_no_list_does(options: dict[str, obje
     found = search(ARCH, work, uneven="all", **options)  # type: ignore[arg-type]
     assert found.certificate.kind == "optimal"
     assert found.certificate.value <= even.certificate.value * (1 + 1e-12)
-    assert found.front_proof is None or found.front_proof.is_whole
+    assert found.front_proof is None or found.front_proof.whole
     for one in even.front:  # nothing even is left uncovered
         row = one.score.energy, one.score.metric("usage.BUF")
         assert any(
@@ -175,7 +175,7 @@ def test_a_front_over_uneven_tiles_goes_where_no_list_does() -> None:
     found = search(ARCH, work, uneven="all", front=("energy", "latency"))
     assert space(work, "m", "k", "n").size.points > 20_000
     assert found.front_proof is not None
-    assert found.front_proof.is_whole
+    assert found.front_proof.whole
     for objective in ("energy", "latency", "edp"):
         best = search(ARCH, work, uneven="all", objective=objective).certificate.value
         least = min(point.score.metric(objective) for point in found.front)
