@@ -181,12 +181,12 @@ def _compiled(kernel: Kernel) -> ObjectCode:
     except RuntimeError:  # it was in numba's own cache, which does not give the object away
         dispatcher.recompile()
         body = dispatcher.overloads[arguments].library._get_compiled_object()
-    done = dispatcher.overloads[arguments]
-    convention = done.target_context.call_conv
-    native = convention.get_function_type(done.signature.return_type, arguments)
+    overload = dispatcher.overloads[arguments]
+    convention = overload.target_context.call_conv
+    native = convention.get_function_type(overload.signature.return_type, arguments)
     expected = [word for parameter in kernel.parameters for word in parameter.words()[1]]
     alone = [str(word) for word in native.args[2:]] == expected and not _HELPERS.search(body)
-    code = ObjectCode(done.fndesc.llvm_func_name, body if alone else b"")
+    code = ObjectCode(overload.fndesc.llvm_func_name, body if alone else b"")
     _keep(kernel, code)
     return code
 
@@ -224,11 +224,11 @@ def _keep(kernel: Kernel, code: ObjectCode) -> None:
     """Write the code to disk, whole or not at all; without write access, not at all."""
     header = f"{_digest(kernel)} {sha256(code.body).hexdigest()} {code.symbol}\n"
     path = _file(kernel)
-    part = path.with_suffix(f".{os.getpid()}")
+    draft = path.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(header.encode() + code.body)
-        part.replace(path)
+        draft.write_bytes(header.encode() + code.body)
+        draft.replace(path)
 
 
 def _file(kernel: Kernel) -> Path:
@@ -236,9 +236,9 @@ def _file(kernel: Kernel) -> Path:
     home = _home(kernel.home)
     processor = sha256(_host().encode()).hexdigest()[:12]
     name = f"{home.stem}.{kernel.name}-{processor}.code"
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given:
-        return Path(given) / kernel.home / name
+    cache_dir = os.environ.get("NUMBA_CACHE_DIR")
+    if cache_dir:
+        return Path(cache_dir) / kernel.home / name
     beside = home.parent / "__pycache__"
     if os.access(beside if beside.exists() else home.parent, os.W_OK):
         return beside / name
@@ -247,19 +247,19 @@ def _file(kernel: Kernel) -> Path:
 
 @cache
 def _home(module: str) -> Path:
-    found = find_spec(module)
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin)
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin)
 
 
 def _digest(kernel: Kernel) -> str:
     """Return a digest of all that the machine code depends on."""
     home = _home(kernel.home)
-    whole = sha256(f"{_host()} {kernel.home} {kernel.name} {kernel.signature}".encode())
+    digest = sha256(f"{_host()} {kernel.home} {kernel.name} {kernel.signature}".encode())
     for path in [home, *(home.parent / source for source in kernel.sources)]:
-        whole.update(_bytes(path))
-    return whole.hexdigest()
+        digest.update(_bytes(path))
+    return digest.hexdigest()
 
 
 @cache

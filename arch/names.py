@@ -9,11 +9,11 @@ _SHORT_LIST = 12
 _CLOSE, _BEHIND = 0.6, 0.1
 
 
-def close_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the names of `known` that look like `name`, best first, and none far behind it."""
+def close_names(name: str, candidates: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the `candidates` that look like `name`, best first, and none far behind it."""
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
     scored = []
-    for candidate in sorted(set(known)):
+    for candidate in sorted(set(candidates)):
         matcher.set_seq1(candidate.lower())
         if matcher.real_quick_ratio() >= _CLOSE and matcher.quick_ratio() >= _CLOSE:
             scored.append((-matcher.ratio(), candidate))
@@ -22,9 +22,9 @@ def close_names(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     return [name for score, name in scored[:limit] if -score >= max(_CLOSE, best - _BEHIND)]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Suggest close names; with none close, list the known ones if they are few; else nothing."""
-    names = sorted(set(known))
+    names = sorted(set(candidates))
     close = close_names(name, names)
     if close:
         return f"did you mean {' or '.join(close)}?"

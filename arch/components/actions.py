@@ -71,8 +71,8 @@ class Estimates:
         """Return what holds for one action alone; its width is 1 bit where nobody gives it."""
         raw: dict[str, object] = {}
         if isinstance(self._spec, MovingSpec):
-            given = (action.bits_per_action, self._spec.bits_per_action, 1)
-            raw["bits_per_action"] = next(bits for bits in given if bits is not None)
+            widths = (action.bits_per_action, self._spec.bits_per_action, 1)
+            raw["bits_per_action"] = next(bits for bits in widths if bits is not None)
         raw |= action.extra_attributes_for_component_model
         where = self._resolver.where("actions")
         return {
@@ -189,9 +189,9 @@ class _ActionBuilder:
         if self.action.energy is not None:
             return self.resolver.number(self.action.energy, *self.at, "energy")
         if estimate.possible:
-            found = estimate.get().actions.get(self.action.name)
-            if found is not None and found.energy is not None:
-                return found.energy
+            action_estimate = estimate.get().actions.get(self.action.name)
+            if action_estimate is not None and action_estimate.energy is not None:
+                return action_estimate.energy
         raise self._missing("energy")
 
     def _speed(self, estimate: Estimates) -> tuple[float, float]:
@@ -215,9 +215,9 @@ class _ActionBuilder:
 
     def _estimated_throughput(self, estimate: Estimates) -> float:
         if estimate.possible:
-            found = estimate.get().actions.get(self.action.name)
-            if found is not None and found.throughput is not None:
-                return found.throughput
+            action_estimate = estimate.get().actions.get(self.action.name)
+            if action_estimate is not None and action_estimate.throughput is not None:
+                return action_estimate.throughput
         if self.spec.total_latency is not None:
             return math.inf  # the rule in the file says how long calls take
         raise self._missing("throughput")
@@ -241,12 +241,14 @@ class _ActionBuilder:
         spec, einsum = self.spec, self.resolver.einsum
         if not isinstance(spec, MovingSpec) or einsum is None:
             return {}
-        own = self.resolver.by_tensor(self.action.values_per_action, *self.at, "values_per_action")
+        action_widths = self.resolver.by_tensor(
+            self.action.values_per_action, *self.at, "values_per_action"
+        )
         shared = self.resolver.by_tensor(spec.values_per_action, "values_per_action")
         widths = bits_per_value(self.resolver, spec)
         result = {tensor: bits / width for tensor, width in widths.items()}
         for tensor, value in shared.items():
             result[tensor] = self.resolver.fraction(value, "values_per_action")
-        for tensor, value in own.items():
+        for tensor, value in action_widths.items():
             result[tensor] = self.resolver.fraction(value, *self.at, "values_per_action")
         return result

@@ -103,14 +103,14 @@ def _cost(value: object, path: str, source: str) -> float | None:
 
 def _rows_of_csv(text: str, source: str) -> dict[str, CostEstimate]:
     reader = csv.DictReader(StringIO(text))
-    wanted = {"component", "action", "area", "leak_power", "energy", "throughput"}
+    columns = {"component", "action", "area", "leak_power", "energy", "throughput"}
     missing = sorted({"component", "action"} - set(reader.fieldnames or ()))
-    unknown = sorted(set(reader.fieldnames or ()) - wanted)
+    unknown = sorted(set(reader.fieldnames or ()) - columns)
     if missing or unknown:
         raise SpecError(
             f"the columns of the cost table are wrong: {', '.join(missing + unknown)}",
             where=Where(source, 1),
-            instead=", ".join(sorted(wanted)),
+            instead=", ".join(sorted(columns)),
         )
     rows: dict[str, dict[str, Any]] = {}
     for line in reader:

@@ -28,9 +28,9 @@ class DummyEstimator:
 def find_costs(query: CostQuery, estimators: tuple[Estimator, ...]) -> CostEstimate:
     """Ask each estimator in turn; SpecError with what to do if none knows the component."""
     for estimator in (*estimators, DummyEstimator(), HwComponents()):
-        found = estimator.estimate(query)
-        if found is not None:
-            return found
+        costs = estimator.estimate(query)
+        if costs is not None:
+            return costs
     installed = find_spec("hwcomponents") is not None
     raise SpecError(
         f"no estimator knows {query.name} (component_class: {query.component_class})",

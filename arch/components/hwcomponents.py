@@ -46,9 +46,9 @@ class HwComponents:
 def _action(
     model: Any, name: str, attributes: dict[str, object], query: CostQuery
 ) -> ActionEstimate:
-    given = {**attributes, **query.action_attributes.get(name, {})}
+    arguments = {**attributes, **query.action_attributes.get(name, {})}
     answer = model.try_call_arbitrary_action(
-        action_name=name, _return_estimation_object=True, **given
+        action_name=name, _return_estimation_object=True, **arguments
     )
     cost = answer.value
     energy, throughput = cost if isinstance(cost, tuple) else (cost.energy, cost.throughput)

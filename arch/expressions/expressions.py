@@ -187,12 +187,12 @@ class _ExpressionCompiler:
         return lambda frame: operate(operand(frame))
 
     def _boolop(self, node: ast.BoolOp, depth: int) -> Code:
-        parts = [self.compile(value, depth) for value in node.values]
+        operands = [self.compile(value, depth) for value in node.values]
         stop_at = isinstance(node.op, ast.Or)
 
         def run(frame: _Evaluation) -> object:
             result: object = None
-            for part in parts:
+            for part in operands:
                 result = part(frame)
                 if bool(result) is stop_at:
                     return result
@@ -204,11 +204,11 @@ class _ExpressionCompiler:
         operators = [COMPARE.get(type(operator)) for operator in node.ops]
         if None in operators:
             raise self._refuse(node)
-        parts = [self.compile(value, depth) for value in (node.left, *node.comparators)]
+        operands = [self.compile(value, depth) for value in (node.left, *node.comparators)]
 
         def run(frame: _Evaluation) -> object:
-            left = parts[0](frame)
-            for operate, part in zip(operators, parts[1:], strict=True):
+            left = operands[0](frame)
+            for operate, part in zip(operators, operands[1:], strict=True):
                 right = part(frame)
                 if not operate(left, right):  # type: ignore[misc]  # None is refused above
                     return False
@@ -235,8 +235,8 @@ class _ExpressionCompiler:
         return lambda frame: item(owner(frame), key(frame))
 
     def _tuple(self, node: ast.Tuple | ast.List, depth: int) -> Code:
-        parts = [self.compile(value, depth) for value in node.elts]
-        return lambda frame: frame.steps.charge(tuple(part(frame) for part in parts))
+        items = [self.compile(value, depth) for value in node.elts]
+        return lambda frame: frame.steps.charge(tuple(part(frame) for part in items))
 
     _list = _tuple
 

@@ -210,8 +210,11 @@ def _fsum(steps: Steps, values: Any) -> float:
     return math.fsum(_checked(value, "fsum") for value in steps.iterate(values))
 
 
-def _dist(steps: Steps, one: Any, other: Any) -> float:
-    ends = [[_checked(value, "dist") for value in steps.iterate(end)] for end in (one, other)]
+def _dist(steps: Steps, first_point: Any, second_point: Any) -> float:
+    ends = [
+        [_checked(value, "dist") for value in steps.iterate(end)]
+        for end in (first_point, second_point)
+    ]
     return math.dist(*ends)
 
 

@@ -27,8 +27,8 @@ class Steps:
 
     __slots__ = ("left",)
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    def __init__(self, budget: int) -> None:
+        self.left = budget
 
     def iterate(self, values: object) -> Iterator[Any]:
         """Iterate over a list, a set or a mapping's keys, counting."""

@@ -52,8 +52,10 @@ class NameSet(Algebra):
         return self._with(self.names ^ self._same(other))
 
     def __invert__(self) -> NameSet:
-        whole = self.universe.tensors if self.kind == "tensors" else self.universe.rank_variables
-        return self._with(whole - self.names)
+        all_names = (
+            self.universe.tensors if self.kind == "tensors" else self.universe.rank_variables
+        )
+        return self._with(all_names - self.names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NameSet) and (self.kind, self.names) == (other.kind, other.names)
@@ -170,9 +172,9 @@ def _names_of(
         return frozenset().union(*(_names_of(part, names, where, kind) for part in expression))
     result = evaluate(expression, names, where)
     if isinstance(result, NameSet):
-        found = result.rank_variables if kind == "rank_variables" else result
-        if found.kind == kind:
-            return found.names
+        name_set = result.rank_variables if kind == "rank_variables" else result
+        if name_set.kind == kind:
+            return name_set.names
     if isinstance(result, list | tuple) and all(isinstance(part, NameSet) for part in result):
         return frozenset().union(*(part.names for part in result))
     raise ExpressionError(

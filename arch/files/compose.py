@@ -136,10 +136,12 @@ class Composer:
 
     def _alias(self, event: Any, stack: list[_Open]) -> object:
         if event.anchor not in self.anchors:
-            inside = any(opened.anchor == event.anchor for opened in stack)
+            refers_to_itself = any(opened.anchor == event.anchor for opened in stack)
             raise SpecError(
                 f"the alias *{event.anchor} "
-                + ("stands inside its own value" if inside else "has no anchor before it"),
+                + (
+                    "stands inside its own value" if refers_to_itself else "has no anchor before it"
+                ),
                 where=self._mark(event).where(),
                 instead=did_you_mean(event.anchor, self.anchors) or f"write &{event.anchor} first",
             )
@@ -178,18 +180,18 @@ class Composer:
                 instead='write {{include("file.yaml", "key")}}',
             )
         value: object = document.data
-        done: list[str] = []
+        included_names: list[str] = []
         for key in filter(None, keys):
             inner = untag(value)
             if not isinstance(inner, dict) or key not in inner:
-                known = list(inner) if isinstance(inner, dict) else []
+                inner_keys = list(inner) if isinstance(inner, dict) else []
                 raise SpecError(
-                    f"{document.file} has no {format_path([*done, key])}",
+                    f"{document.file} has no {format_path([*included_names, key])}",
                     where=self._mark(event).where(),
-                    instead=did_you_mean(key, known) or None,
+                    instead=did_you_mean(key, inner_keys) or None,
                 )
             value = inner[key]
-            done.append(key)
+            included_names.append(key)
         self._count(_size(value), event)
         return value
 

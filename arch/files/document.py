@@ -80,15 +80,15 @@ def untag(value: object) -> object:
 
 def _containers(data: object) -> list[object]:
     """All mappings and lists of `data`, each once."""
-    found: dict[int, object] = {}
+    containers: dict[int, object] = {}
     queue = [untag(data)]
     while queue:
         box = queue.pop()
-        if not isinstance(box, dict | list) or id(box) in found:
+        if not isinstance(box, dict | list) or id(box) in containers:
             continue
-        found[id(box)] = box
+        containers[id(box)] = box
         queue.extend(untag(inner) for inner in (box.values() if isinstance(box, dict) else box))
-    return list(found.values())
+    return list(containers.values())
 
 
 def _rebuild(

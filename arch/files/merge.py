@@ -48,27 +48,27 @@ class Merger:
             elif deep:
                 target[key] = self._joined(target[key], value)
 
-    def _joined(self, own: object, other: object) -> object:
-        if isinstance(own, Tagged):
-            return own  # !nomerge, or a typed node: taken whole
-        if isinstance(own, dict) and isinstance(other, dict):
-            return self._joined_mappings(own, other)
-        if isinstance(own, list) and isinstance(other, list):
-            return self._joined_lists(own, other)
-        return own
+    def _joined(self, existing: object, merged: object) -> object:
+        if isinstance(existing, Tagged):
+            return existing  # !nomerge, or a typed node: taken whole
+        if isinstance(existing, dict) and isinstance(merged, dict):
+            return self._joined_mappings(existing, merged)
+        if isinstance(existing, list) and isinstance(merged, list):
+            return self._joined_lists(existing, merged)
+        return existing
 
-    def _joined_mappings(self, own: dict[str, object], other: dict[str, object]) -> object:
-        copy = dict(own)
-        self.marks[id(copy)] = dict(self.marks.get(id(own), {}))
-        self._into(copy, other, deep=True)
+    def _joined_mappings(self, existing: dict[str, object], merged: dict[str, object]) -> object:
+        copy = dict(existing)
+        self.marks[id(copy)] = dict(self.marks.get(id(existing), {}))
+        self._into(copy, merged, deep=True)
         return copy
 
-    def _joined_lists(self, own: list[object], other: list[object]) -> object:
-        joined = own + other
-        places = dict(self.marks.get(id(own), {}))
-        for index, place in self.marks.get(id(other), {}).items():
+    def _joined_lists(self, existing: list[object], merged: list[object]) -> object:
+        joined = existing + merged
+        places = dict(self.marks.get(id(existing), {}))
+        for index, place in self.marks.get(id(merged), {}).items():
             assert isinstance(index, int)
-            places[len(own) + index] = place
+            places[len(existing) + index] = place
         self.marks[id(joined)] = places
         return joined
 

@@ -59,17 +59,17 @@ class TemplateBudget:
 
     def measured(self, value: Any) -> Any:
         """Count all parts of a list or mapping: shared parts multiply when they are printed."""
-        queue, parts = [value], 0
+        queue, size = [value], 0
         while queue:
             part = queue.pop()
-            parts += 1
-            if parts > MAX_VALUE:
+            size += 1
+            if size > MAX_VALUE:
                 raise LimitError(f"a value has more than {MAX_VALUE} characters or items")
             if isinstance(part, dict):
                 queue.extend(part.values())
             elif isinstance(part, list | tuple):
                 queue.extend(part)
-        self.steps += parts // 16
+        self.steps += size // 16
         self.step()
         return value
 
@@ -257,13 +257,13 @@ def _text(value: object) -> str:
 
 
 def _concat_output(pieces: Iterable[str]) -> str:
-    size, kept = 0, []
+    size, chunks = 0, []
     for piece in pieces:
         size += len(piece)
         if size > MAX_TEXT:
             raise LimitError("a block of text grows too large")
-        kept.append(piece)
-    return "".join(kept)
+        chunks.append(piece)
+    return "".join(chunks)
 
 
 def _is_jinja(value: object) -> bool:

@@ -46,10 +46,10 @@ class _FileJoin:
             return self._mapping(left, right, path)
         if isinstance(left, list) and isinstance(right, list):
             return self._list(left, right)
-        other = self._place(self.first, path)
+        first_place = self._place(self.first, path)
         raise SpecError(
             f"two files disagree about {path[-1] if path else 'their contents'}"
-            f" (the first value is at {other.file}:{other.line})",
+            f" (the first value is at {first_place.file}:{first_place.line})",
             where=self._place(self.second, path),
             value=right,
             instead="keep one of the two",

@@ -57,9 +57,9 @@ class _Session:
         text, lines = self._unmark(rendered, file)
         return build_document(text, lines, file.included)
 
-    def add(self, name: str, text: str, asked: Where | None) -> int:
+    def add(self, name: str, text: str, asked_at: Where | None) -> int:
         if len(self.files) >= MAX_FILES:
-            raise SpecError(f"the template includes more than {MAX_FILES} files", where=asked)
+            raise SpecError(f"the template includes more than {MAX_FILES} files", where=asked_at)
         if _OPEN in text or _CLOSE in text:
             line = text.count("\n", 0, min(i for i in map(text.find, (_OPEN, _CLOSE)) if i >= 0))
             raise SpecError(
@@ -75,16 +75,16 @@ class _Session:
         number, line = file.number, 0
         text, origins = [], []
         for raw in rendered.split("\n"):
-            found = _MARKER.findall(raw)
-            if found:
-                number, line = int(found[0][0]), int(found[0][1])
-            clean = _MARKER.sub("", raw) if found else raw
+            markers = _MARKER.findall(raw)
+            if markers:
+                number, line = int(markers[0][0]), int(markers[0][1])
+            clean = _MARKER.sub("", raw) if markers else raw
             name, source = self.files[number]
             unchanged = line < len(source) and source[line] == clean
             origins.append((name, line + 1, unchanged))
             text.append(clean)
-            if found:  # text after an include_text() on the same line belongs to the last marker
-                number, line = int(found[-1][0]), int(found[-1][1])
+            if markers:  # text after an include_text() on the same line belongs to the last marker
+                number, line = int(markers[-1][0]), int(markers[-1][1])
         return "\n".join(text), SourceMap(file.name, tuple(origins))
 
 
@@ -166,8 +166,8 @@ class _File:
         self, context: Context, path: str, keys: str = "", inherit: bool = True, **given: object
     ) -> str:
         tags = []
-        for found in self._find_all(path):
-            file = _File(self.session, *self._open(found), tuple(self.folders))
+        for path_below in self._find_all(path):
+            file = _File(self.session, *self._open(path_below), tuple(self.folders))
             tags.append(self._register(file, context, keys, (inherit, given)))
         return f"[{', '.join(tags)}]"
 
@@ -185,8 +185,8 @@ class _File:
         self, context: Context, path: str, inherit: bool = True, **given: object
     ) -> str:
         texts = []
-        for found in self._find_all(path):
-            file = _File(self.session, *self._open(found), tuple(self.folders))
+        for path_below in self._find_all(path):
+            file = _File(self.session, *self._open(path_below), tuple(self.folders))
             file.included = self.included  # its include()s are numbered in the same document
             texts.append(file.render(_visible(context, inherit, given)))
         return "\n".join(texts)
@@ -206,13 +206,13 @@ class _File:
 
     def _find_all(self, path: str | list[str]) -> list[Path]:
         names = path if isinstance(path, list) else [path]
-        found: list[Path] = []
+        paths: list[Path] = []
         for name in names:
             matches = list(self._matches(name))
             if not matches:
                 raise _NotFoundError(name, [self.path.parent, *self.folders])
-            found += matches
-        return list(dict.fromkeys(found))
+            paths += matches
+        return list(dict.fromkeys(paths))
 
     def _matches(self, name: str) -> Iterator[Path]:
         for candidate in self._candidates(name):
@@ -281,15 +281,17 @@ class _OutsideError(Exception):
         self.instead = f"keep included files below {root}"
 
 
-def _visible(context: Context, inherit: bool, given: Mapping[str, object]) -> dict[str, object]:
+def _visible(
+    context: Context, inherit: bool, passed_variables: Mapping[str, object]
+) -> dict[str, object]:
     """Variables that an included file sees: those of the includer, then the ones given to it."""
-    known: dict[str, Any] = dict(context.get_all()) if inherit else {}
+    visible: dict[str, Any] = dict(context.get_all()) if inherit else {}
     passed = {
         name: value
-        for name, value in known.items()
+        for name, value in visible.items()
         if not callable(value) and not name.startswith("_") and name not in _GLOBALS
     }
-    return {**passed, **given}
+    return {**passed, **passed_variables}
 
 
 _GLOBALS = frozenset({"dict", "range", "lipsum", "cycler", "joiner", "namespace"})

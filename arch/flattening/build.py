@@ -211,5 +211,5 @@ def _given(resolver: Resolver, written: object, name: str, estimate: Estimates) 
         return resolver.number(written, name)
     if not estimate.possible:
         return 0.0
-    found = getattr(estimate.get(), name)
-    return 0.0 if found is None else float(found)
+    estimated = getattr(estimate.get(), name)
+    return 0.0 if estimated is None else float(estimated)

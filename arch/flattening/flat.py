@@ -57,18 +57,18 @@ class FlatArch:
 
     def component(self, name: str) -> Component:
         """Return the component called `name`, on the path or beside it; SpecError if none is."""
-        found = self._by_name.get(name)
-        if found is None:
+        component = self._by_name.get(name)
+        if component is None:
             raise SpecError(
                 f"the architecture has no component {name}",
                 instead=did_you_mean(name, self._by_name) or None,
             )
-        return found
+        return component
 
     def above(self, name: str) -> tuple[Component, ...]:
         """Return the components above `name`, top-down."""
         self.component(name)
-        return tuple(self._by_name[other] for other in self.ancestors.get(name, ()))
+        return tuple(self._by_name[ancestor] for ancestor in self.ancestors.get(name, ()))
 
     def path_to(self, name: str) -> tuple[Component, ...]:
         """Return the path from the root down to `name`, including it."""
@@ -132,10 +132,10 @@ class FlatArch:
         for component in self._physical():
             graph.add_node(component.name, component=component, on_path=component.name in on_path)
         for component in self._physical():
-            above = self.ancestors.get(component.name, ())
-            if above:
+            ancestors = self.ancestors.get(component.name, ())
+            if ancestors:
                 fanout = component.own_fanout * component.physical_fanout
-                graph.add_edge(above[-1], component.name, fanout=fanout)
+                graph.add_edge(ancestors[-1], component.name, fanout=fanout)
         return graph
 
     @property
@@ -154,10 +154,10 @@ class FlatArch:
     def _physical(self) -> tuple[Component, ...]:
         return (*self.components, *self.beside)
 
-    def _total(self, parts: Mapping[str, float], what: str) -> float:
-        total = math.fsum(parts.values())
+    def _total(self, by_component: Mapping[str, float], what: str) -> float:
+        total = math.fsum(by_component.values())
         if math.isnan(total):
-            waiting = sorted(name for name, value in parts.items() if math.isnan(value))
+            waiting = sorted(name for name, value in by_component.items() if math.isnan(value))
             raise SpecError(
                 f"the {what} of {', '.join(waiting)} depends on the Einsum",
                 instead="flatten the architecture for an Einsum",

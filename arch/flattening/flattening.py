@@ -112,18 +112,18 @@ class _TreeWalk:
         first = len(self.places)
         resolver = Resolver(self.arch, node, self.variables, self.einsum, self.unresolved)
         inner = _Surroundings(around.above, around.forks, fanout_of(resolver))
-        others = tuple(child for child in node.children if child.tag != "Compute")
-        inner = self.visit_list(others, inner)
+        components = tuple(child for child in node.children if child.tag != "Compute")
+        inner = self.visit_list(components, inner)
         last = len(self.places)
         grid = self._leaf(node, _Surroundings(inner.above, around.forks))
-        below = _Surroundings((*inner.above, grid), around.forks)
+        surroundings_below = _Surroundings((*inner.above, grid), around.forks)
         for place in self.places[first:last]:
             self._check_grid(place, grid.component)
             self.grids[place.name] = grid.name
         for child in node.children:
             if child.tag == "Compute":
-                self._leaf(child, below)
-        return below
+                self._leaf(child, surroundings_below)
+        return surroundings_below
 
     def _check_grid(self, place: _PlacedComponent, grid: Component) -> None:
         """A memory of an Array stands on grid points at a regular stride in each dimension."""

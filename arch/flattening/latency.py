@@ -198,8 +198,8 @@ class ActionTable(Algebra):
         for index, view in enumerate(self.views):
             if key in (view.name, index):
                 return view
-        known = ", ".join(view.name for view in self.views)
-        raise EvaluationError(f"there is no action {key!r}", f"one of: {known}")
+        names = ", ".join(view.name for view in self.views)
+        raise EvaluationError(f"there is no action {key!r}", f"one of: {names}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,8 +217,8 @@ class _LinearPieces(Algebra):
         return all(math.isfinite(number) for number in numbers)
 
     def __add__(self, other: object) -> _LinearPieces:
-        others = _form(other).pieces
-        return _joined(_sum(left, right) for left in self.pieces for right in others)
+        other_pieces = _form(other).pieces
+        return _joined(_sum(left, right) for left in self.pieces for right in other_pieces)
 
     __radd__ = __add__
 
@@ -295,21 +295,22 @@ def _sum(left: LatencyPiece, right: LatencyPiece) -> LatencyPiece:
 
 def _joined(pieces: Iterable[LatencyPiece]) -> _LinearPieces:
     """Drop terms of 0 and pieces that another one is never below."""
-    kept: list[LatencyPiece] = []
+    undominated: list[LatencyPiece] = []
     for piece in pieces:
         clean = LatencyPiece(tuple(t for t in piece.terms if t[1] != 0), piece.constant)
-        if any(_dominates(other, clean) for other in kept):
+        if any(_dominates(other, clean) for other in undominated):
             continue
-        kept = [other for other in kept if not _dominates(clean, other)]
-        kept.append(clean)
-        if len(kept) > _MAX_PIECES:
+        undominated = [other for other in undominated if not _dominates(clean, other)]
+        undominated.append(clean)
+        if len(undominated) > _MAX_PIECES:
             raise EvaluationError("too many pieces")
-    return _LinearPieces(tuple(kept))
+    return _LinearPieces(tuple(undominated))
 
 
 def _dominates(upper: LatencyPiece, lower: LatencyPiece) -> bool:
     """Say whether `upper` is at least `lower` for all counts (which are never negative)."""
-    above, below = dict(upper.terms), dict(lower.terms)
+    upper_seconds, lower_seconds = dict(upper.terms), dict(lower.terms)
     return upper.constant >= lower.constant and all(
-        above.get(name, 0.0) >= below.get(name, 0.0) for name in {*above, *below}
+        upper_seconds.get(name, 0.0) >= lower_seconds.get(name, 0.0)
+        for name in {*upper_seconds, *lower_seconds}
     )

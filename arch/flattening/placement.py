@@ -46,10 +46,10 @@ class SpecTensorRules:
         keep = self._set(inner, "keep") | back
         may_keep = self._may_keep(inner)
         if self.is_toll:
-            above: frozenset[str] = frozenset().union(
+            tensors_above: frozenset[str] = frozenset().union(
                 *(kept_above.get(name, frozenset()) for name in self.holders_above)
             )
-            keep, may_keep = keep & above, may_keep & above
+            keep, may_keep = keep & tensors_above, may_keep & tensors_above
         return PlacementRules(
             keep=keep,
             may_keep=may_keep | keep,
@@ -89,18 +89,18 @@ class SpecTensorRules:
         if self.resolver.einsum is None:
             return
         kept = self.resolver.einsum.kept(self.holders_above, {})
-        known = Layer(kept, Layer(self.resolver.einsum.for_loops, self.resolver.names))
+        names = Layer(kept, Layer(self.resolver.einsum.for_loops, self.resolver.names))
         for steps, written in self._written():
             for text in written if isinstance(written, tuple) else (written,):
                 where = self.resolver.where("tensors", *steps)
                 for name in sorted(compile_expression(str(text), where).free):
-                    if name in known or name in CONSTANTS:
+                    if name in names or name in CONSTANTS:
                         continue
                     raise UnknownNameError(
                         f"nothing is called {name} here",
                         where=where,
                         value=text,
-                        instead=did_you_mean(name, known) or None,
+                        instead=did_you_mean(name, names) or None,
                     )
 
     def _written(self) -> Iterator[tuple[tuple[str | int, ...], object]]:

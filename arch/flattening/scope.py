@@ -105,8 +105,8 @@ class EinsumNames:
             scope.bits_per_value,
         )
         self.tensors = self._tensor_names(scope, everything)
-        own = {name: frozenset({name}) for name in scope.rank_variables}
-        self.rank_variables = self._named({**scope.rank_sets, **own}, "rank_variables")
+        variable_sets = {name: frozenset({name}) for name in scope.rank_variables}
+        self.rank_variables = self._named({**scope.rank_sets, **variable_sets}, "rank_variables")
         self.all: Names = {**self.rank_variables, **self.tensors}
         self.for_loops: Names = {**self.tensors, **self.rank_variables}
 
@@ -125,9 +125,9 @@ class EinsumNames:
         nothing = NameSet(frozenset(), self.universe, kind)
         return {n: NameSet(s, self.universe, kind) if s else nothing for n, s in sets.items()}
 
-    def kept(self, above: tuple[str, ...], kept: Kept) -> Names:
+    def kept(self, holders_above: tuple[str, ...], kept: Kept) -> Names:
         """Names of the holders above as the sets they keep, and `Above`, their union."""
-        sets = {name: frozenset(kept.get(name, ())) for name in above}
+        sets = {name: frozenset(kept.get(name, ())) for name in holders_above}
         union: frozenset[str] = frozenset().union(*sets.values())
         named = {**sets, "Above": union}
         return {name: NameSet(names, self.universe) for name, names in named.items()}

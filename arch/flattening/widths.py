@@ -36,9 +36,9 @@ def bits_per_value(resolver: Resolver, spec: MovingSpec) -> dict[str, Fraction]:
 def directions(resolver: Resolver, spec: TollSpec) -> dict[str, Direction]:
     written = spec.direction
     if not isinstance(written, dict):
-        single = _one_direction(resolver, written)
+        one_direction = _one_direction(resolver, written)
         tensors = resolver.einsum.universe.tensors if resolver.einsum else frozenset()
-        return dict.fromkeys(sorted(tensors), single)
+        return dict.fromkeys(sorted(tensors), one_direction)
     values = resolver.by_tensor(written, "direction")
     result = {tensor: _one_direction(resolver, value) for tensor, value in values.items()}
     missing = sorted(resolver.einsum.universe.tensors - result.keys()) if resolver.einsum else []

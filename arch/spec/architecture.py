@@ -59,7 +59,7 @@ class Arch:
         return replace(self, estimators=estimators)
 
 
-def build_arch(document: Document, given: Mapping[str, object]) -> Arch:
+def build_arch(document: Document, overrides: Mapping[str, object]) -> Arch:
     """Check a document and build the tree."""
     top = check_top_level(document, "arch", "architecture")
     if isinstance(top["arch"], Tagged):
@@ -68,7 +68,7 @@ def build_arch(document: Document, given: Mapping[str, object]) -> Arch:
         )
     spec = parse(ArchSpec, document, ("arch",))
     root = build_tree(document, spec.nodes)
-    values, places = _variables(document, top, spec, given)
+    values, places = _variables(document, top, spec, overrides)
     extra = spec.extra_attributes_for_all_component_models
     return Arch(root, values, extra, document, places, _cost_tables(document, spec))
 
@@ -85,7 +85,7 @@ def _cost_tables(document: Document, spec: ArchSpec) -> tuple[Estimator, ...]:
 
 
 def _variables(
-    document: Document, top: dict[str, object], spec: ArchSpec, given: Mapping[str, object]
+    document: Document, top: dict[str, object], spec: ArchSpec, overrides: Mapping[str, object]
 ) -> tuple[dict[str, object], dict[str, Where]]:
     """Join the file's two blocks of variables; those of `arch` hide those of the top level."""
     values: dict[str, object] = {}
@@ -99,6 +99,6 @@ def _variables(
         )
     for path, block in ((("variables",), outer or {}), (("arch", "variables"), spec.variables)):
         for name, value in block.items():
-            values[name] = given.get(name, value)
+            values[name] = overrides.get(name, value)
             places[name] = document.where((*path, name))
     return values, places

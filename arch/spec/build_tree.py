@@ -37,11 +37,11 @@ def _nodes(document: Document, path: DocPath, items: object) -> Iterator[Node]:
             instead="write `- !Memory` and so on, one item per component",
         )
     for index, item in enumerate(items):
-        here = (*path, index)
+        item_path = (*path, index)
         if isinstance(item, list):
-            yield from _nodes(document, here, item)
+            yield from _nodes(document, item_path, item)
         else:
-            yield _node(document, here, item)
+            yield _node(document, item_path, item)
 
 
 def _node(document: Document, path: DocPath, item: object) -> Node:

@@ -37,41 +37,41 @@ class _Check:
         self.document = document
         self.path = path
 
-    def model(self, spec: BaseModel, at: DocPath) -> None:
+    def model(self, spec: BaseModel, path: DocPath) -> None:
         for name in type(spec).model_fields:
             if name in spec.model_fields_set and name not in _NOT_EXPRESSIONS:
-                self.value(getattr(spec, name), (*at, name))
+                self.value(getattr(spec, name), (*path, name))
 
-    def value(self, value: object, at: DocPath) -> None:
+    def value(self, value: object, path: DocPath) -> None:
         if isinstance(value, BaseModel):
-            self.model(value, at)
+            self.model(value, path)
         elif isinstance(value, list | tuple):
             for index, inner in enumerate(value):
-                self.value(inner, (*at, index))
+                self.value(inner, (*path, index))
         elif isinstance(value, dict):
             for key, inner in value.items():
-                self.value(str(key), (*at, key))
-                self.value(inner, (*at, key))
+                self.value(str(key), (*path, key))
+                self.value(inner, (*path, key))
         elif isinstance(value, str):
-            self.text(value, at)
+            self.text(value, path)
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            self.number(value, at)
+            self.number(value, path)
 
-    def text(self, value: str, at: DocPath) -> None:
+    def text(self, value: str, path: DocPath) -> None:
         try:
             compile_expression(value)
         except ExpressionError:
-            compile_expression(value, self.document.where((*self.path, *at)))
+            compile_expression(value, self.document.where((*self.path, *path)))
 
-    def number(self, value: float, at: DocPath) -> None:
-        is_fanout = at[-1] == "fanout"
+    def number(self, value: float, path: DocPath) -> None:
+        is_fanout = path[-1] == "fanout"
         if value >= 0 and not (is_fanout and (value < 1 or value != value // 1)):
             return
-        wanted = "a whole number of at least 1" if is_fanout else "0 or more"
-        problem = f"must be {wanted}" if is_fanout else "must not be negative"
+        expected = "a whole number of at least 1" if is_fanout else "0 or more"
+        problem = f"must be {expected}" if is_fanout else "must not be negative"
         raise SpecError(
-            f"{format_path(at)} {'is not a number' if value != value else problem}",  # noqa: PLR0124
-            where=self.document.where((*self.path, *at)),
+            f"{format_path(path)} {'is not a number' if value != value else problem}",  # noqa: PLR0124
+            where=self.document.where((*self.path, *path)),
             value=value,
-            instead=f"write {wanted}",
+            instead=f"write {expected}",
         )

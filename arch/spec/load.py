@@ -18,6 +18,8 @@ def load_arch(
     `variables` feed the template and replace the file's variables of the same names. SpecError
     for whatever the file gets wrong, with file, line and column.
     """
-    given = variables or {}
-    document = source if isinstance(source, Document) else load_document(source, variables=given)
-    return build_arch(document, given)
+    overrides = variables or {}
+    document = (
+        source if isinstance(source, Document) else load_document(source, variables=overrides)
+    )
+    return build_arch(document, overrides)

@@ -53,14 +53,14 @@ def _field_path(document: Document, node: Node, steps: list[str], key: str) -> D
         if isinstance(spec, tuple):
             index = _index(spec, step)
             if index is None:
-                known = [str(getattr(item, "name", i)) for i, item in enumerate(spec)]
-                raise _unknown(document, node, (key, step), known)
+                field_names = [str(getattr(item, "name", i)) for i, item in enumerate(spec)]
+                raise _unknown(document, node, (key, step), field_names)
             path.append(index)
             spec = spec[index]
             continue
-        known = _fields(spec)
-        if step not in known and not (isinstance(spec, dict) and number == len(steps) - 1):
-            raise _unknown(document, node, (key, step), known)
+        field_names = _fields(spec)
+        if step not in field_names and not (isinstance(spec, dict) and number == len(steps) - 1):
+            raise _unknown(document, node, (key, step), field_names)
         path.append(step)
         spec = spec.get(step) if isinstance(spec, dict) else getattr(spec, step)
     if not steps or steps[-1] in ("name", "nodes"):
@@ -82,13 +82,15 @@ def _fields(spec: object) -> list[str]:
     return [name for name in names if name not in ("name", "nodes")]
 
 
-def _unknown(document: Document, node: Node, wrong: tuple[str, str], known: list[str]) -> SpecError:
+def _unknown(
+    document: Document, node: Node, wrong: tuple[str, str], field_names: list[str]
+) -> SpecError:
     key, step = wrong
     return SpecError(
         f"{node.name} has no field {step}" if step else f"{key} names no field",
         where=document.where(node.path),
         value=key,
-        instead=did_you_mean(step, known) or "one of: " + ", ".join(known[:20]),
+        instead=did_you_mean(step, field_names) or "one of: " + ", ".join(field_names[:20]),
     )
 
 
@@ -113,17 +115,17 @@ class _Editor:
             return value
         if isinstance(container, Tagged):
             return Tagged(container.tag, self._changed(container.value, path, value))
-        step, rest = path[0], path[1:]
+        step, remaining_path = path[0], path[1:]
         copy: dict[str, object] | list[object]
         if isinstance(container, list):
             assert isinstance(step, int)
             copy = list(container)
-            copy[step] = self._changed(container[step], rest, value)
+            copy[step] = self._changed(container[step], remaining_path, value)
         else:
             assert isinstance(container, dict | None)
             assert isinstance(step, str)
             copy = dict(container or {})
-            copy[step] = self._changed(copy.get(step), rest, value)
+            copy[step] = self._changed(copy.get(step), remaining_path, value)
         self._marks[id(copy)] = self._marks.get(id(untag(container)), {})
         self._copied[id(copy)] = copy
         return copy

@@ -28,15 +28,15 @@ def dump_arch(arch: Arch) -> str:
 
 def _absolute(arch: Arch, entries: list[object]) -> list[object]:
     """Write the files of cost tables so that they are found from anywhere."""
-    found: list[object] = []
+    items: list[object] = []
     for index, entry in enumerate(entries):
         file = arch.document.where(("arch", "cost_tables", index)).file
         folder = Path(file).resolve().parent
         if isinstance(entry, dict):
-            found.append({**entry, "file": str(folder / entry["file"])})
+            items.append({**entry, "file": str(folder / entry["file"])})
         else:
-            found.append(str(folder / str(entry)))
-    return found
+            items.append(str(folder / str(entry)))
+    return items
 
 
 def dump_yaml(data: object) -> str:

@@ -37,9 +37,9 @@ class Row:
 
 def rows(arch: Arch) -> tuple[Row, ...]:
     """Lay the tree out as rows, top-down; forks and computes before others step to the right."""
-    found: list[Row] = []
-    _BoxLayout(arch, found).visit(arch.root.children, 0, None)
-    return tuple(found)
+    table_rows: list[Row] = []
+    _BoxLayout(arch, table_rows).visit(arch.root.children, 0, None)
+    return tuple(table_rows)
 
 
 def text_tree(arch: Arch) -> str:
@@ -84,9 +84,9 @@ def svg(arch: Arch) -> str:
 class _BoxLayout:
     """Walks the tree and writes the rows."""
 
-    def __init__(self, arch: Arch, found: list[Row]) -> None:
+    def __init__(self, arch: Arch, table_rows: list[Row]) -> None:
         self.arch = arch
-        self.found = found
+        self.found = table_rows
 
     def visit(self, nodes: tuple[Node, ...], depth: int, parent: int | None) -> int | None:
         """Add rows for `nodes`; return the row that what follows hangs from."""

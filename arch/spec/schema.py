@@ -79,26 +79,30 @@ def explain(
         words, instead = _words(entry, inner, model)
         problems[full] = (where, words, entry.get("input", _NOT_GIVEN), instead)
     ordered = sorted(problems.values(), key=lambda problem: _order(problem, document))
-    where, words, given, instead = ordered[0]
-    others = len(ordered) - 1
-    more = f" (and {others} more problem{'s' * (others > 1)} in this file)" if others else ""
-    if _shows_value(words, given):
-        return SpecError(words + more, where=where, value=untag(given), instead=instead)
+    where, words, written, instead = ordered[0]
+    further_problems = len(ordered) - 1
+    more = (
+        f" (and {further_problems} more problem{'s' * (further_problems > 1)} in this file)"
+        if further_problems
+        else ""
+    )
+    if _shows_value(words, written):
+        return SpecError(words + more, where=where, value=untag(written), instead=instead)
     return SpecError(words + more, where=where, instead=instead)
 
 
-def _shows_value(words: str, given: object) -> bool:
-    return given is not _NOT_GIVEN and not words.startswith(("missing", "unknown"))
+def _shows_value(words: str, written: object) -> bool:
+    return written is not _NOT_GIVEN and not words.startswith(("missing", "unknown"))
 
 
 def _order(
     problem: tuple[Where, str, object, str | None], document: Document
 ) -> tuple[str, int, int]:
     """File order; a missing field counts at the end of the block that lacks it."""
-    where, words, given, _ = problem
-    if not words.startswith("missing") or not isinstance(given, dict):
+    where, words, written, _ = problem
+    if not words.startswith("missing") or not isinstance(written, dict):
         return _position(where)
-    places = [marks[0].where() for marks in document.marks.get(id(given), {}).values()]
+    places = [marks[0].where() for marks in document.marks.get(id(written), {}).values()]
     file, line, column = max(map(_position, [where, *places]))
     return file, line, column + 1
 
@@ -140,8 +144,8 @@ def _words(
     if kind == "missing":
         return f"missing field {name}", f"add `{name}:`"
     if kind == "extra_forbidden":
-        known = _known_fields(model, inner[:-1])
-        return f"unknown field {name}", did_you_mean(str(inner[-1]), known) or None
+        field_names = _known_fields(model, inner[:-1])
+        return f"unknown field {name}", did_you_mean(str(inner[-1]), field_names) or None
     if kind == "value_error":
         return str(context.get("error", entry["msg"])), None
     if kind in ("literal_error", "enum"):
@@ -149,8 +153,10 @@ def _words(
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         return f"{name or 'the value'} must be {words} {context.get(key)}", None
-    wanted = _wanted(kind)
-    return (f"{name or 'the value'} must be {wanted}", None) if wanted else (_plain(entry), None)
+    expected = _wanted(kind)
+    return (
+        (f"{name or 'the value'} must be {expected}", None) if expected else (_plain(entry), None)
+    )
 
 
 def _wanted(kind: str) -> str | None:
@@ -169,11 +175,11 @@ def _merged(
     problem: tuple[Where, str, object, str | None], entry: Mapping[str, Any]
 ) -> tuple[Where, str, object, str | None]:
     """Join "must be a number" and "must be text" of one place into one sentence."""
-    where, words, given, instead = problem
-    wanted = _wanted(entry["type"])
-    if wanted is None or " must be " not in words or words.endswith(wanted):
+    where, words, written, instead = problem
+    expected = _wanted(entry["type"])
+    if expected is None or " must be " not in words or words.endswith(expected):
         return problem
-    return where, f"{words} or {wanted}", given, instead
+    return where, f"{words} or {expected}", written, instead
 
 
 def _known_fields(model: type[BaseModel], path: DocPath) -> list[str]:

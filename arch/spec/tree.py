@@ -40,9 +40,9 @@ class Node:
         for node in self.walk():
             if node.name == name:
                 return node
-        known = [node.name for node in self.walk() if node.name]
+        names = [node.name for node in self.walk() if node.name]
         raise SpecError(
             f"the architecture has no component {name}",
             where=Where(file),
-            instead=did_you_mean(name, known) or None,
+            instead=did_you_mean(name, names) or None,
         )

@@ -54,8 +54,10 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
     chosen = [work.einsum(einsum)] if einsum is not None else list(work.einsums)
     backed = shared_tensors(work) if no_fusion else frozenset()
     reports = [
-        mapspace_report(machine, work, one.name, conventions, backed & set(one.tensors))
-        for one in chosen
+        mapspace_report(
+            machine, work, chosen_einsum.name, conventions, backed & set(chosen_einsum.tensors)
+        )
+        for chosen_einsum in chosen
     ]
     if as_json:
         emit({"conventions": conventions, "einsums": [report.to_dict() for report in reports]})
@@ -63,14 +65,14 @@ def mapspace_command(  # noqa: PLR0913, PLR0917 (one per option)
         click.echo("\n\n".join(str(report) for report in reports))
 
 
-def answer_why_not(subjects: tuple[Any, Any], asked: str, options: Any, as_json: bool) -> None:
-    """Print why the best mapping does not keep a tensor in a memory; `asked`: TENSOR@MEMORY."""
+def answer_why_not(subjects: tuple[Any, Any], target: str, options: Any, as_json: bool) -> None:
+    """Print why the best mapping does not keep a tensor in a memory; `target`: TENSOR@MEMORY."""
     from tilewright.mapper.explain.kept import why_not_kept
 
-    tensor, at, memory = asked.partition("@")
-    if not at or not tensor or not memory:
+    tensor, separator, memory = target.partition("@")
+    if not separator or not tensor or not memory:
         raise TilewrightError(
-            "--why-not takes TENSOR@MEMORY", value=asked, instead="--why-not weight@Buffer"
+            "--why-not takes TENSOR@MEMORY", value=target, instead="--why-not weight@Buffer"
         )
     answer = why_not_kept(*subjects, tensor, memory, **options)
     if as_json:

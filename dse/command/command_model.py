@@ -165,8 +165,8 @@ def _score_text(document: Mapping[str, Any]) -> str:
     totals = ("energy", "latency", "edp", "area", "leak_power")
     lines = [f"{label(name)}: {_shown(document[name], name)}" for name in totals]
     for key, metric in (("energy_by", "energy"), ("latency_by", "latency")):
-        parts = {name: value for name, value in document[key].items() if value}
-        ranked = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
+        nonzero = {name: value for name, value in document[key].items() if value}
+        ranked = sorted(nonzero.items(), key=lambda item: (-item[1], item[0]))
         lines += ["", f"{metric} by part:"]
         lines += [f"  {quantity(value, metric):>12}  {name}" for name, value in ranked]
     if document["notes"]:

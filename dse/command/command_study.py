@@ -95,8 +95,8 @@ def run_study(  # noqa: PLR0913, PLR0917 (one per option)
     say(f"{spec.name}: {spec.space.size:,} designs, {spec.trials} trials, run in {directory}")
     with _stopping(directory) as stop:
         with watcher_for(spec) as watcher:
-            how = Execution(workers or _cpus(), watcher, stop=stop)
-            result = start_study(spec, directory, how, study_file=path, settings=values)
+            execution = Execution(workers or _cpus(), watcher, stop=stop)
+            result = start_study(spec, directory, execution, study_file=path, settings=values)
         _conclude(result, as_json)
 
 

@@ -123,19 +123,19 @@ def _kinds_of(document: Document) -> list[str]:
     from tilewright.arch.names import close_names
 
     keys = list(document.data) if isinstance(document.data, dict) else []
-    found = [kind for kind, wanted in _KINDS.items() if any(key in keys for key in wanted)]
-    if "study" in found:  # a study names an architecture and a workload under the same keys
+    kinds = [kind for kind, kind_keys in _KINDS.items() if any(key in keys for key in kind_keys)]
+    if "study" in kinds:  # a study names an architecture and a workload under the same keys
         return ["study"]
-    if not found:
-        known = sorted({key for wanted in _KINDS.values() for key in wanted})
-        close = [name for key in keys for name in close_names(str(key), known, 1)]
+    if not kinds:
+        known_keys = sorted({key for kind_keys in _KINDS.values() for key in kind_keys})
+        close = [name for key in keys for name in close_names(str(key), known_keys, 1)]
         raise SpecError(
-            "this is no file of ours: it has none of the top-level keys " + ", ".join(known),
+            "this is no file of ours: it has none of the top-level keys " + ", ".join(known_keys),
             where=document.where(),
             value=[str(key) for key in keys],
             instead=f"did you mean {close[0]}?" if close else None,
         )
-    return found
+    return kinds
 
 
 def _check(kind: str, document: Document, variables: dict[str, Any]) -> str:

@@ -29,9 +29,9 @@ def settings_option(help_text: str = SETTINGS_HELP) -> Callable[[F], F]:
     return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_text)
 
 
-def files_option(name: str, what: str, *, required: bool = True) -> Callable[[F], F]:
+def files_option(name: str, description: str, *, required: bool = True) -> Callable[[F], F]:
     """Return the option --NAME FILE, which may be repeated: the files are read as one."""
-    text = f"{what} file, or the name of a shipped one. Repeated, the files are read as one."
+    text = f"{description} file, or the name of a shipped one. Repeated, the files are read as one."
     option = f"--{name}"
     return click.option(option, multiple=True, required=required, metavar="FILE", help=text)
 
@@ -43,7 +43,7 @@ def json_option() -> Callable[[F], F]:
 
 def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
     """Return KEY=VALUE items as a dictionary; values are read as YAML reads them."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for item in items:
         key, equals, text = item.partition("=")
         if not equals or not key.strip():
@@ -53,8 +53,8 @@ def parse_settings(items: Iterable[str]) -> dict[str, Setting]:
                 value=item,
                 instead="--set N=4",
             )
-        found[key.strip()] = _scalar(text.strip(), item)
-    return found
+        settings[key.strip()] = _scalar(text.strip(), item)
+    return settings
 
 
 def _scalar(text: str, item: str) -> Setting:

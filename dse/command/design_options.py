@@ -30,10 +30,10 @@ def conventions_option() -> Callable[[F], F]:
 
 
 def load_both(
-    arch: Names, workload: Names, settings: Mapping[str, Any], more: tuple[Path, ...] = ()
+    arch: Names, workload: Names, settings: Mapping[str, Any], other_files: tuple[Path, ...] = ()
 ) -> tuple[Any, Any]:
     """Load both; a setting is a field of the architecture (`Buffer.size`), or a variable that must
-    stand in one of their files or in one of `more`."""
+    stand in one of their files or in one of `other_files`."""
     from tilewright.arch.files.several import load_documents
     from tilewright.arch.spec.load import load_arch
     from tilewright.dse.command.settings import check_used
@@ -47,5 +47,5 @@ def load_both(
     work = load_workload(load_documents(works, variables=variables), variables=variables)
     components = {node.name for node in machine.leaves()}
     tensors = {tensor for einsum in work.einsums for tensor in einsum.tensors}
-    check_used(variables, (*machines, *works, *more), (components, tensors))
+    check_used(variables, (*machines, *works, *other_files), (components, tensors))
     return machine.with_values(fields) if fields else machine, work

@@ -46,7 +46,7 @@ class MappingAnswer:
                 "scope": proof.scope,
             },
             "mapping": self.mapping_file(),
-            "front": [self._point(one) for one in self.result.front],
+            "front": [self._point(scored) for scored in self.result.front],
             "front_proof": self._front_proof(),
             "on_chip": list(self.result.on_chip),
             "notes": list(self.result.notes),
@@ -59,9 +59,9 @@ class MappingAnswer:
         proof = self.result.front_proof
         return ("energy", "latency") if proof is None else proof.metrics
 
-    def _point(self, one: ScoredMapping) -> dict[str, Any]:
-        values = {name: one.score.metric(name) for name in self._metrics()}
-        return {**values, "mapping": _text(one.mapping)}
+    def _point(self, scored: ScoredMapping) -> dict[str, Any]:
+        values = {name: scored.score.metric(name) for name in self._metrics()}
+        return {**values, "mapping": _text(scored.mapping)}
 
     def _front_proof(self) -> dict[str, Any] | None:
         proof = self.result.front_proof
@@ -81,8 +81,8 @@ class MappingAnswer:
             return []
         rows = [[*proof.metrics]]
         rows += [
-            [_shown(one.score.metric(name), name) for name in proof.metrics]
-            for one in self.result.front
+            [_shown(scored.score.metric(name), name) for name in proof.metrics]
+            for scored in self.result.front
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(len(proof.metrics))]
         table = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]

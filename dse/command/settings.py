@@ -29,8 +29,8 @@ def check_used(
         return
     words = set(_words(files, settings)) - taken[1]
     unclear = [name for name in settings if name not in words or name in taken[0]]
-    known = sorted(set(_variables(files, settings))) if unclear else []
-    components, tensors = (names - set(known) for names in taken)
+    variable_names = sorted(set(_variables(files, settings))) if unclear else []
+    components, tensors = (names - set(variable_names) for names in taken)
     for name in unclear:
         value = settings[name]
         if name in components:
@@ -39,13 +39,13 @@ def check_used(
                 value=f"{name}={value}",
                 instead=f"--set {name}.FIELD={value}, for example {name}.size",
             )
-        if name not in known:
+        if name not in variable_names:
             capital = {word for word in words if word[0].isupper()} - components - tensors
-            close = close_names(name, known) or close_names(name, capital)
+            close = close_names(name, variable_names) or close_names(name, capital)
             raise SpecError(
                 f"no file here has a variable {name}",
                 value=", ".join(path.name for path in files),
-                instead=f"did you mean {' or '.join(close)}?" if close else _listed(known),
+                instead=f"did you mean {' or '.join(close)}?" if close else _listed(variable_names),
             )
 
 
@@ -80,8 +80,8 @@ def _read_by(text: str) -> set[str]:
     return meta.find_undeclared_variables(tree) - called
 
 
-def _listed(known: Sequence[str]) -> str:
-    if not known:
+def _listed(names: Sequence[str]) -> str:
+    if not names:
         return "no template variable is in them: leave it out"
-    more = ", …" if len(known) > _MOST else ""
-    return f"one of: {', '.join(known[:_MOST])}{more}"
+    ellipsis = ", …" if len(names) > _MOST else ""
+    return f"one of: {', '.join(names[:_MOST])}{ellipsis}"

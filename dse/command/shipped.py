@@ -20,8 +20,8 @@ def studies_folder() -> Path:
 
 def shipped_studies() -> dict[str, Path]:
     """Return the shipped studies by name, sorted."""
-    found = studies_folder().glob("*/study.yaml")
-    return {path.parent.name: path for path in sorted(found)}
+    study_files = studies_folder().glob("*/study.yaml")
+    return {path.parent.name: path for path in sorted(study_files)}
 
 
 def find_study(name_or_file: str) -> Path:
@@ -48,12 +48,12 @@ def find_file(name: str, kind: Kind, base: Path, where: Where | None = None) -> 
     for candidate in (base / name, shipped / name, shipped / f"{name}.yaml"):
         if candidate.is_file():
             return candidate.resolve()
-    known = [path.stem for path in shipped.glob("*.yaml")]
+    shipped_names = [path.stem for path in shipped.glob("*.yaml")]
     raise SpecError(
         f"there is no such file, and no {kind} file of that name ships with Tilewright",
         where=where,
         value=name,
-        instead=did_you_mean(name, known) or None,
+        instead=did_you_mean(name, shipped_names) or None,
     )
 
 

@@ -64,9 +64,11 @@ def branches_of(mapping: Mapping) -> Iterator[tuple[str, Mapping]]:
     """Yield each Einsum's name with its part of a mapping: the shared nodes and its own."""
     from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential
 
-    def walk(nodes: tuple[Node, ...], above: tuple[Node, ...]) -> Iterator[tuple[str, Mapping]]:
+    def walk(
+        nodes: tuple[Node, ...], nodes_above: tuple[Node, ...]
+    ) -> Iterator[tuple[str, Mapping]]:
         last = nodes[-1]
-        path = (*above, *nodes[:-1])
+        path = (*nodes_above, *nodes[:-1])
         if isinstance(last, Sequential):
             for branch in last.branches:
                 yield from walk(branch, path)
@@ -80,9 +82,9 @@ def _energy(score: Score, einsum: str) -> dict[str, float]:
     """Sum an Einsum's energies by component, leakage apart."""
     totals: dict[str, float] = {}
     for key, energy in score.energy_by.items():
-        name, component, *rest = key.split("/")
+        name, component, *details = key.split("/")
         if name == einsum:
-            label = f"{component} (leakage)" if rest == ["leak"] else component
+            label = f"{component} (leakage)" if details == ["leak"] else component
             totals[label] = totals.get(label, 0.0) + energy
     return totals
 
@@ -96,9 +98,9 @@ def _latency(score: Score, einsum: str) -> dict[str, float]:
 
 
 def _usage(score: Score, einsum: str) -> dict[str, object]:
-    found: dict[str, object] = {}
+    usage: dict[str, object] = {}
     for key, share in score.spatial_usage.items():
         name, component, dim = key.split("/")
         if name == einsum:
-            found[f"{component}.{dim} in use"] = f"{100 * share:.3g} %"
-    return found
+            usage[f"{component}.{dim} in use"] = f"{100 * share:.3g} %"
+    return usage

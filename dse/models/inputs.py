@@ -30,11 +30,11 @@ def workload(source: StudyInput, point: Point) -> Workload:
 
 def mapping_choices(point: Point, einsum: str) -> dict[str, str | int]:
     """Return the `mapping.<einsum>.` knobs; those of `mapping.*.` hold for every Einsum."""
-    found: dict[str, str | int] = {}
+    choices: dict[str, str | int] = {}
     for prefix in ("mapping.*.", f"mapping.{einsum}."):
         for name, value in knobs(point, prefix).items():
-            found[name] = value if isinstance(value, int | str) else str(value)
-    return found
+            choices[name] = value if isinstance(value, int | str) else str(value)
+    return choices
 
 
 def knobs(point: Point, prefix: str) -> dict[str, Value]:

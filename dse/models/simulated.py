@@ -85,15 +85,17 @@ def total_metrics(runs: Sequence[EinsumRun]) -> dict[str, float]:
     """Return the metrics of a workload whose Einsums run one after the other."""
     metrics = [run.score.metrics for run in runs]
     totals = {
-        name: float(sum(one[name] for one in metrics))
+        name: float(sum(einsum_metrics[name] for einsum_metrics in metrics))
         for name in ("cycles", "latency", "energy", "hops")
     }
-    worked = sum(one["utilization"] * one["cycles"] for one in metrics)
+    worked = sum(
+        einsum_metrics["utilization"] * einsum_metrics["cycles"] for einsum_metrics in metrics
+    )
     grid = runs[0].candidate.grid
     return {
         **totals,
         "edp": totals["energy"] * totals["latency"],
-        "sram_bits": max(one["sram_bits"] for one in metrics),
+        "sram_bits": max(einsum_metrics["sram_bits"] for einsum_metrics in metrics),
         "utilization": worked / totals["cycles"],
         "elements": float(grid.columns * grid.rows),
     }
@@ -112,18 +114,18 @@ def describe(run: EinsumRun) -> dict[str, Any]:
         "engine": score.engine,
         "SRAM per element": f"{score.metrics['sram_bits'] / 8:,.0f} bytes",
     }
-    found = section(
+    details = section(
         score.einsum,
         str(score.mapping),
         by_component(score.energy_by),
         {_STATES.get(name, name): cycles / elements for name, cycles in score.cycles_by.items()},
         facts,
     )
-    found["time_unit"] = "cycles"
-    found["time_title"] = "What an element does, on average"
-    found["maps"] = _maps(score)
-    found["timeline"] = _timeline(score)
-    return found
+    details["time_unit"] = "cycles"
+    details["time_title"] = "What an element does, on average"
+    details["maps"] = _maps(score)
+    details["timeline"] = _timeline(score)
+    return details
 
 
 def by_component(energy_by: Mapping[str, float]) -> dict[str, float]:
@@ -166,7 +168,7 @@ def _timeline(score: SimulatedScore) -> dict[str, Any]:
     lanes = []
     for number in np.unique(lane).tolist():
         row, column = divmod(number // len(threads), width)
-        mine = table[lane == number]
-        spans = Spans(mine[:, 3], mine[:, 4], mine[:, 2], names)
+        lane_rows = table[lane == number]
+        spans = Spans(lane_rows[:, 3], lane_rows[:, 4], lane_rows[:, 2], names)
         lanes.append((f"({row}, {column}) {threads[number % len(threads)]}", spans))
     return timeline("cycles", float(score.metrics["cycles"]), lanes)

@@ -94,11 +94,11 @@ def make_pool(evaluator: Evaluator, workers: int) -> InProcess | Workers:
 
 
 def _noted(answers: Iterable[Attempt], count: int, note: Note) -> list[Attempt]:
-    found: list[Attempt] = []
+    attempts: list[Attempt] = []
     for answer in answers:
-        found.append(answer)
-        note(len(found), count)
-    return found
+        attempts.append(answer)
+        note(len(attempts), count)
+    return attempts
 
 
 def _in_worker(evaluator: Evaluator, point: Point) -> Attempt:
@@ -116,14 +116,14 @@ def _start_trackers() -> None:
 
     from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
-    before = os.environ.get("PYTHONWARNINGS")
+    former_warnings = os.environ.get("PYTHONWARNINGS")
     quiet = "ignore:resource_tracker:UserWarning"
-    os.environ["PYTHONWARNINGS"] = quiet if not before else f"{before},{quiet}"
+    os.environ["PYTHONWARNINGS"] = quiet if not former_warnings else f"{former_warnings},{quiet}"
     try:
         python_tracker.ensure_running()
         loky_tracker.ensure_running()
     finally:
-        if before is None:
+        if former_warnings is None:
             del os.environ["PYTHONWARNINGS"]
         else:
-            os.environ["PYTHONWARNINGS"] = before
+            os.environ["PYTHONWARNINGS"] = former_warnings

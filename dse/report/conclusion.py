@@ -56,10 +56,10 @@ def highlights(spec: StudySpec, trials: Sequence[Trial]) -> list[BestDesign]:
     if not front:
         return []
     reference = reference_of(trials)
-    found = [_best(objective, front, reference) for objective in spec.objectives]
+    best_designs = [_best(objective, front, reference) for objective in spec.objectives]
     if len(spec.objectives) > 1 and len(front) > 2:
-        found.append(_balanced(spec, front, reference))
-    return found
+        best_designs.append(_balanced(spec, front, reference))
+    return best_designs
 
 
 def _best(objective: Objective, front: Sequence[Trial], reference: Trial | None) -> BestDesign:
@@ -103,12 +103,12 @@ def census(trials: Sequence[Trial], front: int) -> str:
     distinct = [trial for trial in trials if trial.same_as is None]
     counts = Counter(trial.status for trial in distinct)
     text = f"{len(distinct)} different designs were tried in {len(trials)} trials"
-    parts = [f"{counts['feasible']} can be built within the limits"]
-    parts += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
-    parts += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
-    parts += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
+    sentences = [f"{counts['feasible']} can be built within the limits"]
+    sentences += [f"{counts['violates']} beyond a limit"] * bool(counts["violates"])
+    sentences += [f"{counts['infeasible']} cannot be built"] * bool(counts["infeasible"])
+    sentences += [f"{counts['error']} hit a defect of the model"] * bool(counts["error"])
     best = f"{front} of them {'is' if front == 1 else 'are'} beaten by no other" if front else ""
-    return f"{text}: {', '.join(parts)}." + (f" {best[0].upper()}{best[1:]}." if best else "")
+    return f"{text}: {', '.join(sentences)}." + (f" {best[0].upper()}{best[1:]}." if best else "")
 
 
 def conclusion(spec: StudySpec, trials: Sequence[Trial]) -> str:
@@ -134,9 +134,9 @@ def _knobs(spec: StudySpec, trial: Trial, reference: Trial | None) -> str:
     changed = [p for p in names if trial.point[p] != reference.point[p]]
     if not changed:
         return "this is the reference design"
-    parts = [f"{names[p]} {knob_text(p, trial.point[p])}" for p in changed]
-    same = ", the rest as the reference" if len(changed) < len(names) else ""
-    return ", ".join(parts) + same
+    knob_texts = [f"{names[p]} {knob_text(p, trial.point[p])}" for p in changed]
+    unchanged_text = ", the rest as the reference" if len(changed) < len(names) else ""
+    return ", ".join(knob_texts) + unchanged_text
 
 
 def _reasons(trials: Sequence[Trial], limit: int = 8) -> list[str]:

@@ -58,7 +58,7 @@ def timeline(unit: str, end: float, lanes: Sequence[Lane]) -> dict[str, Any]:
     Where a lane has more spans, neighbours are joined into one that says how many they are.
     """
     count = min(len(lanes), MAX_LANES)
-    chosen = [lanes[at * (len(lanes) - 1) // max(1, count - 1)] for at in range(count)]
+    chosen = [lanes[position * (len(lanes) - 1) // max(1, count - 1)] for position in range(count)]
     return {
         "unit": unit,
         "end": end,
@@ -72,13 +72,15 @@ def _joined(spans: Spans) -> list[list[object]]:
     first = np.arange(0, len(spans.start), size)
     last = np.minimum(first + size, len(spans.start)) - 1
     ends = zip(spans.start[first].tolist(), spans.end[last].tolist(), strict=True)
-    most = _most(spans, size)
-    found: list[list[object]] = []
-    for (start, end), count, kind, at in zip(ends, last - first + 1, most, first, strict=True):
-        what = f"{count} operations with the pauses between them, mostly {kind}"
-        told = [what, kind] if count > 1 else list(spans.names[spans.kind[at]])
-        found.append([float(start), float(end), *told])
-    return found
+    most_frequent = _most(spans, size)
+    spans_shown: list[list[object]] = []
+    for (start, end), count, kind, kind_number in zip(
+        ends, last - first + 1, most_frequent, first, strict=True
+    ):
+        label = f"{count} operations with the pauses between them, mostly {kind}"
+        told = [label, kind] if count > 1 else list(spans.names[spans.kind[kind_number]])
+        spans_shown.append([float(start), float(end), *told])
+    return spans_shown
 
 
 def _most(spans: Spans, size: int) -> list[str]:
@@ -89,8 +91,8 @@ def _most(spans: Spans, size: int) -> list[str]:
     cell = np.arange(place.size) // size * len(kinds) + place
     shape = groups, len(kinds)
     time = np.bincount(cell, spans.end - spans.start, minlength=groups * len(kinds)).reshape(shape)
-    there = np.bincount(cell, minlength=groups * len(kinds)).reshape(shape) > 0
-    return [kinds[at] for at in np.where(there, time, -1).argmax(axis=1).tolist()]
+    occurs = np.bincount(cell, minlength=groups * len(kinds)).reshape(shape) > 0
+    return [kinds[index] for index in np.where(occurs, time, -1).argmax(axis=1).tolist()]
 
 
 def _ranked(values: Mapping[str, float]) -> dict[str, float]:

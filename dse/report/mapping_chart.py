@@ -39,10 +39,10 @@ class ChartAxis:
         """Return about six ticks: pixel and text."""
         if self.logarithmic:
             exponents = range(math.ceil(self.low), math.floor(self.high) + 1)
-            wanted = [
+            positions = [
                 m * 10.0**e for e in exponents for m in ((1, 2, 5) if len(exponents) < 3 else (1,))
             ]
-            values = [v for v in wanted if self.low <= math.log10(v) <= self.high]
+            values = [v for v in positions if self.low <= math.log10(v) <= self.high]
         else:
             step = _step((self.high - self.low) / 6)
             first = math.ceil(self.low / step)
@@ -97,7 +97,7 @@ def _axis(metric: str, values: Sequence[float], start: float, length: float) -> 
     return ChartAxis(metric, low - margin, high + margin, logarithmic, start, length)
 
 
-def _step(least: float) -> float:
-    """Return the smallest of 1, 2, 5 × 10ⁿ that is at least `least`."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+def _step(smallest_step: float) -> float:
+    """Return the smallest of 1, 2, 5 × 10ⁿ that is at least `smallest_step`."""
+    power = 10.0 ** math.floor(math.log10(smallest_step))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= smallest_step * (1 - 1e-9))

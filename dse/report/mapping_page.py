@@ -92,7 +92,7 @@ def _context(answer: MappingAnswer, subject: str, command: str) -> dict[str, Any
 def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars:
     """Return bars for values that are not zero, the longest first, scaled to the longest."""
     totals = {name: sum(value for _, value in parts) for name, parts in values.items()}
-    kept = sorted((n for n in totals if totals[n] > 0), key=lambda n: (-totals[n], n))
+    nonzero_names = sorted((n for n in totals if totals[n] > 0), key=lambda n: (-totals[n], n))
     longest, everything = max(totals.values(), default=0.0), sum(totals.values())
     bars = [
         StackedBar(
@@ -105,7 +105,7 @@ def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars
                 if value > 0
             ),
         )
-        for name in kept
+        for name in nonzero_names
     ]
     return Bars(
         title, tuple(sorted({kind for bar in bars for kind, _, _ in bar.parts})), tuple(bars)
@@ -114,7 +114,7 @@ def stacked(title: str, values: Mapping[str, Sequence[Part]], unit: str) -> Bars
 
 def memories(best: ScoredMapping) -> Bars:
     """Return how full each finite memory is when it is fullest, in per cent of its size."""
-    found = []
+    rows = []
     for memory, bits in sorted(best.score.capacity.items()):
         size = _size(best, memory)
         if size is None or not bits:
@@ -122,8 +122,8 @@ def memories(best: ScoredMapping) -> Bars:
         used = 100 * float(bits) / size
         shown = with_unit(float(bits), "bit")
         told = f"{memory}: {shown} of {with_unit(size, 'bit')}"
-        found.append(StackedBar(memory, shown, f"{used:.3g} %", (("in use", used, told),)))
-    return Bars("Memories when they are fullest", ("in use",), tuple(found))
+        rows.append(StackedBar(memory, shown, f"{used:.3g} %", (("in use", used, told),)))
+    return Bars("Memories when they are fullest", ("in use",), tuple(rows))
 
 
 def _size(best: ScoredMapping, memory: str) -> float | None:
@@ -187,13 +187,13 @@ def _grids(best: ScoredMapping) -> list[OccupancyGrid]:
     ]
 
 
-def _cells(values: Mapping[str, float], parts: int) -> dict[tuple[str, str], float]:
-    """Sum values by Einsum and by the next parts of the key, `parts` with the Einsum."""
+def _cells(values: Mapping[str, float], depth: int) -> dict[tuple[str, str], float]:
+    """Sum values by Einsum and by the next parts of the key, `depth` with the Einsum."""
     cells: dict[tuple[str, str], float] = {}
     for key, value in values.items():
         names = key.split("/")
-        at = names[0], ".".join(names[1:parts])
-        cells[at] = cells.get(at, 0.0) + value
+        cell = names[0], ".".join(names[1:depth])
+        cells[cell] = cells.get(cell, 0.0) + value
     return cells
 
 
@@ -233,11 +233,11 @@ def _front(answer: MappingAnswer) -> dict[str, Any] | None:
         return None
     rows = [
         {
-            "values": [_metric(one.score.metric(name), name) for name in proof.metrics],
-            "nest": list(coloured(str(one.mapping))),
-            "best": one.mapping == answer.result.best.mapping,
+            "values": [_metric(scored.score.metric(name), name) for name in proof.metrics],
+            "nest": list(coloured(str(scored.mapping))),
+            "best": scored.mapping == answer.result.best.mapping,
         }
-        for one in answer.result.front
+        for scored in answer.result.front
     ]
     return {
         "metrics": [label(name) for name in proof.metrics],
@@ -250,7 +250,7 @@ def _chart(front: Sequence[ScoredMapping], metrics: Sequence[str]) -> Chart | No
     if len(metrics) < 2 or len(front) < 2:
         return None
     x, y = metrics[:2]
-    points = [(one.score.metric(x), one.score.metric(y)) for one in front]
+    points = [(scored.score.metric(x), scored.score.metric(y)) for scored in front]
     return front_chart(points, (x, y))
 
 

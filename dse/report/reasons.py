@@ -50,8 +50,8 @@ def group_reasons(trials: Sequence[Trial]) -> list[ReasonGroup]:
         text = reason_of(trial)
         pattern = text if trial.status == "violates" else _NUMBER.sub("#", text)
         groups.setdefault((trial.status, pattern), []).append(trial)
-    found = [
+    grouped = [
         ReasonGroup(pattern, reason_of(members[0]), status, tuple(t.number for t in members))
         for (status, pattern), members in groups.items()
     ]
-    return sorted(found, key=lambda group: (-group.count, group.pattern))
+    return sorted(grouped, key=lambda group: (-group.count, group.pattern))

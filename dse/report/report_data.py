@@ -42,8 +42,10 @@ def report_data(run: RunDirectory, spec: StudySpec, trials: Sequence[Trial]) -> 
 def metric_names(spec: StudySpec, trials: Sequence[Trial]) -> list[str]:
     """Return the objectives, then the other metrics that are not zero everywhere."""
     first = [objective.metric for objective in spec.objectives]
-    others = {name for trial in trials for name, value in trial.metrics.items() if value != 0}
-    return first + sorted(others - set(first))
+    nonzero_names = {
+        name for trial in trials for name, value in trial.metrics.items() if value != 0
+    }
+    return first + sorted(nonzero_names - set(first))
 
 
 def _row(trial: Trial, spec: StudySpec) -> dict[str, Any]:
@@ -69,11 +71,11 @@ def _details(
         shown_in_detail(trials, spec),
         key=lambda t: t.number not in outstanding and t.baseline is None,
     )
-    found: dict[str, Mapping[str, Any]] = {}
-    left = MAX_DETAILS
+    details_by_name: dict[str, Mapping[str, Any]] = {}
+    remaining_bytes = MAX_DETAILS
     for trial in ranked:
-        left -= run.size_of_details(trial.number)
-        details = run.details(trial.number) if left >= 0 else None
+        remaining_bytes -= run.size_of_details(trial.number)
+        details = run.details(trial.number) if remaining_bytes >= 0 else None
         if details is not None:
-            found[str(trial.number)] = details
-    return found
+            details_by_name[str(trial.number)] = details
+    return details_by_name

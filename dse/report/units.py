@@ -30,9 +30,9 @@ _PREFIXES = {
 _COUNTED = ("cycles", "hops", "elements", "")
 
 
-def some(number: int, what: str) -> str:
-    """Write a number of things: `what` is one of them."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def some(number: int, noun: str) -> str:
+    """Write a number of things: `noun` is one of them."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def label(metric: str) -> str:

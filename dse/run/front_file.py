@@ -46,14 +46,14 @@ def hypervolume_by_batch(spec: StudySpec, trials: Sequence[Trial]) -> list[dict[
     ideal, reference = reference_box(costs)
     history: list[dict[str, float]] = []
     front, share = costs[:0], 0.0
-    seen, done = Counter(t.batch for t in trials), Counter(t.batch for t in ended)
+    seen, ended_by_batch = Counter(t.batch for t in trials), Counter(t.batch for t in ended)
     tried = first = 0
     for batch in range(trials[-1].batch + 1):
-        grown = np.concatenate([front, costs[first : first + done[batch]]])
+        grown = np.concatenate([front, costs[first : first + ended_by_batch[batch]]])
         grown = np.unique(grown[non_dominated(grown)], axis=0)
         if not np.array_equal(grown, front):
             front, share = grown, hypervolume(grown, ideal, reference)
-        tried, first = tried + seen[batch], first + done[batch]
+        tried, first = tried + seen[batch], first + ended_by_batch[batch]
         history.append({"batch": batch, "trials": tried, "share": round(share, 9)})
     return history
 

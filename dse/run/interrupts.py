@@ -44,11 +44,11 @@ def stop_on_signals(at_once: Callable[[], object] | None = None) -> Iterator[thr
         # Not print(): a signal may come in the middle of one.
         os.write(2, b"\nfinishing the batch; once more stops at once\n")
 
-    before = [signal.signal(number, handle) for number in _SIGNALS]
+    former_handlers = [signal.signal(number, handle) for number in _SIGNALS]
     try:
         yield stop
     finally:
-        for number, handler in zip(_SIGNALS, before, strict=True):
+        for number, handler in zip(_SIGNALS, former_handlers, strict=True):
             signal.signal(number, handler)
 
 
@@ -61,11 +61,11 @@ def unheard() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # not on this platform: workers ignore them later
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    former_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, former_mask)
 
 
 def ignore_from_now_on() -> None:

@@ -47,13 +47,13 @@ def non_dominated(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
     return keep
 
 
-def _dominated(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
-    nowhere_larger = np.ones((points.shape[0], others.shape[0]), dtype=np.bool_)
+def _dominated(points: NDArray[np.float64], rivals: NDArray[np.float64]) -> NDArray[np.bool_]:
+    nowhere_larger = np.ones((points.shape[0], rivals.shape[0]), dtype=np.bool_)
     somewhere_smaller = np.zeros_like(nowhere_larger)
     for column in range(points.shape[1]):
-        mine, theirs = points[:, column, None], others[None, :, column]
-        nowhere_larger &= theirs <= mine
-        somewhere_smaller |= theirs < mine
+        column_values, rival_values = points[:, column, None], rivals[None, :, column]
+        nowhere_larger &= rival_values <= column_values
+        somewhere_smaller |= rival_values < column_values
     dominated = nowhere_larger & somewhere_smaller
     return np.asarray(dominated.any(axis=1), dtype=np.bool_)
 

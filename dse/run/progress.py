@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 def describe_state(spec: StudySpec, trials: Sequence[Trial]) -> str:
     """Return the state of the search in a line: front, best values, what could not be built."""
     front = front_of(trials, spec.objectives)
-    parts = [f"front {len(front)}"]
+    phrases = [f"front {len(front)}"]
     for objective in spec.objectives:
         values = [trial.metrics[objective.metric] for trial in front]
         if values:
             best = min(values) if objective.goal == "minimize" else max(values)
-            parts.append(f"{label(objective.metric)} {quantity(best, objective.metric)}")
+            phrases.append(f"{label(objective.metric)} {quantity(best, objective.metric)}")
     unbuildable = sum(t.status == "infeasible" for t in trials)
     violating = sum(t.status == "violates" for t in trials)
     defects = sum(t.status == "error" for t in trials)
-    parts += [f"infeasible {unbuildable}"] * bool(unbuildable)
-    parts += [f"over a limit {violating}"] * bool(violating)
-    parts += [f"INTERNAL ERRORS {defects}"] * bool(defects)
-    return ", ".join(parts)
+    phrases += [f"infeasible {unbuildable}"] * bool(unbuildable)
+    phrases += [f"over a limit {violating}"] * bool(violating)
+    phrases += [f"INTERNAL ERRORS {defects}"] * bool(defects)
+    return ", ".join(phrases)
 
 
 class ProgressLines:
@@ -49,9 +49,9 @@ class ProgressLines:
 
     def batch(self, trials: Sequence[Trial], seconds: float) -> None:
         """Print the state after a batch."""
-        done = f"{len(trials):>{self._width}}/{self._spec.trials}"
+        trials_text = f"{len(trials):>{self._width}}/{self._spec.trials}"
         time = f"{seconds:.1f} s" if seconds else "found"
-        say(f"batch {trials[-1].batch + 1}: {done} trials ({time}) | "
+        say(f"batch {trials[-1].batch + 1}: {trials_text} trials ({time}) | "
             f"{describe_state(self._spec, trials)}")  # fmt: skip
 
     def evaluated(self, done: int, count: int) -> None:

@@ -88,7 +88,7 @@ def front_of(trials: Sequence[Trial], objectives: Sequence[Objective]) -> list[T
     keep = non_dominated(costs)
     ranked = sorted(
         (tuple(row), trial.number, trial)
-        for row, trial, kept in zip(costs.tolist(), distinct, keep, strict=True)
-        if kept
+        for row, trial, is_kept in zip(costs.tolist(), distinct, keep, strict=True)
+        if is_kept
     )
     return [trial for _, _, trial in ranked]

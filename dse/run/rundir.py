@@ -99,9 +99,9 @@ class RunDirectory:
 
     def keep_details(self, numbers: Sequence[int]) -> None:
         """Remove the stored details of all other trials."""
-        wanted = {f"{number:06d}.json" for number in numbers}
+        file_names = {f"{number:06d}.json" for number in numbers}
         for path in sorted((self.path / DETAILS).glob("*.json")):
-            if path.name not in wanted:
+            if path.name not in file_names:
                 path.unlink()
 
     def trials(self) -> list[Trial]:
@@ -110,11 +110,11 @@ class RunDirectory:
 
     def repair(self, batch_size: Callable[[int], int]) -> list[Trial]:
         """Drop a torn line and a half-written batch at the end; return the trials that stay."""
-        found = _read_trials(self.path / TRIALS)
+        recorded = _read_trials(self.path / TRIALS)
         good, end, start = 0, 0, 0
-        while start < len(found):
-            size = batch_size(found[start][0].batch)
-            batch = found[start : start + size]
+        while start < len(recorded):
+            size = batch_size(recorded[start][0].batch)
+            batch = recorded[start : start + size]
             if len(batch) < size:
                 break
             start = good = start + size
@@ -122,7 +122,7 @@ class RunDirectory:
         with (self.path / TRIALS).open("r+b") as file:
             file.truncate(end)
             os.fsync(file.fileno())
-        return [trial for trial, _ in found[:good]]
+        return [trial for trial, _ in recorded[:good]]
 
 
 class TrialLog:
@@ -186,7 +186,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _read_trials(path: Path) -> list[tuple[Trial, int]]:
     """Return each trial with the offset behind its line; a torn last line is left out."""
-    found: list[tuple[Trial, int]] = []
+    recorded: list[tuple[Trial, int]] = []
     offset = 0
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines[:-1]):  # what follows the last newline is torn
@@ -202,8 +202,8 @@ def _read_trials(path: Path) -> list[tuple[Trial, int]]:
                 f"{TRIALS} does not count up: trial {trial.number} stands on line {number + 1}",
                 where=Where(str(path), number + 1),
             )
-        found.append((trial, offset))
-    return found
+        recorded.append((trial, offset))
+    return recorded
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

@@ -62,20 +62,20 @@ class Execution:
 def start_study(
     spec: StudySpec,
     out: Path,
-    how: Execution,
+    execution: Execution,
     *,
     study_file: Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> StudyResult:
     """Run a study in the new directory `out`; RunError if a run is there already."""
-    if how.evaluator is None:
+    if execution.evaluator is None:
         preflight(spec)
     environment = describe(spec, study_file, settings or {})
     run = RunDirectory.create(out, spec_text(spec), environment)
-    return _run(spec, run, how)
+    return _run(spec, run, execution)
 
 
-def resume_study(directory: Path, how: Execution) -> StudyResult:
+def resume_study(directory: Path, execution: Execution) -> StudyResult:
     """Go on with a run; the result is the one of a run that was never interrupted.
 
     RunError if the study or one of its files is not what it was when the run began.
@@ -83,26 +83,30 @@ def resume_study(directory: Path, how: Execution) -> StudyResult:
     run = RunDirectory.open(directory)
     spec = load_study(directory / SPEC)
     check_unchanged(run, spec)
-    return _run(spec, run, how)
+    return _run(spec, run, execution)
 
 
 def check_unchanged(run: RunDirectory, spec: StudySpec) -> None:
     """Raise RunError, naming what differs, if the study or its files have changed."""
     environment = run.environment()
-    before = environment["spec"]
-    found = [f"{SPEC}: {line}" for line in differing_keys(before, dict(spec.resolved))]
+    stored = environment["spec"]
+    differences = [f"{SPEC}: {line}" for line in differing_keys(stored, dict(spec.resolved))]
     origin = environment.get("study_file")
-    if origin and Path(origin).is_file() and not found:
-        now = load_study(Path(origin), environment["settings"])
-        found = [f"{origin}: {line}" for line in differing_keys(before, dict(now.resolved))]
+    if origin and Path(origin).is_file() and not differences:
+        current = load_study(Path(origin), environment["settings"])
+        differences = [
+            f"{origin}: {line}" for line in differing_keys(stored, dict(current.resolved))
+        ]
     now_files = file_hashes(environment["files"])
     for path, digest in environment["files"].items():
         if now_files.get(path) != digest:
-            found.append(f"{path}: {'the contents changed' if path in now_files else 'is missing'}")
-    if found:
+            differences.append(
+                f"{path}: {'the contents changed' if path in now_files else 'is missing'}"
+            )
+    if differences:
         raise RunError(
             f"the run in {run.path} cannot be resumed, for it began with another study:\n    "
-            + "\n    ".join(found),
+            + "\n    ".join(differences),
             instead="undo the change, or start a new run in another directory",
         )
 
@@ -120,10 +124,10 @@ def spec_text(spec: StudySpec) -> str:
     return "# The study as it ran: a study file itself, with all defaults filled in.\n" + text
 
 
-def _run(spec: StudySpec, run: RunDirectory, how: Execution) -> StudyResult:
-    evaluator = how.evaluator or make_evaluator(spec)
-    setting = Setting(spec, evaluator, Keys(spec), how.watcher or _Silent())
-    with _stopping(how) as stop, make_pool(evaluator, how.workers) as pool:
+def _run(spec: StudySpec, run: RunDirectory, execution: Execution) -> StudyResult:
+    evaluator = execution.evaluator or make_evaluator(spec)
+    setting = Setting(spec, evaluator, Keys(spec), execution.watcher or _Silent())
+    with _stopping(execution) as stop, make_pool(evaluator, execution.workers) as pool:
         trials = explore(setting, run, pool, stop.is_set)
         _complete_details(spec, run, pool, trials)
     return _finish(spec, run, trials)
@@ -161,9 +165,9 @@ class _Silent:
 
 
 @contextmanager
-def _stopping(how: Execution) -> Iterator[threading.Event]:
-    if how.stop is not None:
-        yield how.stop
+def _stopping(execution: Execution) -> Iterator[threading.Event]:
+    if execution.stop is not None:
+        yield execution.stop
         return
     with stop_on_signals() as stop:
         yield stop

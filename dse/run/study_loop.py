@@ -58,12 +58,12 @@ def explore(
     with TrialLog(run) as log:
         trials = run.repair(spec.batch_size)
         sampler.replay(trials, [result_of(trial, spec) for trial in trials])
-        known = {t.key: t for t in trials if t.same_as is None}
+        trial_of_key = {t.key: t for t in trials if t.same_as is None}
         if trials:
             watcher.batch(trials, 0.0)
         while len(trials) < spec.trials and not stop():
             start = time.perf_counter()
-            new, attempts = _batch(setting, sampler, pool, known, len(trials))
+            new, attempts = _batch(setting, sampler, pool, trial_of_key, len(trials))
             sampler.tell([result_of(trial, spec) for trial in new])
             log.append(new, _times(new, attempts, time.perf_counter() - start))
             trials += new
@@ -96,7 +96,7 @@ def _search(spec: StudySpec) -> SamplerSettings:
 
 
 def _batch(
-    setting: Setting, sampler: Sampler, pool: Pool, known: dict[str, Trial], first: int
+    setting: Setting, sampler: Sampler, pool: Pool, trial_of_key: dict[str, Trial], first: int
 ) -> tuple[list[Trial], dict[str, Attempt]]:
     """Propose and evaluate one batch; designs that are known already are not evaluated again."""
     spec = setting.spec
@@ -104,16 +104,16 @@ def _batch(
     proposals = sampler.propose(number, first, spec.batch_size(number))
     points = [spec.space.point(proposal.choice) for proposal in proposals]
     keys = [setting.key_of(point) for point in points]
-    todo = {key: point for key, point in zip(keys, points, strict=True) if key not in known}
+    todo = {key: point for key, point in zip(keys, points, strict=True) if key not in trial_of_key}
     answers = pool.evaluate(list(todo.values()), setting.watcher.evaluated)
     attempts = dict(zip(todo, answers, strict=True))
     new: list[Trial] = []
     for offset, (key, point, proposal) in enumerate(zip(keys, points, proposals, strict=True)):
         baseline = dict(enumerate(spec.baseline_names)).get(first + offset)
         slot = _Slot(first + offset, number, key, point, proposal, baseline)
-        original = known.get(key)
+        original = trial_of_key.get(key)
         trial = _fresh(slot, attempts[key], spec) if original is None else _copy(slot, original)
-        known.setdefault(key, trial)
+        trial_of_key.setdefault(key, trial)
         new.append(trial)
     return new, attempts
 

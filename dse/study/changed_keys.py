@@ -9,17 +9,19 @@ from tilewright.arch.errors import SpecError, Where
 from tilewright.dse.study.design_space import Value
 
 
-def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any], path: str = "") -> list[str]:
+def differing_keys(
+    old_data: Mapping[str, Any], new_data: Mapping[str, Any], path: str = ""
+) -> list[str]:
     """Name the keys whose values differ, as `search.trials: 60 -> 100`."""
-    found: list[str] = []
-    for key in sorted(set(before) | set(now)):
+    differences: list[str] = []
+    for key in sorted(set(old_data) | set(new_data)):
         name = f"{path}.{key}" if path else str(key)
-        old, new = before.get(key), now.get(key)
+        old, new = old_data.get(key), new_data.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            found += differing_keys(old, new, name)
+            differences += differing_keys(old, new, name)
         elif old != new or type(old) is not type(new):
-            found.append(f"{name}: {_shown(old)} -> {_shown(new)}")
-    return found
+            differences.append(f"{name}: {_shown(old)} -> {_shown(new)}")
+    return differences
 
 
 def replaced(data: Any, settings: Mapping[str, Value]) -> Any:
@@ -32,12 +34,16 @@ def replaced(data: Any, settings: Mapping[str, Value]) -> Any:
 def _with(data: Any, steps: list[str], value: Value, key: str) -> Any:
     if not steps:
         return value
-    head, rest = steps[0], steps[1:]
+    head, remaining_steps = steps[0], steps[1:]
     if isinstance(data, list):
         if not head.isdigit() or int(head) >= len(data):
             raise SpecError(f"--set {key}: the list has no item `{head}`", where=_COMMAND_LINE)
         position = int(head)
-        return [*data[:position], _with(data[position], rest, value, key), *data[position + 1 :]]
+        return [
+            *data[:position],
+            _with(data[position], remaining_steps, value, key),
+            *data[position + 1 :],
+        ]
     if data is not None and not isinstance(data, dict):
         raise SpecError(f"--set {key}: `{head}` lies below a plain value", where=_COMMAND_LINE)
     table = data or {}
@@ -45,7 +51,7 @@ def _with(data: Any, steps: list[str], value: Value, key: str) -> Any:
         name = ".".join(steps[:end])
         if name in table:
             return {**table, name: _with(table[name], steps[end:], value, key)}
-    return {**table, head: _with(table.get(head), rest, value, key)}
+    return {**table, head: _with(table.get(head), remaining_steps, value, key)}
 
 
 _COMMAND_LINE = Where("command line")

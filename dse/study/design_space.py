@@ -30,14 +30,14 @@ class Dimension:
 
     def index(self, value: Value) -> int:
         """Return the index of `value`; SpecError if it is not one of the values."""
-        found = self._index_of.get(canonical_json(value))
-        if found is None:
+        position = self._index_of.get(canonical_json(value))
+        if position is None:
             raise SpecError(
                 f"{self.path} has no such value in the space",
                 value=value,
                 instead=f"one of {_listing(self.values)}",
             )
-        return found
+        return position
 
 
 @dataclass(frozen=True)

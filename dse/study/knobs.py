@@ -11,16 +11,19 @@ from tilewright.dse.study.design_space import Value
 
 def knob_labels(paths: Sequence[str]) -> list[str]:
     """Return the shortest endings of the knobs' paths that tell them apart."""
-    parts = [path.split(".")[1:] for path in paths]
+    split_paths = [path.split(".")[1:] for path in paths]
     labels: list[str] = []
-    for mine in parts:
+    for split_path in split_paths:
         length = 1
-        while length < len(mine) and _endings(parts, length)[".".join(mine[-length:])] > 1:
+        while (
+            length < len(split_path)
+            and _endings(split_paths, length)[".".join(split_path[-length:])] > 1
+        ):
             length += 1
         # `size` alone says nothing: name the component, too
-        if mine[-1] in ("size", "fanout", "energy") and length < 2:
-            length = min(2, len(mine))
-        labels.append(".".join(mine[-length:]))
+        if split_path[-1] in ("size", "fanout", "energy") and length < 2:
+            length = min(2, len(split_path))
+        labels.append(".".join(split_path[-length:]))
     return labels
 
 
@@ -33,5 +36,5 @@ def knob_text(path: str, value: Value) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-def _endings(parts: Sequence[Sequence[str]], length: int) -> Counter[str]:
-    return Counter(".".join(part[-length:]) for part in parts)
+def _endings(split_paths: Sequence[Sequence[str]], length: int) -> Counter[str]:
+    return Counter(".".join(split_path[-length:]) for split_path in split_paths)

@@ -32,8 +32,8 @@ class SequenceSampler:
         """Propose start designs first, then the sequence."""
         fixed = self.start[first : first + count]
         position = max(0, first - len(self.start))
-        rest = self.sequence.choices(batch, position, count - len(fixed))
-        return [Proposal(choice, {}) for choice in (*fixed, *rest)]
+        choices = self.sequence.choices(batch, position, count - len(fixed))
+        return [Proposal(choice, {}) for choice in (*fixed, *choices)]
 
     def tell(self, results: Sequence[Result]) -> None:
         """Learn nothing."""

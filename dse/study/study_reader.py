@@ -109,7 +109,7 @@ class StudyReader:
         return tuple(Objective(item.metric, item.goal) for item in file.objectives)
 
     def _constraints(self, file: StudyFile) -> tuple[Constraint, ...]:
-        found: list[Constraint] = []
+        constraints: list[Constraint] = []
         for position, item in enumerate(file.constraints):
             self._check_metric(item.metric, file, "constraints", position)
             if item.max is None and item.min is None:
@@ -120,21 +120,21 @@ class StudyReader:
                 None if limit is None else float(self._number(limit, "constraints", position, key))
                 for key, limit in (("max", item.max), ("min", item.min))
             ]
-            found.append(Constraint(item.metric, *limits))
-        return tuple(found)
+            constraints.append(Constraint(item.metric, *limits))
+        return tuple(constraints)
 
     def _check_metric(self, name: str, file: StudyFile, key: str, position: int) -> None:
-        known = METRICS[file.model]
-        if name not in known:
+        metric_names = METRICS[file.model]
+        if name not in metric_names:
             raise SpecError(
                 f"the {file.model} model gives no metric of that name",
                 where=self._where(key, position, "metric"),
                 value=name,
-                instead=did_you_mean(name, known) or f"one of {', '.join(known)}",
+                instead=did_you_mean(name, metric_names) or f"one of {', '.join(metric_names)}",
             )
 
     def _baselines(self, file: StudyFile, space: Space) -> tuple[Baseline, ...]:
-        found: list[Baseline] = []
+        baselines: list[Baseline] = []
         for position, item in enumerate(file.baselines):
             values = self._plain(position, item, space)
             place: tuple[str | int, ...] = ("baselines", position, "values")
@@ -151,8 +151,8 @@ class StudyReader:
                     where=self._where(*place),
                     instead=error.instead,
                 ) from None
-            found.append(Baseline(item.name, point))
-        return tuple(found)
+            baselines.append(Baseline(item.name, point))
+        return tuple(baselines)
 
     def _plain(self, position: int, item: BaselineItem, space: Space) -> dict[str, Value]:
         """Return the values of a baseline; arithmetic as a number where the knob has numbers."""
@@ -165,16 +165,20 @@ class StudyReader:
         return plain
 
     def _dimension(self, path: str, knob: KnobItem) -> Dimension:
-        kind, _, rest = path.partition(".")
-        if kind not in _KNOB_KINDS or not rest or (kind == "mapping" and "." not in rest):
+        kind, _, field_path = path.partition(".")
+        if (
+            kind not in _KNOB_KINDS
+            or not field_path
+            or (kind == "mapping" and "." not in field_path)
+        ):
             raise SpecError(
                 "a knob is arch.<path>, workload.<variable>, mapping.<einsum>.<choice> or "
                 "machine.<field of the profile>",
                 where=self._document.where_key(("space", path)),
                 value=path,
             )
-        given = [k for k in ("values", "range", "pow2") if getattr(knob, k) is not None]
-        if len(given) != 1:
+        value_keys = [k for k in ("values", "range", "pow2") if getattr(knob, k) is not None]
+        if len(value_keys) != 1:
             raise SpecError(
                 "a knob has exactly one of values, range, pow2", where=self._where("space", path)
             )

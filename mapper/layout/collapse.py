@@ -82,9 +82,9 @@ class Collapse:
         """Return the tensor index at group coordinates: the inverse of `coordinates`."""
         result = [0] * len(self.shape)
         for group, position in zip(self.groups, coordinates, strict=True):
-            rest = position
+            remaining = position
             for dim in reversed(group):
-                rest, result[dim] = divmod(rest, self.shape[dim])
+                remaining, result[dim] = divmod(remaining, self.shape[dim])
         return tuple(result)
 
 

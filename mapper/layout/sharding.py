@@ -47,7 +47,9 @@ class Sharding:
     def shard_tiles(self) -> tuple[int, ...]:
         """Shape of a cell's memory in tiles (in scalars where no tile is given)."""
         sides = (1,) * (len(self.grid) - len(self.tile)) + self.tile
-        return tuple(-(-part // side) for part, side in zip(self.shard_shape, sides, strict=True))
+        return tuple(
+            -(-extent // side) for extent, side in zip(self.shard_shape, sides, strict=True)
+        )
 
     @property
     def allocated_shape(self) -> tuple[int, ...]:
@@ -58,22 +60,31 @@ class Sharding:
     def owner(self, index: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the cell that holds a tensor index, and the position in its shard."""
         position = self.collapse.coordinates(index)
-        pairs = [divmod(at, part) for at, part in zip(position, self.shard_shape, strict=True)]
+        pairs = [
+            divmod(coordinate, shard_extent)
+            for coordinate, shard_extent in zip(position, self.shard_shape, strict=True)
+        ]
         return tuple(cell for cell, _ in pairs), tuple(offset for _, offset in pairs)
 
     def index(self, cell: Sequence[int], offset: Sequence[int]) -> tuple[int, ...] | None:
         """Return the tensor index at a position of a cell's shard; None if it is padding."""
         valid = self.valid(cell)
-        if any(at >= count for at, count in zip(offset, valid, strict=True)):
+        if any(coordinate >= count for coordinate, count in zip(offset, valid, strict=True)):
             return None
-        parts = self.shard_shape
-        position = [c * part + at for c, part, at in zip(cell, parts, offset, strict=True)]
+        shard_extents = self.shard_shape
+        position = [
+            c * shard_extent + coordinate
+            for c, shard_extent, coordinate in zip(cell, shard_extents, offset, strict=True)
+        ]
         return self.collapse.index(position)
 
     def valid(self, cell: Sequence[int]) -> tuple[int, ...]:
         """Scalars of real data in a cell along each group (0 in cells beyond the data)."""
         rows = zip(cell, self.collapse.extents, self.shard_shape, strict=True)
-        return tuple(max(0, min(part, extent - at * part)) for at, extent, part in rows)
+        return tuple(
+            max(0, min(shard_extent, extent - coordinate * shard_extent))
+            for coordinate, extent, shard_extent in rows
+        )
 
     def padding(self, cell: Sequence[int]) -> int:
         """Scalars of a cell's allocation that hold no tensor element."""

@@ -97,9 +97,9 @@ class MemoryMap:
         buffer = TileBuffer(name, base, size, copies)
         if buffer.end > self.capacity:
             tiles = f"{copies} × {2 * size}" if copies > 1 else f"{2 * size}"
-            left = max(0, self.capacity - base)
+            free = max(0, self.capacity - base)
             raise InfeasibleMapping(
-                f"buffer {name} needs {tiles} bytes, {2 * left} of {2 * self.capacity} are left",
+                f"buffer {name} needs {tiles} bytes, {2 * free} of {2 * self.capacity} are left",
                 instead="a larger grid, a smaller tile, or single buffers",
             )
         return MemoryMap(self.capacity, (*self.buffers, buffer))

@@ -123,7 +123,7 @@ def _write(nodes: tuple[Node, ...], depth: int, lines: list[tuple[str, str]]) ->
             case Compute(einsum, component):
                 lines.append((f"{indent}compute {einsum} on {component}", ""))
             case Sequential(branches, kind):
-                what = "stage" if kind == "Pipeline" else "step"
+                kind_name = "stage" if kind == "Pipeline" else "step"
                 for number, branch in enumerate(branches, start=1):
-                    lines.append((f"{indent}{what} {number}:", ""))
+                    lines.append((f"{indent}{kind_name} {number}:", ""))
                     _write(branch, depth + 1, lines)

@@ -111,25 +111,25 @@ def _check_end(document: Document, path: DocPath, nodes: list[Node]) -> None:
 def _tag(document: Document, place: DocPath, item: Any) -> str:
     if isinstance(item, Tagged) and item.tag in _TAGS:
         return item.tag
-    given = item.tag if isinstance(item, Tagged) else None
+    written_tag = item.tag if isinstance(item, Tagged) else None
     raise MappingError(
         "a node of a mapping carries a tag"
-        if given is None
-        else f"no node of a mapping is called !{given}",
+        if written_tag is None
+        else f"no node of a mapping is called !{written_tag}",
         where=document.where(place),
         instead="one of: " + ", ".join(f"!{tag}" for tag in _TAGS)
-        if given is None
-        else did_you_mean(given, _TAGS),
+        if written_tag is None
+        else did_you_mean(written_tag, _TAGS),
     )
 
 
 def _node(document: Document, place: DocPath, tag: str, places: list[Where]) -> Node:
     places.append(document.where(place))
     if tag in ("Storage", "Toll"):
-        held = parse(_StorageSpec, document, place)
-        _refuse_binding(held.binding, document.where((*place, "binding")))
+        storage = parse(_StorageSpec, document, place)
+        _refuse_binding(storage.binding, document.where((*place, "binding")))
         kind = Toll if tag == "Toll" else Storage
-        return kind(held.tensors, held.component, held.persistent)
+        return kind(storage.tensors, storage.component, storage.persistent)
     if tag == "Temporal":
         loop = parse(_TemporalSpec, document, place)
         names = tuple(loop.names.items())

@@ -33,13 +33,15 @@ Weight = Callable[[Count, str, int], Count | float]
 
 def loops_above_the_split(bodies: list[PathOccupancies]) -> list[int]:
     """Count the loops above the Sequential at which an Einsum and the next one part."""
-    return [_above_the_split(one.path, other.path) for one, other in pairwise(bodies)]
+    return [_above_the_split(first.path, second.path) for first, second in pairwise(bodies)]
 
 
-def _above_the_split(one: Path, other: Path) -> int:
-    for split, its_split in zip(one.splits, other.splits, strict=False):
+def _above_the_split(first_path: Path, second_path: Path) -> int:
+    for split, its_split in zip(first_path.splits, second_path.splits, strict=False):
         if split.branch != its_split.branch:
-            return sum(isinstance(s, Temporal | Spatial) for s in one.steps[: split.position])
+            return sum(
+                isinstance(s, Temporal | Spatial) for s in first_path.steps[: split.position]
+            )
     return 0
 
 
@@ -59,22 +61,22 @@ def _spans(bodies: list[PathOccupancies]) -> dict[Key, tuple[int, int, int]]:
     """Return (first user, last user, loops above) of each tensor that Einsums exchange."""
     spans: dict[Key, tuple[int, int, int]] = {}
     for number, body in enumerate(bodies):
-        for held in body.held:
-            if held.backing:
-                first, _, depth = spans.get(_key(held), (number, 0, held.loops_above))
-                spans[_key(held)] = (first, number, max(depth, held.loops_above))
+        for occupancy in body.held:
+            if occupancy.backing:
+                first, _, depth = spans.get(_key(occupancy), (number, 0, occupancy.loops_above))
+                spans[_key(occupancy)] = (first, number, max(depth, occupancy.loops_above))
     return {key: span for key, span in spans.items() if span[0] < span[1]}
 
 
-def one_per_storage(held: Occupancy, einsum: int) -> object:
+def one_per_storage(occupancy: Occupancy, einsum: int) -> object:
     """Let Einsums that use one Storage node share one tile."""
     del einsum
-    return _key(held)
+    return _key(occupancy)
 
 
-def one_per_einsum(held: Occupancy, einsum: int) -> object:
+def one_per_einsum(occupancy: Occupancy, einsum: int) -> object:
     """Give every Einsum a tile of its own, except of what is backed there, as accelforge does."""
-    return _key(held) if held.backing else (*_key(held), einsum)
+    return _key(occupancy) if occupancy.backing else (*_key(occupancy), einsum)
 
 
 def peak_bits(bodies: list[PathOccupancies], shared: SharedLoops, copy: Copy) -> dict[str, Count]:
@@ -111,15 +113,19 @@ def _peaks(
 ) -> dict[str, Count | float]:
     peaks: dict[str, Count | float] = {}
     numbered = list(enumerate(bodies))
-    seen = {_key(held): (held.width, n) for n, body in reversed(numbered) for held in body.held}
+    seen = {
+        _key(occupancy): (occupancy.width, n)
+        for n, body in reversed(numbered)
+        for occupancy in body.held
+    }
     for (number, body), tiles in zip(numbered, _alive(bodies, shared(bodies)), strict=True):
         # what an Einsum does not touch stays as the last one before it saw it
-        seen |= {_key(held): (held.width, number) for held in body.held}
+        seen |= {_key(occupancy): (occupancy.width, number) for occupancy in body.held}
         live: dict[str, dict[object, Count | float]] = {}
-        for owner, held in tiles:
-            room, key = live.setdefault(held.component, {}), copy(held, owner)
-            width, last = seen[_key(held)]
-            counted = weight(_in_width(held, width), held.component, last)
+        for owner, occupancy in tiles:
+            room, key = live.setdefault(occupancy.component, {}), copy(occupancy, owner)
+            width, last = seen[_key(occupancy)]
+            counted = weight(_in_width(occupancy, width), occupancy.component, last)
             room[key] = max(room.get(key, 0), counted)
         for name, room in live.items():
             peaks[name] = max(peaks.get(name, 0), sum(room.values()))
@@ -128,42 +134,48 @@ def _peaks(
 
 def _alive(bodies: list[PathOccupancies], shared: list[int]) -> Iterator[list[Tile]]:
     """Yield the tiles that live while each Einsum runs."""
-    everywhere = [(n, held) for n, body in enumerate(bodies) for held in body.held]
-    everywhere = [(n, held) for n, held in everywhere if held.persistent]
-    left = _left_for_others(bodies)
+    everywhere = [(n, occupancy) for n, body in enumerate(bodies) for occupancy in body.held]
+    everywhere = [(n, occupancy) for n, occupancy in everywhere if occupancy.persistent]
+    tiles_of_others = _left_for_others(bodies)
     for number, body in enumerate(bodies):
-        own = [(number, held) for held in body.held]
-        yield [*own, *everywhere, *left[number], *_around(bodies, shared, number)]
+        own_tiles = [(number, occupancy) for occupancy in body.held]
+        yield [*own_tiles, *everywhere, *tiles_of_others[number], *_around(bodies, shared, number)]
 
 
 def _left_for_others(bodies: list[PathOccupancies]) -> list[list[Tile]]:
     """Return the tiles of exchanged tensors that live while each Einsum runs."""
-    found: list[list[Tile]] = [[] for _ in bodies]
+    tiles: list[list[Tile]] = [[] for _ in bodies]
     spans = _spans(bodies)
     for owner, body in enumerate(bodies):
-        for held in body.held:
-            first, last, _ = spans.get(_key(held), (0, -1, 0))
+        for occupancy in body.held:
+            first, last, _ = spans.get(_key(occupancy), (0, -1, 0))
             for number in range(first, last + 1):
-                found[number].append((owner, held))
-    return found
+                tiles[number].append((owner, occupancy))
+    return tiles
 
 
 def _around(bodies: list[PathOccupancies], shared: list[int], number: int) -> Iterator[Tile]:
     """Yield the tiles of other Einsums above the loops that they share with Einsum `number`."""
-    for others, loops in (
+    for neighbours, loops in (
         (range(number + 1, len(bodies)), shared[number:]),
         (range(number - 1, -1, -1), shared[:number][::-1]),
     ):
         common = accumulate(loops, min)
-        for owner, depth in takewhile(lambda pair: pair[1] > 0, zip(others, common, strict=True)):
-            yield from ((owner, held) for held in bodies[owner].held if held.loops_above < depth)
+        for owner, depth in takewhile(
+            lambda pair: pair[1] > 0, zip(neighbours, common, strict=True)
+        ):
+            yield from (
+                (owner, occupancy)
+                for occupancy in bodies[owner].held
+                if occupancy.loops_above < depth
+            )
 
 
-def _in_width(held: Occupancy, width: Count) -> Count:
+def _in_width(occupancy: Occupancy, width: Count) -> Count:
     """Return the bits of a tile in another width of its values."""
-    if width == held.width or not held.width:
-        return held.bits
-    return Fraction(held.bits) * width / held.width
+    if width == occupancy.width or not occupancy.width:
+        return occupancy.bits
+    return Fraction(occupancy.bits) * width / occupancy.width
 
 
 def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], sizes: Sizes) -> None:
@@ -174,12 +186,12 @@ def check_capacity(bodies: list[PathOccupancies], peaks: Mapping[str, Count], si
             _refuse(bodies, name, float(bits), text)
 
 
-def check_parts(bodies: list[PathOccupancies], parts: Mapping[str, Count | float]) -> None:
+def check_parts(bodies: list[PathOccupancies], limits: Mapping[str, Count | float]) -> None:
     """Raise InfeasibleMapping for the first memory of which more than all is needed."""
-    for name, part in parts.items():
-        if part > 1:
-            text = f"need {float(part):g} times its size, which is not the same for all Einsums"
-            _refuse(bodies, name, float(part), text)
+    for name, limit in limits.items():
+        if limit > 1:
+            text = f"need {float(limit):g} times its size, which is not the same for all Einsums"
+            _refuse(bodies, name, float(limit), text)
 
 
 def _refuse(bodies: list[PathOccupancies], name: str, needed: float, text: str) -> NoReturn:
@@ -189,20 +201,22 @@ def _refuse(bodies: list[PathOccupancies], name: str, needed: float, text: str) 
         where=tiles[0][1],
         value=needed,
         instead=f"smaller tile_shapes in loops above the Storage nodes of {name}: "
-        + ", ".join(f"{held.tensor} takes {float(held.bits):g}" for held, _ in tiles[:3]),
+        + ", ".join(
+            f"{occupancy.tensor} takes {float(occupancy.bits):g}" for occupancy, _ in tiles[:3]
+        ),
     )
 
 
 def _largest(bodies: list[PathOccupancies], name: str) -> list[tuple[Occupancy, Where | None]]:
     """Return the tiles in memory `name` and where they are placed, the largest first."""
     tiles = [
-        (held, body.path.where(body.path.origins.index(held.origin)))
+        (occupancy, body.path.where(body.path.origins.index(occupancy.origin)))
         for body in bodies
-        for held in body.held
-        if held.component == name
+        for occupancy in body.held
+        if occupancy.component == name
     ]
     return sorted(tiles, key=lambda tile: (-tile[0].bits, tile[0].key))
 
 
-def _key(held: Occupancy) -> Key:
-    return held.origin, held.tensor
+def _key(occupancy: Occupancy) -> Key:
+    return occupancy.origin, occupancy.tensor

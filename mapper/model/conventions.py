@@ -182,8 +182,8 @@ def _whole_steps(loops: Loops, view: EinsumView) -> Count:
                 steps *= loop.outer // loop.tile
         return steps
     for name, bound in view.einsum.bounds.items():
-        own = [loop for loop in loops.values() if loop.variable == name]
-        steps *= temporal_steps(own, bound)
+        variable_loops = [loop for loop in loops.values() if loop.variable == name]
+        steps *= temporal_steps(variable_loops, bound)
     return steps
 
 
@@ -281,9 +281,9 @@ _BY_NAME = {conventions.name: conventions for conventions in (DEFAULT, ACCELFORG
 
 def conventions_called(name: str) -> Conventions:
     """Return the conventions called `name`; TilewrightError if there are none."""
-    found = _BY_NAME.get(name)
-    if found is None:
+    conventions = _BY_NAME.get(name)
+    if conventions is None:
         raise TilewrightError(
             "unknown conventions", value=name, instead=f"one of: {', '.join(_BY_NAME)}"
         )
-    return found
+    return conventions

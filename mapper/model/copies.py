@@ -32,12 +32,14 @@ def source_to_destination(path: Path, view: EinsumView) -> Plan:
     }
     place = max((level for output, level in levels.values() if output), default=len(view.index))
     source = {number: level for number, (output, level) in levels.items() if not output}
-    above = {number for number, level in source.items() if level < place}
+    places_above = {number for number, level in source.items() if level < place}
     if source and min(source.values()) > place:
-        above = {min(source)}
-    shorter = keep(path, [n for n in range(len(path.steps)) if n not in source or n in above])
-    held = {step.tensor for step in shorter.steps if isinstance(step, Hold)}
-    tensors = {name: tensor for name, tensor in view.tensors.items() if name in held}
+        places_above = {min(source)}
+    shorter = keep(
+        path, [n for n in range(len(path.steps)) if n not in source or n in places_above]
+    )
+    held_tensors = {step.tensor for step in shorter.steps if isinstance(step, Hold)}
+    tensors = {name: tensor for name, tensor in view.tensors.items() if name in held_tensors}
     if set(tensors) <= outputs:
         tensors = {name: replace(tensor, leaf=(0, 0, 0)) for name, tensor in tensors.items()}
     return shorter, tensors
@@ -50,14 +52,14 @@ def source_moves_up(path: Path, view: EinsumView) -> Plan:
     """
     source = next(name for name, tensor in view.tensors.items() if not tensor.output)
     seen: set[str] = set()
-    kept: list[int] = []
+    kept_places: list[int] = []
     for number, step in enumerate(path.steps):
         if isinstance(step, Hold):
             if step.component in seen:
                 continue
             seen.add(step.component)
-        kept.append(number)
-    merged = keep(path, kept)
+        kept_places.append(number)
+    merged = keep(path, kept_places)
     steps = tuple(replace(s, tensor=source) if isinstance(s, Hold) else s for s in merged.steps)
     tensor = replace(
         view.tensors[source], output=True, leaf=(0, 0, 0), accumulates=False, streams=False

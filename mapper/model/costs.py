@@ -44,9 +44,9 @@ def costs_of(tally: EinsumCounts, flat: FlatArch, conventions: Conventions) -> C
     instances = tally.view.einsum.n_instances
     name = tally.view.einsum.name
     longest = 0.0
-    for component, own in calls.items():
+    for component, component_calls in calls.items():
         rule = tally.view.component(component).latency
-        seconds = 0.0 if rule is None else rule(own)
+        seconds = 0.0 if rule is None else rule(component_calls)
         longest = max(longest, seconds)
         costs.latency_by[f"{name}/{component}"] = seconds * instances
     costs.latency = longest * instances
@@ -69,11 +69,16 @@ def _count_actions(tally: EinsumCounts, costs: Costs) -> dict[str, Calls]:
             holder.write_energy,
         )
         places = float(tally.places.get(holder.component.name, 1))
-        own = calls.setdefault(holder.component.name, dict.fromkeys(_names(holder.component), 0.0))
-        own["read"] = own.get("read", 0.0) + float(traffic.unit_reads * holder.read_scale) / places
+        component_calls = calls.setdefault(
+            holder.component.name, dict.fromkeys(_names(holder.component), 0.0)
+        )
+        component_calls["read"] = (
+            component_calls.get("read", 0.0)
+            + float(traffic.unit_reads * holder.read_scale) / places
+        )
         if not holder.is_toll:
             writes = float(traffic.unit_writes * holder.write_scale) / places
-            own["write"] = own.get("write", 0.0) + writes
+            component_calls["write"] = component_calls.get("write", 0.0) + writes
     _compute(tally, costs, calls)
     _networks(tally, costs, calls)
     return calls
@@ -105,16 +110,19 @@ def _compute(tally: EinsumCounts, costs: Costs, calls: dict[str, Calls]) -> None
 
 
 def _networks(tally: EinsumCounts, costs: Costs, calls: dict[str, Calls]) -> None:
-    found: dict[str, list[Hops]] = {}
+    hops_by_network: dict[str, list[Hops]] = {}
     totals: dict[str, tuple[Count, float]] = {}
     for hops in tally.hops:
         key = hops.network.key
-        before = totals.get(key, (0, 0.0))[0]
-        totals[key] = (before + hops.hops * tally.view.einsum.n_instances, hops.network.energy)
-        found.setdefault(hops.network.component.name, []).append(hops)
+        former_calls = totals.get(key, (0, 0.0))[0]
+        totals[key] = (
+            former_calls + hops.hops * tally.view.einsum.n_instances,
+            hops.network.energy,
+        )
+        hops_by_network.setdefault(hops.network.component.name, []).append(hops)
     for key, (count, energy) in totals.items():
         _bill(costs, key, count, energy)
-    for name, all_hops in found.items():
+    for name, all_hops in hops_by_network.items():
         traffic: dict[str, Count] = {}
         for hops in all_hops:
             for dim, count in hops.traffic.items():
@@ -142,17 +150,19 @@ def _gate(
     """Return the part of the component's instances that is not gated (model.md §5.2)."""
     if component.name in flat.gated:
         return 0.0
-    part = 1.0
+    share = 1.0
     for one in (*flat.above(component.name), component):
         for dim in one.spatial:
             if dim.power_gateable:
                 used = tally.used.get((one.name, dim.name), 1)
-                part *= conventions.gate(dim, used)
+                share *= conventions.gate(dim, used)
     grid = flat.grids.get(component.name)
     for dim in flat.component(grid).spatial if grid is not None else ():
         if dim.power_gateable:
-            part *= conventions.grid_gate(component, dim, tally.used.get((grid or "", dim.name), 1))
-    return part
+            share *= conventions.grid_gate(
+                component, dim, tally.used.get((grid or "", dim.name), 1)
+            )
+    return share
 
 
 def leak_power_by(flat: FlatArch, conventions: Conventions) -> Mapping[str, float]:

@@ -56,19 +56,19 @@ def legs_of(nest: TensorNest) -> list[NetworkLeg]:
         if item in nest.loops:
             loops.append(item)
             continue
-        below = nest.path.component
+        lower_end = nest.path.component
         if item < len(nest.path.steps):
             step = nest.path.steps[item]
             assert isinstance(step, Hold)
-            below = step.component
-        end = min(view.index[below], _lowest(nest))
-        between = range(view.index[source] + 1, end) if source else ()
+            lower_end = step.component
+        end = min(view.index[lower_end], _lowest(nest))
+        places_between = range(view.index[source] + 1, end) if source else ()
         for place, network in view.networks:
-            if place in between:
+            if place in places_between:
                 seen = view.network(network.name, nest.tensor.name)
                 legs.append(NetworkLeg(seen, place, view.component(source), tuple(loops)))
                 break
-        source = below
+        source = lower_end
     return legs[::-1]
 
 
@@ -108,10 +108,10 @@ def _hops_of_leg(leg: NetworkLeg, nest: TensorNest, turns: Mapping[int, Count]) 
         if loop.spatial is None or nest.view.index[loop.spatial] < leg.place:
             continue
         key = f"{loop.spatial}.{loop.dim}"
-        more, way, link = _cost(leg, nest, loop, (count, used.get(key, 1)))
+        leg_hops, longest_way, link = _cost(leg, nest, loop, (count, used.get(key, 1)))
         volume = nest.tensor.tile(tile) * leg.network.scale
-        hops += more * volume
-        farthest += way
+        hops += leg_hops * volume
+        farthest += longest_way
         # Links of the other dimensions are forgotten here, as accelforge 1.0.467 does: what counts
         # in the end is the dimension of the outermost loop, for one round (docs/conventions.md).
         # Nor does that tool scale the links' traffic by actions_scale.
@@ -155,8 +155,8 @@ def unicast_on_mesh(turns: Count, stride: Count, spread: int | None) -> Cost:
     served = min(max(Fraction(spread) / stride, Fraction(1)), Fraction(turns))
     places = max(Fraction(turns * stride) / spread, Fraction(1))
     hops = places * served * (served - 1) / 2 * stride
-    way = (served - 1) * stride or spread  # that tool's smallest number leaves out zeros
-    return lowest_terms(hops), min(way, Fraction(spread)), served - 1
+    longest_way = (served - 1) * stride or spread  # that tool's smallest number leaves out zeros
+    return lowest_terms(hops), min(longest_way, Fraction(spread)), served - 1
 
 
 def _switch_multicast(turns: Count, _stride: Count) -> Cost:

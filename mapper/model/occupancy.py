@@ -36,8 +36,8 @@ def occupancies(nest: TensorNest) -> list[Occupancy]:
     """Return what the tensor occupies in each Memory that holds it, outermost first."""
     tensor, path, loops, view = nest.tensor, nest.path, nest.loops, nest.view
     shape = dict(view.einsum.bounds)
-    found: list[Occupancy] = []
-    above = 0
+    occupancies_found: list[Occupancy] = []
+    loops_above = 0
     top = next(item for item in nest.items if isinstance(item, int) and item not in loops)
     for item in nest.items:
         if isinstance(item, Reservation):
@@ -50,14 +50,14 @@ def occupancies(nest: TensorNest) -> list[Occupancy]:
             if step.persistent:
                 bits *= view.einsum.n_instances
             origin = path.origins[item.holder]
-            found.append(
+            occupancies_found.append(
                 Occupancy(
                     step.component,
                     tensor.name,
                     bits,
                     holder.bits_per_value,
                     origin,
-                    -1 if step.persistent else above,
+                    -1 if step.persistent else loops_above,
                     step.persistent,
                     item.holder == top,
                     holder.usage_key,
@@ -67,5 +67,5 @@ def occupancies(nest: TensorNest) -> list[Occupancy]:
         loop = loops.get(item)
         if loop is not None:
             shape[loop.variable] = loop.largest
-            above += 1
-    return found
+            loops_above += 1
+    return occupancies_found

@@ -37,6 +37,7 @@ def _grown(access: TensorAccess, starts: Mapping[str, int]) -> TensorAccess:
 def counted(workload: Workload, rule: EinsumRule) -> Workload:
     """Return the workload with each Einsum as `rule` counts it; the same if that changes none."""
     einsums = tuple(rule(einsum) for einsum in workload.einsums)
-    if all(one is other for one, other in zip(einsums, workload.einsums, strict=True)):
+    pairs = zip(einsums, workload.einsums, strict=True)
+    if all(with_offsets is original for with_offsets, original in pairs):
         return workload
     return replace(workload, einsums=einsums)

@@ -117,12 +117,12 @@ def paths_of(mapping: Mapping) -> tuple[Path, ...]:
     return tuple(_Walker(mapping.places).walk(mapping.nodes, (), ()))
 
 
-def _nothing_after(nodes: tuple[Node, ...], place: int, what: str) -> None:
+def _nothing_after(nodes: tuple[Node, ...], place: int, kind_name: str) -> None:
     if place != len(nodes) - 1:
         raise MappingError(
-            f"nothing may follow a {what} in its list of nodes",
+            f"nothing may follow a {kind_name} in its list of nodes",
             value=str(nodes[place + 1]),
-            instead=f"move it above the {what}",
+            instead=f"move it above the {kind_name}",
         )
 
 
@@ -138,8 +138,8 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
             toll = isinstance(item, Toll)
             added += [Hold(t, item.component, item.persistent, toll, number) for t in item.tensors]
         elif isinstance(item, Temporal | Spatial) and item.names:
-            own = dict(item.names).get(node.einsum, item.rank_variable)
-            added.append(replace(item, rank_variable=own, names=()))
+            variable = dict(item.names).get(node.einsum, item.rank_variable)
+            added.append(replace(item, rank_variable=variable, names=()))
         elif isinstance(item, Temporal | Spatial):
             added.append(item)
         steps += added
@@ -151,12 +151,12 @@ def _path(node: Compute, taken: list[tuple[int, Node]], splits: tuple[Split, ...
 
 def restrict(path: Path, tensors: frozenset[str]) -> Path:
     """Leave out what the path's Einsum does not touch (model.md §2.2)."""
-    kept = [
+    kept_steps = [
         place
         for place, step in enumerate(path.steps)
         if not isinstance(step, Hold) or step.tensor in tensors
     ]
-    return path if len(kept) == len(path.steps) else keep(path, kept)
+    return path if len(kept_steps) == len(path.steps) else keep(path, kept_steps)
 
 
 def keep(path: Path, places: list[int]) -> Path:

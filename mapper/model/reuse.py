@@ -53,16 +53,16 @@ def even_traffic(nest: TensorNest, turns: Mapping[int, Count]) -> list[Traffic]:
     """Return the traffic of each holder of the tensor, outermost first; `turns` of each loop."""
     tensor = nest.tensor
     levels, gap, gap_first = _walk_down(nest, turns)
-    asked: tuple[Count, Count, Count] = tensor.leaf
+    requests: tuple[Count, Count, Count] = tensor.leaf
     traffic: list[Traffic] = []
     for number in range(len(levels) - 1, -1, -1):
         level = levels[number]
-        reads, writes, skips = asked
-        below = (reads * gap, writes * gap, skips * gap_first)
+        reads, writes, skips = requests
+        requests_below = (reads * gap, writes * gap, skips * gap_first)
         if level.holder.is_toll and not tensor.streams and number == len(levels) - 1:
-            below = (0, level.tile, 0)  # a tensor that only rises: its tile passes here
-        asked = _own_requests(level, tensor, top=number == 0, below=below)
-        traffic.append(_traffic(level, below, asked, tensor.name))
+            requests_below = (0, level.tile, 0)  # a tensor that only rises: its tile passes here
+        requests = _own_requests(level, tensor, top=number == 0, requests_below=requests_below)
+        traffic.append(_traffic(level, requests_below, requests, tensor.name))
         gap, gap_first = level.gap, level.gap_first
     traffic.reverse()
     return traffic
@@ -115,13 +115,17 @@ def _walk_down(
 
 
 def _own_requests(
-    level: _LoopProducts, tensor: TensorView, *, top: bool, below: tuple[Count, Count, Count]
+    level: _LoopProducts,
+    tensor: TensorView,
+    *,
+    top: bool,
+    requests_below: tuple[Count, Count, Count],
 ) -> tuple[Count, Count, Count]:
     """Return (reads from above, writes to above, first reads skipped) of one visit."""
     if top:
         return 0, 0, 0
     if level.holder.is_toll:  # things only pass through
-        return below
+        return requests_below
     tile = level.tile
     if not tensor.output:
         return tile, 0, 0
@@ -132,14 +136,14 @@ def _own_requests(
 
 def _traffic(
     level: _LoopProducts,
-    below: tuple[Count, Count, Count],
-    own: tuple[Count, Count, Count],
+    requests_below: tuple[Count, Count, Count],
+    own_requests: tuple[Count, Count, Count],
     tensor: str,
 ) -> Traffic:
     """Turn what one visit moves into totals (model.md §3.1)."""
     holder = level.holder
-    child_reads, child_writes, child_skips = below
-    own_reads, own_writes, own_skips = own
+    child_reads, child_writes, child_skips = requests_below
+    own_reads, own_writes, own_skips = own_requests
     if holder.is_toll:
         down = (child_reads, child_skips) if holder.down else (0, 0)
         up = own_writes if holder.up else 0

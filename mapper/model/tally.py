@@ -75,7 +75,9 @@ def tally(path: Path, view: EinsumView, conventions: Conventions) -> EinsumCount
         view,
         tuple(traffic),
         tuple(hops),
-        tuple(spread(held, places) for held in occupancy) if places else tuple(occupancy),
+        tuple(spread(occupancy_of_holder, places) for occupancy_of_holder in occupancy)
+        if places
+        else tuple(occupancy),
         used,
         operations,
         steps,
@@ -135,19 +137,19 @@ def _check_holders(path: Path, view: EinsumView) -> None:
             )
 
 
-def _check_holder(place: int, above: list[str], path: Path, view: EinsumView) -> None:
+def _check_holder(place: int, holders_above: list[str], path: Path, view: EinsumView) -> None:
     step, where = path.steps[place], path.where(place)
     assert isinstance(step, Hold)
-    known = [c.name for c in view.flat.components if isinstance(c, Memory | Toll)]
-    if step.component not in known:
+    holder_names = [c.name for c in view.flat.components if isinstance(c, Memory | Toll)]
+    if step.component not in holder_names:
         raise MappingError(
             f"Einsum {path.einsum}: {step.component!r} is not a Memory or Toll on the way to "
             f"{view.compute.name}",
             where=where,
             value=step.component,
-            instead=f"one of: {', '.join(known)}",
+            instead=f"one of: {', '.join(holder_names)}",
         )
-    if isinstance(view.component(step.component), Toll) and not above:
+    if isinstance(view.component(step.component), Toll) and not holders_above:
         raise MappingError(
             f"Einsum {path.einsum}: Toll {step.component} cannot be the outermost holder of "
             f"{step.tensor}, because it stores nothing",
@@ -155,8 +157,8 @@ def _check_holder(place: int, above: list[str], path: Path, view: EinsumView) ->
             instead=f"a Storage of {step.tensor} in a Memory above it",
         )
     _check_kind(step, path, view, where)
-    if above and view.index[step.component] <= view.index[above[-1]]:
-        again = "again" if step.component in above else f"below {above[-1]}"
+    if holders_above and view.index[step.component] <= view.index[holders_above[-1]]:
+        again = "again" if step.component in holders_above else f"below {holders_above[-1]}"
         raise MappingError(
             f"Einsum {path.einsum}: tensor {step.tensor} is held in {step.component} {again}, "
             "against the order of the memory hierarchy",

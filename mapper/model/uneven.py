@@ -119,22 +119,23 @@ class _Counter:
         reads, writes = below.ask
         (skips,) = below.ask_first
         if item == self._top:
-            own, own_first = (0, 0), 0
+            own_traffic, own_first = (0, 0), 0
         elif holder.is_toll:
-            own, own_first = (reads, writes), skips
+            own_traffic, own_first = (reads, writes), skips
         else:
             tile = self._tensor.tile(dict(zip(self._names, shape, strict=True)))
             fetched = self._tensor.accumulates or not self._tensor.output
-            own = (tile * fetched, tile * self._tensor.output)
+            own_traffic = (tile * fetched, tile * self._tensor.output)
             own_first = tile * (self._tensor.accumulates and holder.skips_first_write)
         if holder.is_toll:
-            counts = (reads * holder.down + own[1] * holder.up, 0, *own, reads, writes)
+            passed = reads * holder.down + own_traffic[1] * holder.up
+            counts = (passed, 0, *own_traffic, reads, writes)
             first = (skips * holder.down, 0)
         else:
-            counts = (own[1] + reads, own[0] + writes, *own, reads, writes)
+            counts = (own_traffic[1] + reads, own_traffic[0] + writes, *own_traffic, reads, writes)
             first = (skips * holder.skips_first_write, own_first)
         return _Visit(
-            own,
+            own_traffic,
             (own_first,),
             (*counts, *below.total),
             (*first, *below.total_first),

@@ -44,11 +44,11 @@ def _early(
             )
 
 
-def _shared(one: Path, other: Path) -> tuple[Step, ...]:
+def _shared(first_path: Path, second_path: Path) -> tuple[Step, ...]:
     """Return the steps above the Sequential at which two paths part."""
-    for split, its_split in zip(one.splits, other.splits, strict=False):
+    for split, its_split in zip(first_path.splits, second_path.splits, strict=False):
         if split.branch != its_split.branch:
-            return one.steps[: split.position]
+            return first_path.steps[: split.position]
     return ()
 
 

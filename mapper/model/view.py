@@ -123,18 +123,18 @@ class EinsumView:
     def holder(self, component: str, tensor: str) -> HolderView:
         """Return (and keep) how `tensor` sits in `component`, which must be a Memory or Toll."""
         key = (component, tensor)
-        found = self._holders.get(key)
-        if found is None:
-            found = self._holders[key] = _holder_view(self, component, tensor)
-        return found
+        holder = self._holders.get(key)
+        if holder is None:
+            holder = self._holders[key] = _holder_view(self, component, tensor)
+        return holder
 
     def network(self, name: str, tensor: str) -> NetworkView:
         """Return (and keep) how `tensor` travels on network `name`."""
         key = (name, tensor)
-        found = self._network_views.get(key)
-        if found is None:
-            found = self._network_views[key] = _network_view(self, name, tensor)
-        return found
+        network = self._network_views.get(key)
+        if network is None:
+            network = self._network_views[key] = _network_view(self, name, tensor)
+        return network
 
 
 def make_view(einsum: Einsum, flat: Flat) -> EinsumView:
@@ -193,9 +193,9 @@ def values_per_action(
     action: Action, tensor: TensorView, bits_per_value: Mapping[str, Fraction]
 ) -> Fraction:
     """Values of `tensor` per action: given, or bits per action / bits per value (model.md §3.2)."""
-    given = action.values_per_action.get(tensor.name)
-    if given is not None:
-        return Fraction(given)
+    fixed_values = action.values_per_action.get(tensor.name)
+    if fixed_values is not None:
+        return Fraction(fixed_values)
     bits = bits_per_value.get(tensor.name, tensor.bits_per_value)
     return Fraction(action.bits_per_action) / Fraction(bits)
 
@@ -221,7 +221,7 @@ def _holder_view(view: EinsumView, component_name: str, tensor_name: str) -> Hol
     assert isinstance(component, Memory | Toll)
     tensor = view.tensors[tensor_name]
     toll = isinstance(component, Toll)
-    way = component.direction[tensor_name] if isinstance(component, Toll) else "up_and_down"
+    direction = component.direction[tensor_name] if isinstance(component, Toll) else "up_and_down"
     read_scale, read_energy = _scale(component, "read", tensor, component.bits_per_value)
     write_scale, write_energy = _scale(component, "write", tensor, component.bits_per_value)
     prefix = f"{view.einsum.name}/{component_name}/{tensor_name}"
@@ -231,8 +231,8 @@ def _holder_view(view: EinsumView, component_name: str, tensor_name: str) -> Hol
         skips_first_write=component.skip_initial_output_write
         if isinstance(component, Memory)
         else True,
-        down=way != "up",
-        up=way != "down",
+        down=direction != "up",
+        up=direction != "down",
         read_scale=read_scale,
         write_scale=0 if toll else write_scale,
         read_energy=read_energy,

@@ -81,8 +81,8 @@ def _difference(
     terms = dict(small[0])
     for name, factor in large[0].items():
         terms[name] = terms.get(name, 0) - factor
-    kept = tuple((name, factor) for name, factor in terms.items() if factor)
-    return Affine(kept, small[1] - large[1] + strict)
+    nonzero_terms = tuple((name, factor) for name, factor in terms.items() if factor)
+    return Affine(nonzero_terms, small[1] - large[1] + strict)
 
 
 def ranges(
@@ -112,10 +112,10 @@ def ranges(
                 value=f"{low[name]} <= {name} <= {high[name]}",
                 instead="check rank_sizes and iteration_space_shape",
             )
-    found = {name: (low[name], high[name]) for name in low}
+    intervals = {name: (low[name], high[name]) for name in low}
     for limit in limits:
-        _check_lower(limit, found, einsum)
-    return found
+        _check_lower(limit, intervals, einsum)
+    return intervals
 
 
 def _lower_of(form: Affine) -> list[tuple[str, int]]:
@@ -133,14 +133,14 @@ def _uppers(form: Affine, low: Mapping[str, int]) -> list[tuple[str, int]]:
     return [(name, low[name] + -base // factor) for name, factor in form.terms]
 
 
-def _check_lower(limit: Limit, found: Mapping[str, tuple[int, int]], einsum: str) -> None:
+def _check_lower(limit: Limit, intervals: Mapping[str, tuple[int, int]], einsum: str) -> None:
     """A limit with negative factors over several variables must hold in the whole box."""
     terms = limit.form.terms
     if len(terms) < 2 or all(factor > 0 for _, factor in terms):
         return
-    if any(name not in found for name, _ in terms):
+    if any(name not in intervals for name, _ in terms):
         return
-    worst = limit.form.constant + sum(f * found[name][f > 0] for name, f in terms)
+    worst = limit.form.constant + sum(f * intervals[name][f > 0] for name, f in terms)
     if worst > 0:
         raise WorkloadError(
             f"Einsum {einsum}: the iteration space is a box; this bound cuts a corner off",

@@ -58,11 +58,11 @@ class TensorAccess:
 
     @cached_property
     def _relevances(self) -> dict[str, Relevance]:
-        found: dict[str, Relevance] = {}
+        relevances: dict[str, Relevance] = {}
         for _, form in self.projection:
             for name, _ in form.terms:
-                found.setdefault(name, "relevant" if form.is_single else "partial")
-        return found
+                relevances.setdefault(name, "relevant" if form.is_single else "partial")
+        return relevances
 
     def relevance(self, rank_variable: str) -> Relevance:
         """Classify as model.md §1.2: the first form that contains the variable decides."""

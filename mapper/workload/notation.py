@@ -37,45 +37,45 @@ class ParsedEinsum:
 
 def parse_einsum(text: str, where: Where | None = None) -> ParsedEinsum:
     """Parse a concise Einsum. WorkloadError if it is none."""
-    left, equals, right = text.partition("=")
-    if not equals or "=" in right or len(text) > _LONGEST:
+    output_side, equals, input_side = text.partition("=")
+    if not equals or "=" in input_side or len(text) > _LONGEST:
         raise _bad("an Einsum is `output = product of inputs`", text, where)
-    output, _ = _accesses(left, text, where)
+    output, _ = _accesses(output_side, text, where)
     if len(output) != 1:
         raise _bad("an Einsum has one tensor on the left", text, where)
-    inputs, signs = _accesses(right, text, where)
+    inputs, signs = _accesses(input_side, text, where)
     if len(set(signs)) > 1:
         raise _bad("all tensors are multiplied, or all are added", text, where)
     return ParsedEinsum((*output, *inputs), "+" if "+" in signs else "*")
 
 
 def _accesses(side: str, text: str, where: Where | None) -> tuple[list[ParsedAccess], list[str]]:
-    found: list[ParsedAccess] = []
+    accesses: list[ParsedAccess] = []
     signs: list[str] = []
     position = 0
     while True:
         match = _ACCESS.match(side, position)
         if match is None:
             raise _bad(f"no tensor with its indices at {side[position:].strip()!r}", text, where)
-        found.append(ParsedAccess(match[1], _indices(match[1], match[2], where)))
+        accesses.append(ParsedAccess(match[1], _indices(match[1], match[2], where)))
         position = match.end()
         if position == len(side):
-            return found, signs
+            return accesses, signs
         if side[position] not in "*+":
             raise _bad(f"only * or + may join tensors, not {side[position]!r}", text, where)
         signs.append(side[position])
         position += 1
 
 
-def _indices(tensor: str, inside: str, where: Where | None) -> tuple[tuple[str, Affine], ...]:
-    if not inside.strip():
+def _indices(tensor: str, text: str, where: Where | None) -> tuple[tuple[str, Affine], ...]:
+    if not text.strip():
         raise _no_rank(tensor, where)
     entries: dict[str, str] = {}
-    for part in inside.split(","):
-        rank, colon, expression = part.rpartition(":")
+    for index_text in text.split(","):
+        rank, colon, expression = index_text.rpartition(":")
         name = rank.strip() if colon else rank_of_variable(expression.strip(), tensor, where)
         if name in entries:
-            raise _bad(f"rank {name} stands twice in {tensor}", inside, where)
+            raise _bad(f"rank {name} stands twice in {tensor}", text, where)
         entries[name] = expression
     return parse_projection(tensor, entries, where)
 
@@ -143,10 +143,14 @@ def affine_terms(node: ast.expr) -> tuple[dict[str, int], int]:
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             return _sum(affine_terms(left), _scaled(affine_terms(right), -1))
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            one, other = affine_terms(left), affine_terms(right)
-            if one[0] and other[0]:
+            left_terms, right_terms = affine_terms(left), affine_terms(right)
+            if left_terms[0] and right_terms[0]:
                 raise ValueError("a product of variables")
-            return _scaled(one, other[1]) if one[0] else _scaled(other, one[1])
+            return (
+                _scaled(left_terms, right_terms[1])
+                if left_terms[0]
+                else _scaled(right_terms, left_terms[1])
+            )
     raise ValueError("not an affine form")
 
 
@@ -157,11 +161,11 @@ def _scaled(form: Form, factor: int) -> Form:
     return {name: value * factor for name, value in form[0].items()}, form[1] * factor
 
 
-def _sum(one: Form, other: Form) -> Form:
-    terms = dict(one[0])
-    for name, value in other[0].items():
+def _sum(left: Form, right: Form) -> Form:
+    terms = dict(left[0])
+    for name, value in right[0].items():
         terms[name] = terms.get(name, 0) + value
-    return terms, one[1] + other[1]
+    return terms, left[1] + right[1]
 
 
 def _no_rank(tensor: str, where: Where | None) -> WorkloadError:
@@ -172,5 +176,5 @@ def _no_rank(tensor: str, where: Where | None) -> WorkloadError:
     )
 
 
-def _bad(what: str, text: str, where: Where | None) -> WorkloadError:
-    return WorkloadError(what, where=where, value=text, instead=_EXAMPLE)
+def _bad(complaint: str, text: str, where: Where | None) -> WorkloadError:
+    return WorkloadError(complaint, where=where, value=text, instead=_EXAMPLE)

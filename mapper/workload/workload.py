@@ -22,11 +22,11 @@ class Workload:
 
     def einsum(self, name: str) -> Einsum:
         """Return the Einsum called `name`; WorkloadError if there is none."""
-        found = self._by_name.get(name)
-        if found is None:
+        einsum = self._by_name.get(name)
+        if einsum is None:
             instead = did_you_mean(name, list(self._by_name))
             raise WorkloadError(f"the workload has no Einsum {name!r}", value=name, instead=instead)
-        return found
+        return einsum
 
     @cached_property
     def _by_name(self) -> dict[str, Einsum]:

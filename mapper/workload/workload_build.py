@@ -38,9 +38,9 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
     """Check a document and build the workload in it."""
     check_top_level(document, "workload", "workload")
     spec = parse(WorkloadSpec, document, ("workload",))
-    given = _variables(document, variables)
+    all_variables = _variables(document, variables)
     drafts = [
-        _draft(document, path, item, spec, given)
+        _draft(document, path, item, spec, all_variables)
         for path, item in _flat(document, ("workload", "einsums"), spec.einsums)
     ]
     if not drafts:
@@ -50,7 +50,7 @@ def build_workload(document: Document, variables: Mapping[str, object]) -> Workl
             instead='for example - "Z[m, n] = A[m, k] * B[k, n]"',
         )
     check_agreement(drafts)
-    names = Names(document, spec, _renames(document), drafts, given)
+    names = Names(document, spec, _renames(document), drafts, all_variables)
     finished = [_finish(draft, names) for draft in drafts]
     for draft, (einsum, _) in zip(drafts, finished, strict=True):
         _check_size(einsum, draft.where)
@@ -76,10 +76,10 @@ def _check_size(einsum: Einsum, where: Where) -> None:
             )
 
 
-def _variables(document: Document, given: Mapping[str, object]) -> dict[str, object]:
+def _variables(document: Document, overrides: Mapping[str, object]) -> dict[str, object]:
     top = document.data
-    own = top.get("variables") if isinstance(top, dict) else None
-    return {**(own if isinstance(own, dict) else {}), **given}
+    file_variables = top.get("variables") if isinstance(top, dict) else None
+    return {**(file_variables if isinstance(file_variables, dict) else {}), **overrides}
 
 
 def _renames(document: Document) -> RenamesSpec:
@@ -103,7 +103,7 @@ def _draft(
     path: DocPath,
     item: object,
     workload: WorkloadSpec,
-    given: Mapping[str, object],
+    variables: Mapping[str, object],
 ) -> EinsumDraft:
     where = document.where(path)
     spec = (
@@ -114,7 +114,7 @@ def _draft(
     accesses, name, combine = _accesses(spec, document, path)
     draft = EinsumDraft(name, spec, path, where, accesses, {}, combine)
     check_draft(draft)
-    limits = _limits(draft, document, workload, given)
+    limits = _limits(draft, document, workload, variables)
     return replace(draft, ranges=ranges(draft.variables, limits, name, where))
 
 
@@ -166,11 +166,11 @@ def _long(
 
 
 def _limits(
-    draft: EinsumDraft, document: Document, workload: WorkloadSpec, given: Mapping[str, object]
+    draft: EinsumDraft, document: Document, workload: WorkloadSpec, variables: Mapping[str, object]
 ) -> list[Limit]:
     """Collect all bounds on the Einsum's rank variables: sizes of ranks, then written bounds."""
-    sizes = {**_sizes(workload.rank_sizes, document, ("workload",), given)}
-    sizes |= _sizes(draft.spec.rank_sizes, document, draft.path, given)
+    sizes = {**_sizes(workload.rank_sizes, document, ("workload",), variables)}
+    sizes |= _sizes(draft.spec.rank_sizes, document, draft.path, variables)
     limits: list[Limit] = []
     for access, _, _ in draft.accesses:
         for rank, form in access.projection:
@@ -184,16 +184,16 @@ def _limits(
         items = shape.items() if isinstance(shape, dict) else enumerate(shape)
         for key, text in items:
             limits += parse_limits(text, document.where((*path, key)))
-    own = frozenset(draft.variables)
-    return [limit for limit in limits if {name for name, _ in limit.form.terms} <= own]
+    rank_variables = frozenset(draft.variables)
+    return [limit for limit in limits if {name for name, _ in limit.form.terms} <= rank_variables]
 
 
 def _sizes(
-    sizes: Mapping[str, object], document: Document, path: DocPath, given: Mapping[str, object]
+    sizes: Mapping[str, object], document: Document, path: DocPath, variables: Mapping[str, object]
 ) -> dict[str, tuple[int, Where]]:
     """Evaluate the sizes of ranks; one may be computed from others, as in `ceil(64 * 8 / X)`."""
     places = {rank: document.where((*path, "rank_sizes", rank)) for rank in sizes}
-    names = LazyNames(sizes, given, places.get)
+    names = LazyNames(sizes, variables, places.get)
     return {rank: (whole_number(names[rank], {}, places[rank]), places[rank]) for rank in sizes}
 
 
@@ -223,6 +223,6 @@ def _finish(draft: EinsumDraft, names: Names) -> tuple[Einsum, Scope]:
     return einsum, resolved.scope
 
 
-def _shifted(form: Affine, found: Mapping[str, tuple[int, int]]) -> Affine:
-    start = sum(factor * found[name][0] for name, factor in form.terms)
+def _shifted(form: Affine, intervals: Mapping[str, tuple[int, int]]) -> Affine:
+    start = sum(factor * intervals[name][0] for name, factor in form.terms)
     return Affine(form.terms, form.constant + start)

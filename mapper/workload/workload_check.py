@@ -103,12 +103,12 @@ def check_agreement(drafts: list[EinsumDraft]) -> None:
         by_name[draft.name] = draft
         _check_order(draft, writers, readers)
         for access, _, _ in draft.accesses:
-            found = tuple(sorted(rank for rank, _ in access.projection))
-            known, first = ranks.setdefault(access.tensor, (found, draft))
-            if known != found:
+            rank_names = tuple(sorted(rank for rank, _ in access.projection))
+            first_ranks, first = ranks.setdefault(access.tensor, (rank_names, draft))
+            if first_ranks != rank_names:
                 raise _disagree(
-                    f"tensor {access.tensor} has ranks {', '.join(known)} in Einsum {first.name}, "
-                    f"but {', '.join(found)} in Einsum {draft.name}",
+                    f"tensor {access.tensor} has ranks {', '.join(first_ranks)} "
+                    f"in Einsum {first.name}, but {', '.join(rank_names)} in Einsum {draft.name}",
                     first,
                     draft,
                 )
@@ -146,5 +146,5 @@ def _check_order(
             readers.setdefault(name, draft)
 
 
-def _disagree(what: str, first: EinsumDraft, second: EinsumDraft) -> WorkloadError:
-    return WorkloadError(what, where=second.where, instead=f"make it agree with {first.where}")
+def _disagree(subject: str, first: EinsumDraft, second: EinsumDraft) -> WorkloadError:
+    return WorkloadError(subject, where=second.where, instead=f"make it agree with {first.where}")

@@ -63,11 +63,11 @@ class Names:
         spec: WorkloadSpec,
         renames: RenamesSpec,
         drafts: list[EinsumDraft],
-        given: Mapping[str, object],
+        variables: Mapping[str, object],
     ) -> None:
         self._document = document
         self._spec = spec
-        self._given = given
+        self._given = variables
         self._renames = {
             entry.name: (entry, ("renames", "einsums", number))
             for number, entry in enumerate(renames.einsums)
@@ -83,7 +83,7 @@ class Names:
         self._widths: dict[str, tuple[Fraction, EinsumDraft]] = {}
         self._persistent: dict[str, tuple[bool, EinsumDraft]] = {}
         where = document.where(("workload", "n_instances"))
-        self._instances = whole_number(spec.n_instances, given, where)
+        self._instances = whole_number(spec.n_instances, variables, where)
 
     def instances(self, draft: EinsumDraft) -> int:
         """Return how often the Einsum runs: its own instances times those of the workload."""
@@ -95,8 +95,8 @@ class Names:
         sets = self._basic(draft)
         renames: dict[str, frozenset[str]] = {}
         for rename, path in self._rename_specs(draft, "tensor_accesses"):
-            found = self._rename(rename, path, draft, {**sets, **renames})
-            renames[rename.name] = found
+            renamed = self._rename(rename, path, draft, {**sets, **renames})
+            renames[rename.name] = renamed
         sets |= renames
         self._rename_variables(draft, sets)
         persistent = self._persistent_tensors(draft, sets)
@@ -106,23 +106,23 @@ class Names:
         return ResolvedNames(renames, persistent, widths, self._scope(draft, sets, widths))
 
     def _basic(self, draft: EinsumDraft) -> dict[str, frozenset[str]]:
-        own = frozenset(draft.tensors)
-        sets = {name: own & {name} for name in self._everything}
+        tensor_names = frozenset(draft.tensors)
+        sets = {name: tensor_names & {name} for name in self._everything}
         sets |= {
-            "All": own,
-            "Tensors": own,
+            "All": tensor_names,
+            "Tensors": tensor_names,
             "Nothing": _NOTHING,
-            "Inputs": own - draft.outputs,
+            "Inputs": tensor_names - draft.outputs,
             "Outputs": draft.outputs,
-            "Intermediates": own & self._intermediates,
-            "Shared": own & self._shared,
+            "Intermediates": tensor_names & self._intermediates,
+            "Shared": tensor_names & self._shared,
             "Persistent": _NOTHING,
         }
         return sets
 
     def _rename_variables(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> None:
         """Add the renames of rank variables to the Einsum's names, one after the other."""
-        found = self._rank_sets.setdefault(draft.name, {})
+        rank_sets = self._rank_sets.setdefault(draft.name, {})
         for rename, path in self._rename_specs(draft, "rank_variables"):
             if rename.name in sets or rename.name in self._variables:
                 raise WorkloadError(
@@ -132,7 +132,7 @@ class Names:
                     value=rename.name,
                     instead="another name for this rename of rank variables",
                 )
-            found[rename.name] = self._rename(rename, path, draft, sets, rank_variable_set)
+            rank_sets[rename.name] = self._rename(rename, path, draft, sets, rank_variable_set)
 
     def _rename_specs(self, draft: EinsumDraft, kind: _Kind) -> list[tuple[RenameSpec, DocPath]]:
         """The Einsum's own renames replace those of the section, those its default."""
@@ -146,11 +146,11 @@ class Names:
             chosen[rename.name] = (rename, (*path, kind))
         if kind == "rank_variables":
             return list(chosen.values())
-        own: dict[str, tuple[RenameSpec, DocPath]] = {}
+        by_name: dict[str, tuple[RenameSpec, DocPath]] = {}
         for rename in draft.spec.renames:
-            own[rename.name] = (rename, (*draft.path, "renames", rename.name))
+            by_name[rename.name] = (rename, (*draft.path, "renames", rename.name))
         # An Einsum's own come first: the defaults are written in terms of them.
-        return [*own.values(), *(pair for name, pair in chosen.items() if name not in own)]
+        return [*by_name.values(), *(pair for name, pair in chosen.items() if name not in by_name)]
 
     def _rename(
         self,
@@ -163,7 +163,7 @@ class Names:
         where = self._document.where(path) if len(path) > 1 else draft.where
         names = self._names(draft, sets)
         try:
-            found = evaluate_set(rename.source, names, where)
+            selected = evaluate_set(rename.source, names, where)
         except ExpressionError as error:
             raise WorkloadError(
                 f"Einsum {draft.name}: rename {rename.name}: {error.what}",
@@ -172,25 +172,28 @@ class Names:
                 instead=error.instead,
             ) from None
         if rename.expected_count is not None:
-            wanted = evaluate(rename.expected_count, names, where)
-            if wanted != len(found):
+            expected_count = evaluate(rename.expected_count, names, where)
+            if expected_count != len(selected):
                 raise WorkloadError(
-                    f"Einsum {draft.name}: rename {rename.name} stands for {len(found)} names "
-                    f"({', '.join(sorted(found)) or 'none'}), but expected_count is {wanted}",
+                    f"Einsum {draft.name}: rename {rename.name} stands for {len(selected)} names "
+                    f"({', '.join(sorted(selected)) or 'none'}), "
+                    f"but expected_count is {expected_count}",
                     where=draft.where,
                     value=rename.source,
                     instead=f"add renames: {{{rename.name}: …}} to this Einsum",
                 )
-        return found
+        return selected
 
     def _persistent_tensors(
         self, draft: EinsumDraft, sets: dict[str, frozenset[str]]
     ) -> frozenset[str]:
-        found = {long.name for _, _, long in draft.accesses if long is not None and long.persistent}
+        persistent = {
+            long.name for _, _, long in draft.accesses if long is not None and long.persistent
+        }
         if self._spec.persistent_tensors is not None:
             where = self._document.where(("workload", "persistent_tensors"))
-            found |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
-        return frozenset(found)
+            persistent |= tensor_set(self._spec.persistent_tensors, self._names(draft, sets), where)
+        return frozenset(persistent)
 
     def _bits(self, draft: EinsumDraft, sets: dict[str, frozenset[str]]) -> dict[str, Fraction]:
         """Width of each tensor: its own, or that of the one set of the workload that holds it."""
@@ -199,8 +202,8 @@ class Names:
         chosen: dict[str, str] = {}
         for key, value in self._spec.bits_per_value.items():
             where = self._document.where(("workload", "bits_per_value", key))
-            rest = frozenset(draft.tensors) - chosen.keys()
-            for tensor in sorted(rest if key == "Other" else tensor_set(key, names, where)):
+            unspecified = frozenset(draft.tensors) - chosen.keys()
+            for tensor in sorted(unspecified if key == "Other" else tensor_set(key, names, where)):
                 if tensor in chosen:
                     raise WorkloadError(
                         f"bits_per_value: both {chosen[tensor]} and {key} hold tensor {tensor} of "
@@ -236,10 +239,10 @@ class Names:
                 )
             lasting, first = self._persistent.setdefault(tensor, (tensor in persistent, draft))
             if lasting != (tensor in persistent):
-                one, other = (first, draft) if lasting else (draft, first)
+                persistent_draft, other_draft = (first, draft) if lasting else (draft, first)
                 raise WorkloadError(
-                    f"tensor {tensor} is persistent in Einsum {one.name}, but not in Einsum "
-                    f"{other.name}",
+                    f"tensor {tensor} is persistent in Einsum {persistent_draft.name}, "
+                    f"but not in Einsum {other_draft.name}",
                     where=draft.where,
                     instead=f"make it agree with {first.where}",
                 )
@@ -250,11 +253,11 @@ class Names:
     def _scope(
         self, draft: EinsumDraft, sets: dict[str, frozenset[str]], widths: Mapping[str, Fraction]
     ) -> Scope:
-        own = draft.variables
+        variables = draft.variables
         return Scope(
             einsum=draft.name,
             tensors=draft.tensors,
-            rank_variables=own,
+            rank_variables=variables,
             sets=sets,
             rank_variables_of={
                 access.tensor: frozenset(v for _, form in access.projection for v, _ in form.terms)
@@ -263,7 +266,7 @@ class Names:
             bits_per_value=widths,
             is_copy=draft.spec.is_copy_operation,
             rank_sets={
-                **{name: _NOTHING for name in self._variables if name not in own},
+                **{name: _NOTHING for name in self._variables if name not in variables},
                 **self._rank_sets.get(draft.name, {}),
             },
         )

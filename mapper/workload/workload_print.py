@@ -31,9 +31,9 @@ def dump_workload(workload: Workload) -> str:
 
 def einsum_text(einsum: Einsum) -> str:
     """Return the Einsum in the concise notation, outputs on the left."""
-    left = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
+    output_text = " * ".join(_access(_in_file(access, einsum)) for access in einsum.outputs)
     right = (_access(_in_file(access, einsum)) for access in einsum.inputs)
-    return f"{left} = {f' {einsum.combine} '.join(right)}"
+    return f"{output_text} = {f' {einsum.combine} '.join(right)}"
 
 
 def _in_file(access: TensorAccess, einsum: Einsum) -> TensorAccess:
@@ -74,33 +74,33 @@ def _signed(size: str, negative: bool, *, first: bool) -> str:
 
 def _einsum(einsum: Einsum) -> dict[str, object]:
     """Write the concise form where it keeps the order of the tensors, else the long one."""
-    found: dict[str, object]
+    fields: dict[str, object]
     if [access.output for access in einsum.accesses].index(True) == 0 and len(einsum.outputs) == 1:
-        found = {"einsum": einsum_text(einsum)}
+        fields = {"einsum": einsum_text(einsum)}
         if einsum.name != einsum.accesses[0].tensor:
-            found["name"] = einsum.name
+            fields["name"] = einsum.name
     else:
-        found = {
+        fields = {
             "name": einsum.name,
             "tensor_accesses": [_long(_in_file(a, einsum)) for a in einsum.accesses],
         }
     if einsum.is_copy:
-        found["is_copy_operation"] = True
+        fields["is_copy_operation"] = True
     if einsum.n_instances != 1:
-        found["n_instances"] = einsum.n_instances
+        fields["n_instances"] = einsum.n_instances
     if einsum.renames:
         order = einsum.tensors
-        found["renames"] = {
+        fields["renames"] = {
             name: _union(t for t in order if t in tensors)
             for name, tensors in einsum.renames.items()
         }
-    return found
+    return fields
 
 
 def _long(access: TensorAccess) -> dict[str, object]:
     projection = {rank: affine_text(form) for rank, form in access.projection}
-    found: dict[str, object] = {"name": access.tensor, "projection": projection}
-    return {**found, "output": True} if access.output else found
+    fields: dict[str, object] = {"name": access.tensor, "projection": projection}
+    return {**fields, "output": True} if access.output else fields
 
 
 def _bounds(workload: Workload) -> dict[str, str]:
@@ -119,13 +119,13 @@ def _renames(workload: Workload) -> dict[str, object]:
     variables = {name for einsum in workload.einsums for name in einsum.bounds}
     for einsum in workload.einsums:
         sets: Mapping[str, frozenset[str]] = workload.scope(einsum).rank_sets
-        own = {
+        renames = {
             name: _union(v for v in einsum.bounds if v in members)
             for name, members in sets.items()
             if name not in variables
         }
-        if own:
-            entries.append({"name": einsum.name, "rank_variables": own})
+        if renames:
+            entries.append({"name": einsum.name, "rank_variables": renames})
     return {"einsums": entries}
 
 

@@ -18,8 +18,8 @@ def cascade_text(workload: Workload) -> str:
     for einsum in workload.einsums:
         bounds = ", ".join(f"{name} {bound}" for name, bound in einsum.bounds.items())
         times = f", {einsum.n_instances} instances" if einsum.n_instances != 1 else ""
-        what = "copy" if einsum.is_copy else f"{einsum.operations} operations"
-        lines += [f"{einsum.name}: {einsum_text(einsum)}", f"    {what} ({bounds}){times}"]
+        work_text = "copy" if einsum.is_copy else f"{einsum.operations} operations"
+        lines += [f"{einsum.name}: {einsum_text(einsum)}", f"    {work_text} ({bounds}){times}"]
         for access in (*einsum.outputs, *einsum.inputs):
             lines.append(f"    {_tensor(access, einsum)}{_neighbours(access, workload)}")
     return "\n".join(lines) + "\n"
@@ -34,9 +34,9 @@ def cascade_mermaid(workload: Workload) -> str:
         ranks = ", ".join(rank for rank, _ in access.projection)
         lines.append(f'  {node}(["{escape(name)}[{escape(ranks)}]"])')
     for number, einsum in enumerate(workload.einsums):
-        what = "copy" if einsum.is_copy else f"{einsum.operations} operations"
+        work_text = "copy" if einsum.is_copy else f"{einsum.operations} operations"
         times = f" × {einsum.n_instances}" if einsum.n_instances != 1 else ""
-        title = f"<b>{escape(einsum.name)}</b><br/><small>{what}{times}</small>"
+        title = f"<b>{escape(einsum.name)}</b><br/><small>{work_text}{times}</small>"
         lines.append(f'  e{number}["{title}"]')
         lines += [f"  {tensors[a.tensor]} --> e{number}" for a in einsum.inputs]
         lines += [f"  e{number} --> {tensors[a.tensor]}" for a in einsum.outputs]
@@ -53,10 +53,10 @@ def _tensor(access: TensorAccess, einsum: Einsum) -> str:
 def _neighbours(access: TensorAccess, workload: Workload) -> str:
     users = [e for e in workload.einsums if access.tensor in e.tensors]
     if access.output:
-        others = [e.name for e in users if not e.access(access.tensor).output]
-        return f", to {', '.join(others)}" if others else ""
-    others = [e.name for e in users if e.access(access.tensor).output]
-    return f", from {', '.join(others)}" if others else ""
+        readers = [e.name for e in users if not e.access(access.tensor).output]
+        return f", to {', '.join(readers)}" if readers else ""
+    readers = [e.name for e in users if e.access(access.tensor).output]
+    return f", from {', '.join(readers)}" if readers else ""
 
 
 def _first_access(tensor: str, workload: Workload) -> TensorAccess:
