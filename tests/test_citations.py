@@ -1,4 +1,4 @@
-"""Every document and section that the repository cites exists, and so does every cited module.
+"""Every document and section that the repository cites exists; so do cited modules and names.
 
 A citation is `name.md`, or `name.md §2, §3.1 and §4`, or a link `[text](name.md) §2`. Sections are
 numbered headings (`## 3. Title`, `### 3.1 Title`).
@@ -25,6 +25,10 @@ HEADING = re.compile(r"^#{2,4} (\d+(?:\.\d+)*)\.? \S", re.MULTILINE)
 CODE_PATH = re.compile(
     r"`((?:arch|mapper|simulator|dse|studies|tests|tools|benchmarks|docs)/[\w./-]+)(?:::(\w+))?`"
 )
+WITH_NAMES = re.compile(
+    r"`([\w/]+\.py)`\s\(([^)]*)\)"
+)  # a module (`name`, `Type.name`: what it does)
+CODE_NAME = re.compile(r"`([\w.]+)`")
 
 
 @cache
@@ -38,6 +42,11 @@ def tracked() -> tuple[str, ...]:
 @cache
 def sections(document: str) -> frozenset[str]:
     return frozenset(HEADING.findall((ROOT / document).read_text(encoding="utf-8")))
+
+
+@cache
+def words(module: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", (ROOT / module).read_text(encoding="utf-8")))
 
 
 def meant(cited: str, source: str) -> list[str]:
@@ -124,4 +133,15 @@ def test_theory_names_modules_and_tests_that_exist() -> None:
                 wrong.append(f"{document.name}: no {path}")
             elif function and f"def {function}(" not in target.read_text(encoding="utf-8"):
                 wrong.append(f"{document.name}: no {function} in {path}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_names_beside_a_module_stand_in_it() -> None:
+    wrong = [
+        f"{document.name}: no {name} in {path}"
+        for document in sorted((ROOT / "docs" / "theory").glob("*.md"))
+        for path, remark in WITH_NAMES.findall(document.read_text(encoding="utf-8"))
+        for name in CODE_NAME.findall(remark)
+        if not set(name.split(".")) <= words(path)
+    ]
     assert not wrong, "\n".join(wrong)
