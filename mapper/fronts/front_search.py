@@ -14,7 +14,7 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.fronts.einsum_fronts import EinsumFront, EinsumFrontSolver
 from tilewright.mapper.fronts.pareto_points import least_row, undominated
 from tilewright.mapper.fronts.sequence_front import fold_fronts, proven_up_to
-from tilewright.mapper.fusion.boundary.usage_peaks import refuse_gaps
+from tilewright.mapper.fusion.boundary.usage_peaks import refuse_distant_copies
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.exact.placement_bound import least_costs
@@ -178,7 +178,7 @@ def _others(
             instead="leave the usage out, or search one Einsum at a time",
         )
     if (outer := _outermost(fronts[0].spaces[0])) in measures.memories:
-        refuse_gaps(outer, request.workload)
+        refuse_distant_copies(outer, request.workload)
     found = [[0.0 for _ in measures.memories] for _ in einsums]
     for tensor in sorted(shared_tensors(request.workload)):
         users = [i for i, einsum in enumerate(einsums) if tensor in einsum.tensors]

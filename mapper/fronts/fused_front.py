@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings, requested_metrics
 from tilewright.mapper.fronts.pareto_points import NOISE, undominated
 from tilewright.mapper.fusion.boundary.usage_peaks import NO_USAGE
-from tilewright.mapper.fusion.copies.fused_copies import LoneTable
-from tilewright.mapper.fusion.fused_optimum import Optimizer, scored_of
-from tilewright.mapper.fusion.fused_problem import VALUES, Value
-from tilewright.mapper.fusion.fused_search import no_collection, plan_of
-from tilewright.mapper.fusion.join.compatibility_graph import Graph
-from tilewright.mapper.fusion.join.join_deepening import Deepening, Found
-from tilewright.mapper.fusion.join.label_deepening import LabelPass
-from tilewright.mapper.fusion.join.label_pass import Counted, Label, Walk
+from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.fused_optimum import FusedOptimizer, score_result
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES, ValueFunction
+from tilewright.mapper.fusion.fused_search import garbage_collection_paused, plan_fused_search
+from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
+from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
+from tilewright.mapper.fusion.join.label_deepening import LabelDeepening
+from tilewright.mapper.fusion.join.label_pass import LabelColumns, LabelPass, WholeLabel
 from tilewright.mapper.searches.budget import Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.searches.exact.label_metrics import Objective
@@ -33,7 +33,7 @@ from tilewright.mapper.searches.result import FrontProof, ScoredMapping, SearchS
 from tilewright.mapper.searches.search_errors import InternalError
 from tilewright.mapper.searches.verify import TOLERANCE
 
-Least = Callable[[Value], Label | None]  # the label with the least value
+Least = Callable[[ValueFunction], WholeLabel | None]  # the label with the least value
 
 
 def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> FrontResult:
@@ -47,7 +47,7 @@ def front_of_fused(request: Request, known: ScoredMapping, scope: str) -> FrontR
 
         return front_with_usage(request, known, measures)
     search = FusedFrontSearch(request)
-    with no_collection():
+    with garbage_collection_paused():
         whole = search.run()
     found = pareto_mappings([known, *search.found], measures)
     return FrontResult(
@@ -61,9 +61,9 @@ class FusedFrontSearch:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._budget = request.budget
-        self._plan = plan_of(request, "front", VALUES["edp"])
-        self._room = Counted(self._plan.cascade.capacities, NO_USAGE)
-        self._optimizer = Optimizer(request, self._plan, self._budget)
+        self._plan = plan_fused_search(request, "front", OBJECTIVE_VALUES["edp"])
+        self._room = LabelColumns(self._plan.problem.capacities, NO_USAGE)
+        self._optimizer = FusedOptimizer(request, self._plan, self._budget)
         self.found: list[ScoredMapping] = []
         self.statistics = SearchStatistics()
 
@@ -73,10 +73,10 @@ class FusedFrontSearch:
         self.statistics = self._optimizer.statistics
         if ends[0] is None or ends[1] is None:
             return False
-        search = Deepening(self._plan.cascade, (self._budget, no_report), shelf=self._plan.shelf)
+        search = JoinSearch(self._plan.problem, (self._budget, no_report), shelf=self._plan.cache)
         most = ends[1].score.energy, ends[0].score.latency
         try:
-            graph = search.within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
+            graph = search.graph_within(most[0] * (1 + TOLERANCE), most[1] * (1 + TOLERANCE))
         except OutOfBudget:
             return False
         finally:
@@ -84,14 +84,14 @@ class FusedFrontSearch:
         if graph is None:
             raise InternalError("the ends of the front are not among its mappings")
         labels, whole = self._inside(graph)
-        found = [Found(label, graph, 0.0, (0.0, 0.0), exhausted=not whole) for label in labels]
-        self.found += [scored_of(self._request, self._plan, one) for one in found]
-        lone = [one for one in self._plan.cascade.einsums if isinstance(one, LoneTable)]
-        return whole and all(one.ideal for one in lone)
+        found = [JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=not whole) for label in labels]
+        self.found += [score_result(self._request, self._plan, one) for one in found]
+        lone = [one for one in self._plan.problem.einsums if isinstance(one, CopyTable)]
+        return whole and all(one.is_optimal for one in lone)
 
-    def _inside(self, graph: Graph) -> tuple[list[Label], bool]:
+    def _inside(self, graph: CompatibilityGraph) -> tuple[list[WholeLabel], bool]:
         """Return the Pareto set of a graph, or as much of it as the budget allows."""
-        corners: list[Label] = []
+        corners: list[WholeLabel] = []
         try:
             hull_corners(lambda value: self._least(graph, value), corners)
             front = FrontPass(graph, self._room, corners, self._budget)
@@ -103,13 +103,13 @@ class FusedFrontSearch:
 
     def _end(self, objective: Objective) -> ScoredMapping | None:
         """Return the mapping with the least of one metric; None when the budget is over."""
-        optimum = self._optimizer.best(objective, VALUES[objective])
+        optimum = self._optimizer.best(objective, OBJECTIVE_VALUES[objective])
         if optimum.scored is not None:
             self.found.append(optimum.scored)
-        return None if optimum.found.exhausted else optimum.scored
+        return None if optimum.result.exhausted else optimum.scored
 
-    def _least(self, graph: Graph, value: Value) -> Label | None:
-        search = LabelPass(graph, self._room, value, self._budget)
+    def _least(self, graph: CompatibilityGraph, value: ValueFunction) -> WholeLabel | None:
+        search = LabelDeepening(graph, self._room, value, self._budget)
         folded = search.solve()
         self.statistics = self.statistics.plus(SearchStatistics(labels=folded.labels))
         if folded.exhausted:
@@ -117,7 +117,7 @@ class FusedFrontSearch:
         return folded.best
 
 
-def hull_corners(least: Least, found: list[Label]) -> None:
+def hull_corners(least: Least, found: list[WholeLabel]) -> None:
     """Put the corners of the convex hull between least energy and least latency into `found`.
 
     Of both ends the one with the least of the other metric (as far as rounding shows it).
@@ -140,7 +140,7 @@ def _latency(energy: Any, latency: Any) -> Any:
     return latency
 
 
-def _between(least: Least, ends: tuple[Label, Label], found: list[Label]) -> None:
+def _between(least: Least, ends: tuple[WholeLabel, WholeLabel], found: list[WholeLabel]) -> None:
     first, last = ends
     more, less = last.energy - first.energy, first.latency - last.latency
     if more <= NOISE * last.energy or less <= NOISE * first.latency:
@@ -162,8 +162,14 @@ def _between(least: Least, ends: tuple[Label, Label], found: list[Label]) -> Non
 class FrontPass:
     """Finds all labels of a graph that no label of `known` covers."""
 
-    def __init__(self, graph: Graph, room: Counted, known: Sequence[Label], budget: Budget) -> None:
-        self._walk = Walk(graph, room, budget)
+    def __init__(
+        self,
+        graph: CompatibilityGraph,
+        room: LabelColumns,
+        known: Sequence[WholeLabel],
+        budget: Budget,
+    ) -> None:
+        self._walk = LabelPass(graph, room, budget)
         self._known = pareto_labels(known)
         self._energies = np.array([label.energy for label in self._known])
         self._latencies = np.array([label.latency for label in self._known])
@@ -173,7 +179,7 @@ class FrontPass:
         """Labels kept on the way."""
         return self._walk.labels
 
-    def solve(self) -> list[Label]:
+    def solve(self) -> list[WholeLabel]:
         """Return the Pareto set; OutOfBudget."""
         found = self._walk.run(self._covered)
         new = [self._walk.label(number, metrics) for number, metrics in enumerate(found)]
@@ -188,7 +194,7 @@ class FrontPass:
         return (place > 0) & lowest
 
 
-def pareto_labels(labels: Sequence[Label]) -> list[Label]:
+def pareto_labels(labels: Sequence[WholeLabel]) -> list[WholeLabel]:
     """Return the labels that no other one covers in energy and latency, by energy."""
     if not labels:
         return []

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from tilewright.mapper.fronts.front_search import FrontResult, pareto_mappings
 from tilewright.mapper.fronts.pareto_points import covered, undominated
-from tilewright.mapper.fusion.copies.fused_copies import LoneTable
-from tilewright.mapper.fusion.fused_answer import scope_of
-from tilewright.mapper.fusion.fused_optimum import scored_of
-from tilewright.mapper.fusion.fused_problem import VALUES
-from tilewright.mapper.fusion.fused_search import no_collection, plan_of
-from tilewright.mapper.fusion.join.compatibility_graph import Graph
-from tilewright.mapper.fusion.join.join_deepening import Deepening, Found
-from tilewright.mapper.fusion.join.label_pass import METRICS, Counted, Walk
+from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.fused_answer import scope_text
+from tilewright.mapper.fusion.fused_optimum import score_result
+from tilewright.mapper.fusion.fused_problem import OBJECTIVE_VALUES
+from tilewright.mapper.fusion.fused_search import garbage_collection_paused, plan_fused_search
+from tilewright.mapper.fusion.join.compatibility_graph import CompatibilityGraph
+from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
+from tilewright.mapper.fusion.join.label_pass import METRICS, LabelColumns, LabelPass
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats
@@ -38,7 +38,7 @@ def front_with_usage(request: Request, known: ScoredMapping, measures: FrontMetr
     UnsupportedFeature for what cannot be modelled.
     """
     search = FusedUsageFrontSearch(request, known, measures)
-    with no_collection():
+    with garbage_collection_paused():
         proven = search.run()
     found = pareto_mappings(search.found, measures)
     proof = FrontProof(measures.names, proven, search.scope)
@@ -52,34 +52,38 @@ class FusedUsageFrontSearch:
         self._request = request
         self._budget = request.budget
         objective = "front" if 1 in measures.metric_columns else "energy"
-        self._plan = plan_of(request, objective, VALUES["edp"], measures.memories)
-        cascade = self._plan.cascade
+        self._plan = plan_fused_search(
+            request, objective, OBJECTIVE_VALUES["edp"], measures.memories
+        )
+        cascade = self._plan.problem
         self._usage = cascade.usage
         places = (METRICS + self._usage.names.index(name) for name in measures.memories)
         self._counted = [*(i for i in measures.metric_columns if i < METRICS), *places]
         self._timed = objective != "energy"
-        self.scope = scope_of(cascade, self._plan.room)
+        self.scope = scope_text(cascade, self._plan.memories)
         self.found = [known]
         self.statistics = SearchStatistics()
 
     def run(self) -> float:
         """Return the energy up to which the set is whole."""
-        search = Deepening(self._plan.cascade, (self._budget, no_report), shelf=self._plan.shelf)
+        search = JoinSearch(self._plan.problem, (self._budget, no_report), shelf=self._plan.cache)
         proven = 0.0
         try:
-            for limit, graph in search.slices(SLICES):
+            for limit, graph in search.energy_slices(SLICES):
                 if graph is not None:
                     self._pass(graph)
                 proven = limit
         except OutOfBudget:
             pass
         self.statistics = self.statistics.plus(search.statistics)
-        lone = [one for one in self._plan.cascade.einsums if isinstance(one, LoneTable)]
-        return proven if all(one.ideal for one in lone) else 0.0
+        lone = [one for one in self._plan.problem.einsums if isinstance(one, CopyTable)]
+        return proven if all(one.is_optimal for one in lone) else 0.0
 
-    def _pass(self, graph: Graph) -> None:
+    def _pass(self, graph: CompatibilityGraph) -> None:
         """Add what a graph has beyond the mappings found."""
-        walk = Walk(graph, Counted(self._plan.cascade.capacities, self._usage), self._budget)
+        walk = LabelPass(
+            graph, LabelColumns(self._plan.problem.capacities, self._usage), self._budget
+        )
         points = np.array([self._row(one.score) for one in self.found])[:, self._counted]
         points = points[undominated(points)]
 
@@ -90,8 +94,8 @@ class FusedUsageFrontSearch:
         self.statistics = self.statistics.plus(SearchStatistics(labels=walk.labels))
         for number in undominated(rows[:, self._counted]).tolist():
             label = walk.label(number, rows[number])
-            found = Found(label, graph, 0.0, (0.0, 0.0), exhausted=False)
-            self.found.append(scored_of(self._request, self._plan, found, self._timed))
+            found = JoinResult(label, graph, 0.0, (0.0, 0.0), exhausted=False)
+            self.found.append(score_result(self._request, self._plan, found, self._timed))
 
     def _row(self, score: Score) -> tuple[float, ...]:
-        return score.energy, score.latency, *self._usage.of(score)
+        return score.energy, score.latency, *self._usage.usages_of(score)

@@ -12,11 +12,11 @@ from itertools import pairwise
 from operator import itemgetter
 
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.pmappings.backpointers import Trail
-from tilewright.mapper.fusion.pmappings.pmapping_table import Chosen, Table
-from tilewright.mapper.fusion.pmappings.pmappings import Source
-from tilewright.mapper.fusion.pmappings.shared_spatial import stride
-from tilewright.mapper.fusion.pmappings.shared_tolls import passages
+from tilewright.mapper.fusion.pmappings.backpointers import Backpointers
+from tilewright.mapper.fusion.pmappings.pmapping_table import ChosenPmapping, PmappingTable
+from tilewright.mapper.fusion.pmappings.pmappings import PmappingSource
+from tilewright.mapper.fusion.pmappings.shared_spatial import lane_stride
+from tilewright.mapper.fusion.pmappings.shared_tolls import toll_passages
 from tilewright.mapper.mapping.mapping import (
     Compute,
     Node,
@@ -35,30 +35,30 @@ Loop = tuple[LoopName, int]  # its rank variable as the Einsum calls it, tile sh
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class Branch:
     """One Einsum of the tree. `held`: (loops above, storage) down to its lowest tensor on chip, in
     order; `on_chip`: the storages of those; `inner`: the nodes below."""
 
-    top: tuple[Storage, ...]
+    outermost: tuple[Storage, ...]
     loops: tuple[Loop, ...]
-    held: tuple[tuple[int, Storage | Toll], ...]
+    upper_holders: tuple[tuple[int, Storage | Toll], ...]
     on_chip: frozenset[Storage | Toll]
-    inner: tuple[Node, ...]
+    inner_nodes: tuple[Node, ...]
 
     @property
     def einsum(self) -> str:
         """Its name."""
-        leaf = self.inner[-1]
+        leaf = self.inner_nodes[-1]
         assert isinstance(leaf, Compute)
         return leaf.einsum
 
 
-def body_of(table: Table, chosen: Chosen) -> Body:
+def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
     """Return what one chosen point of a row stands for, under the names of the table."""
-    number, label = chosen.rows.origins[chosen.point].tolist()
+    number, label = chosen.group.origins[chosen.pmapping].tolist()
     solution = table.solution
     source = solution.sources[number]
-    trail = solution.trails[source.number]
+    trail = solution.backpointers[source.number]
     names = {
         **dict(zip(solution.space.einsum.tensors, table.space.einsum.tensors, strict=True)),
         **dict(zip(solution.space.einsum.bounds, table.space.einsum.bounds, strict=True)),
@@ -69,40 +69,44 @@ def body_of(table: Table, chosen: Chosen) -> Body:
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
         for h in layout.template.holders[: layout.first]
     ]
-    held = list(_held(source, solution.space.problem, names))
+    held = list(_upper_holders(source, solution.space.problem, names))
     backing = {(names[place.tensor], place.memory) for place in layout.on_chip}
     on_chip = frozenset(s for _, s in held if (s.tensors[0], s.component) in backing)
-    inner = tuple(_renamed(node, names, table) for node in _inner(table, trail, label))
-    own = {loop: variable for variable, loop in table.names.items()}
+    inner = tuple(_renamed(node, names, table) for node in _inner_nodes(table, trail, label))
+    own = {loop: variable for variable, loop in table.loop_names.items()}
     loops = tuple((loop._replace(variable=own[loop.variable]), n) for loop, n in chosen.loops)
-    return Body(tuple(top), loops, tuple(held), on_chip, inner)
+    return Branch(tuple(top), loops, tuple(held), on_chip, inner)
 
 
-def _held(
-    source: Source, problem: Problem, names: Mapping[str, str]
+def _upper_holders(
+    source: PmappingSource, problem: Problem, names: Mapping[str, str]
 ) -> Iterator[tuple[int, Storage | Toll]]:
     """Yield (loops above, storage or Toll) down to the lowest tensor on chip, outermost first."""
-    part = source.part
+    part = source.inner_program
     found: list[tuple[int, Storage | Toll]] = []
-    tolls = passages(problem, part)
-    for place, holder in enumerate((*part.layout.region, None)):
-        for one in (one for one in tolls if one.place == place):
+    tolls = toll_passages(problem, part)
+    for place, holder in enumerate((*part.template.region, None)):
+        for one in (one for one in tolls if one.region_place == place):
             toll = Toll((names[one.toll.tensor],), one.toll.component)
-            found.append((source.depth_of(one), toll))
+            found.append((source.toll_depth(one), toll))
         if holder is not None:
-            found.append((source.depth(place), Storage((names[holder.tensor],), holder.component)))
+            found.append(
+                (source.holder_depth(place), Storage((names[holder.tensor],), holder.component))
+            )
     yield from sorted(found, key=itemgetter(0))
 
 
-def _inner(table: Table, trail: Trail, label: int) -> Sequence[Node]:
+def _inner_nodes(table: PmappingTable, trail: Backpointers, label: int) -> Sequence[Node]:
     """Return the nodes below the lowest tensor on chip, in the names of the solution."""
-    part = trail.part
+    part = trail.inner_program
     slots = part.program.slot_sequence
     engine = table.solution.engine
-    below, state = trail.below(engine.lattice, label), trail.state(label)
-    tile = tuple(engine.lattice.tiles[state - stride(engine.lattice, part.spreads)].tolist())
+    below, state = trail.tiles_below_slots(engine.lattice, label), trail.tile_state(label)
+    tile = tuple(
+        engine.lattice.tiles[state - lane_stride(engine.lattice, part.spatial_loops)].tolist()
+    )
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    first = fills[part.layout.split] + 1
+    first = fills[part.template.lowest_on_chip] + 1
     tiles = []
     for index in range(first, len(slots)):
         tile = below.get(index, tile)
@@ -110,7 +114,7 @@ def _inner(table: Table, trail: Trail, label: int) -> Sequence[Node]:
     return assemble(engine.problem, slots[first:], tiles).nodes
 
 
-def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:
+def _renamed(node: Node, names: Mapping[str, str], table: PmappingTable) -> Node:
     if isinstance(node, Storage | Toll):
         return replace(node, tensors=tuple(names[t] for t in node.tensors))
     if isinstance(node, Temporal | Spatial):
@@ -119,7 +123,7 @@ def _renamed(node: Node, names: Mapping[str, str], table: Table) -> Node:
     return replace(node, einsum=table.einsum.name)
 
 
-def _shared_loop(bodies: Sequence[Body], level: int) -> Temporal | Spatial:
+def _shared_loop(bodies: Sequence[Branch], level: int) -> Temporal | Spatial:
     """Return a loop of several Einsums, with the names of those that call it differently."""
     variable = bodies[0].loops[level][0].variable
     others = ((body.einsum, body.loops[level][0].variable) for body in bodies)
@@ -141,7 +145,7 @@ class TreeBuilder:
 
     def __init__(
         self,
-        bodies: Sequence[Body],
+        bodies: Sequence[Branch],
         shared: Sequence[int],
         users: Mapping[str, tuple[int, ...]],
     ) -> None:
@@ -151,7 +155,7 @@ class TreeBuilder:
 
     def mapping(self) -> LoopNest:
         """Return the whole mapping: the outermost memory on top."""
-        top = dict.fromkeys(storage for body in self._bodies for storage in body.top)
+        top = dict.fromkeys(storage for body in self._bodies for storage in body.outermost)
         return LoopNest((*top, *self._nodes((0, len(self._bodies)), 0)))
 
     def _nodes(self, span: tuple[int, int], depth: int) -> tuple[Node, ...]:
@@ -172,12 +176,12 @@ class TreeBuilder:
     def _single(self, number: int, depth: int) -> Iterator[Node]:
         body = self._bodies[number]
         for level in range(depth, len(body.loops) + 1):
-            for above, storage in body.held:
+            for above, storage in body.upper_holders:
                 if above == level and storage not in body.on_chip:
                     yield storage
             if level < len(body.loops):
                 yield _loop(body.loops[level])
-        yield from body.inner
+        yield from body.inner_nodes
 
     def _storages(self, span: tuple[int, int], level: int, split: int) -> Iterator[Node]:
         """Yield what stands below `level` of the shared loops and above the Sequential.
@@ -187,7 +191,7 @@ class TreeBuilder:
         found: list[Storage | Toll] = []
         for body in self._bodies[span[0] : span[1]]:
             place = 0
-            for above, storage in body.held:
+            for above, storage in body.upper_holders:
                 here = level < split
                 if storage in body.on_chip:
                     users = self._users[storage.tensors[0]]

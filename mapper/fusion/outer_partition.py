@@ -31,12 +31,12 @@ from tilewright.mapper.templates.spatial_choices import (
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
-MAX_DEALS = 200  # choices of such lanes for a whole workload: each is a search of its own
+MAX_PARTITIONS = 200  # choices of such lanes for a whole workload: each is a search of its own
 _INSTEAD = "search without fusion"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OuterLoop:
     """Tiles of `variable`, `tile` values each, side by side in `lanes` lanes of a dimension."""
 
     component: str
@@ -51,35 +51,37 @@ class Turn:
         return self.component, self.dim, self.tile, self.lanes
 
 
-Turns = tuple[Turn, ...]
-Deal = tuple[Turns, ...]  # per Einsum
+OuterLoops = tuple[OuterLoop, ...]
+Partition = tuple[OuterLoops, ...]  # per Einsum
 
 
-def tops_of(flat: FlatArch) -> tuple[Component, ...]:
+def outer_fanouts(flat: FlatArch) -> tuple[Component, ...]:
     """Return the components down to the outermost memory that have lanes."""
     last = next((i for i, c in enumerate(flat.components) if isinstance(c, Memory)), -1)
     return tuple(c for c in flat.components[: last + 1] if c.own_fanout > 1)
 
 
-def has_tops(request: Request) -> bool:
+def has_outer_fanouts(request: Request) -> bool:
     """Tell whether lanes deal out the outermost memory on the way to any compute."""
-    return any(tops_of(flat) for e in request.workload.einsums for flat in request.flat_archs(e))
+    return any(
+        outer_fanouts(flat) for e in request.workload.einsums for flat in request.flat_archs(e)
+    )
 
 
-def deals_of(request: Request) -> list[Deal]:
+def partitions_of(request: Request) -> list[Partition]:
     """Return the ways to deal all Einsums; UnsupportedFeature if they are too many, or what decides
     about them is not modelled."""
     workload = request.workload
-    options = [_options(request, einsum) for einsum in workload.einsums]
+    options = [_einsum_partitions(request, einsum) for einsum in workload.einsums]
     shared = sorted(shared_tensors(workload))
-    found: list[Deal] = []
+    found: list[Partition] = []
 
-    def extend(done: Deal) -> None:
+    def extend(done: Partition) -> None:
         if len(done) == len(options):
             found.append(done)
-            if len(found) > MAX_DEALS:
+            if len(found) > MAX_PARTITIONS:
                 raise UnsupportedFeature(
-                    f"more than {MAX_DEALS} ways to deal out the outermost memory over its lanes",
+                    f"more than {MAX_PARTITIONS} ways to deal out the outermost memory over its lanes",
                     instead=f"narrow their loop_bounds, or {_INSTEAD}",
                 )
             return
@@ -94,7 +96,10 @@ def deals_of(request: Request) -> list[Deal]:
 
 
 def _agree(
-    workload: Workload, shared: list[str], one: tuple[int, Turns], other: tuple[int, Turns]
+    workload: Workload,
+    shared: list[str],
+    one: tuple[int, OuterLoops],
+    other: tuple[int, OuterLoops],
 ) -> bool:
     """Tell whether two Einsums deal what both use alike, and the rest in equal parts."""
     if [turn.outside for turn in one[1]] != [turn.outside for turn in other[1]]:
@@ -111,42 +116,41 @@ def _agree(
     return True
 
 
-def _ranks(einsum: Einsum, tensor: str, turn: Turn) -> list[str]:
+def _ranks(einsum: Einsum, tensor: str, turn: OuterLoop) -> list[str]:
     forms = einsum.access(tensor).projection
     return [rank for rank, form in forms if turn.variable in dict(form.terms)]
 
 
-def _options(request: Request, einsum: Einsum) -> list[Turns]:
+def _einsum_partitions(request: Request, einsum: Einsum) -> list[OuterLoops]:
     """Return the ways to deal one Einsum: the turns of each dimension in any order."""
     flats = request.flat_archs(einsum)
-    tops = {tuple((c.name, c.spatial) for c in tops_of(flat)) for flat in flats}
-    if len(tops) != 1 or any(_hinders(flat) for flat in flats):
+    tops = {tuple((c.name, c.spatial) for c in outer_fanouts(flat)) for flat in flats}
+    if len(tops) != 1 or any(_has_unmodelled_parts(flat) for flat in flats):
         raise UnsupportedFeature(
-            "lanes deal out the outermost memory, beside a Network, lanes below with min_usage, or"
-            f" different ones on the ways to the computes of {einsum.name}",
+            f"lanes deal out the outermost memory, beside a Network, lanes below with min_usage, or different ones on the ways to the computes of {einsum.name}",
             instead=_INSTEAD,
         )
     dims = [(name, dim) for name, spatial in tops.pop() for dim in spatial]
-    choices = [_choices(request, einsum, dim) for _, dim in dims]
-    found: dict[Turns, None] = {}
+    choices = [_lane_choices(request, einsum, dim) for _, dim in dims]
+    found: dict[OuterLoops, None] = {}
     for chosen in product(*choices):
         lanes = {v: prod(one.get(v, 1) for one in chosen) for v in einsum.bounds}
         if all(bound % lanes[v] == 0 for v, bound in einsum.bounds.items()):
             orders = [list(permutations((v, n) for v, n in one.items() if n > 1)) for one in chosen]
             for order in product(*orders):
-                found[tuple(_turns(einsum, dims, order))] = None
+                found[tuple(_outer_loops(einsum, dims, order))] = None
     return list(found)
 
 
-def _hinders(flat: FlatArch) -> bool:
-    tops = [component.name for component in tops_of(flat)]
+def _has_unmodelled_parts(flat: FlatArch) -> bool:
+    tops = [component.name for component in outer_fanouts(flat)]
     below = [c for c in flat.components if c.name not in tops]
     return any(isinstance(c, Network) for c in flat.components) or any(
         dim.min_usage > 0 for c in below for dim in c.spatial
     )
 
 
-def _choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
+def _lane_choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str, int]]:
     """Return the lanes of one dimension, per variable."""
     workload = request.workload
     written = {a.tensor for other in workload.einsums for a in other.outputs}
@@ -165,24 +169,24 @@ def _choices(request: Request, einsum: Einsum, dim: SpatialDim) -> list[dict[str
     ]
 
 
-def _turns(
+def _outer_loops(
     einsum: Einsum,
     dims: list[tuple[str, SpatialDim]],
     order: tuple[tuple[tuple[str, int], ...], ...],
-) -> Iterator[Turn]:
+) -> Iterator[OuterLoop]:
     tile = dict(einsum.bounds)
     for (component, dim), turns in zip(dims, order, strict=True):
         for variable, lanes in turns:
             tile[variable] //= lanes
-            yield Turn(component, dim.name, variable, tile[variable], lanes)
+            yield OuterLoop(component, dim.name, variable, tile[variable], lanes)
 
 
 @dataclass(frozen=True, slots=True)
-class DealtRequest(Request):
+class PartitionedRequest(Request):
     """What is left of the request `whole` for each lane, when `deal` is chosen."""
 
     whole: Request | None = None
-    deal: Deal = ()
+    partition: Partition = ()
 
     def flat_archs(self, einsum: Einsum) -> tuple[FlatArch, ...]:
         """Return the paths of one lane; their energies and leakage are those of all."""
@@ -191,15 +195,15 @@ class DealtRequest(Request):
         own = self.whole.workload.einsums[number]
         conventions = self.options.conventions
         flats = self.whole.flat_archs(own)
-        return tuple(_one_lane(flat, self.deal[number], conventions) for flat in flats)
+        return tuple(_one_lane(flat, self.partition[number], conventions) for flat in flats)
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Put the lanes on top."""
         assert self.whole is not None
         names = [einsum.name for einsum in self.workload.einsums]
         tops = []
-        for place, turn in enumerate(self.deal[0]):
-            pairs = zip(names, (turns[place].variable for turns in self.deal), strict=True)
+        for place, turn in enumerate(self.partition[0]):
+            pairs = zip(names, (turns[place].variable for turns in self.partition), strict=True)
             other = tuple(pair for pair in pairs if pair[1] != turn.variable)
             tops.append(Spatial(turn.variable, turn.tile, turn.dim, turn.component, other))
         return self.whole.whole_mapping(LoopNest((*tops, *mapping.nodes)))
@@ -211,28 +215,28 @@ class DealtRequest(Request):
         return self.whole.scoring_request
 
 
-def dealt(request: Request, deal: Deal) -> DealtRequest:
+def partitioned(request: Request, deal: Partition) -> PartitionedRequest:
     """Return the request of one lane."""
     einsums = [
-        replace(einsum, bounds=_left(einsum.bounds, turns))
+        replace(einsum, bounds=_remaining_bounds(einsum.bounds, turns))
         for einsum, turns in zip(request.workload.einsums, deal, strict=True)
     ]
     work = replace(request.workload, einsums=tuple(einsums))
-    return DealtRequest(
-        request.arch, work, request.options, request.deadline, whole=request, deal=deal
+    return PartitionedRequest(
+        request.arch, work, request.options, request.deadline, whole=request, partition=deal
     )
 
 
-def _left(bounds: Mapping[str, int], turns: Turns) -> dict[str, int]:
+def _remaining_bounds(bounds: Mapping[str, int], turns: OuterLoops) -> dict[str, int]:
     left = dict(bounds)
     for turn in turns:
         left[turn.variable] = turn.tile
     return left
 
 
-def _one_lane(flat: FlatArch, turns: Turns, conventions: str) -> FlatArch:
+def _one_lane(flat: FlatArch, turns: OuterLoops, conventions: str) -> FlatArch:
     """Return a path without the lanes above; what it costs is what all lanes do."""
-    tops, rules = tops_of(flat), conventions_called(conventions)
+    tops, rules = outer_fanouts(flat), conventions_called(conventions)
     lanes = prod(turn.lanes for turn in turns)
     used: dict[tuple[str, str], int] = {}
     for turn in turns:

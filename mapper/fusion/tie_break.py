@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.fusion.fused_problem import Cascade, Tie
-from tilewright.mapper.fusion.join.join_deepening import Deepening, Found
+from tilewright.mapper.fusion.fused_problem import FusedProblem, TieSearch
+from tilewright.mapper.fusion.join.join_deepening import JoinResult, JoinSearch
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.label_metrics import Objective
@@ -26,23 +26,23 @@ NOISE = 1e-12  # relative: sums of the same terms in another order
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class TieBreak:
     """A better mapping of equal value, if there is one, and what was looked at."""
 
-    found: Found
+    result: JoinResult
     statistics: SearchStatistics
 
 
 def break_ties(
-    cascade: Cascade, search: Deepening, known: tuple[Found, Score], budget: Budget
-) -> Broken:
+    cascade: FusedProblem, search: JoinSearch, known: tuple[JoinResult, Score], budget: Budget
+) -> TieBreak:
     """Look for a mapping as good as the one `known` from `search`, with less of the other metric:
     latency if energy is minimized, else energy. Nothing is found where there is none."""
     found, score = known
     if found.label is None:
-        return Broken(found, SearchStatistics())
+        return TieBreak(found, SearchStatistics())
     second: Objective = "latency" if cascade.objective == "energy" else "energy"
-    best = float(cascade.value(*found.label.row)) * (1 + NOISE)
+    best = float(cascade.value(*found.label.measures)) * (1 + NOISE)
     most = search.ceilings(best)
     other = (score.latency if second == "latency" else score.energy) * (1 - TOLERANCE)
 
@@ -50,12 +50,12 @@ def break_ties(
         minimized = latency if second == "latency" else energy
         return np.where(cascade.value(energy, latency, *usage) <= best, minimized, inf)
 
-    again = Deepening(
+    again = JoinSearch(
         replace(
             cascade, objective=second, value=value,
-            tie=Tie(other, most, search.choices_within(most)),
+            ties=TieSearch(other, most, search.choice_bounds_within(most)),
         ),
         (replace(budget, labels=min(budget.labels, MAX_LABELS)), no_report),
-        shelf=search.shelf,
+        shelf=search.cache,
     )  # fmt: skip
-    return Broken(again.solve(), again.statistics)
+    return TieBreak(again.solve(), again.statistics)

@@ -66,20 +66,17 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
 
         check_metrics(request, chosen)
         if request.options.uneven and len(chosen) > 1:
-            note = (
-                "searched without fusion: no front, and no least value of a formula, is searched"
-                " over fused mappings with uneven tiles; for these leave out `uneven`"
-            )
+            note = "searched without fusion: no front, and no least value of a formula, is searched over fused mappings with uneven tiles; for these leave out `uneven`"
             return _noted(request, chosen, note, explain)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
-    from tilewright.mapper.fusion.fused_search import NothingYet, solve_fused
+    from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
 
     if request.options.uneven:
         return _fused_or_uneven(request)
     try:
         return solve_fused(request.with_budget_share(FUSED_SHARE))
-    except NothingYet as error:
+    except NoMappingInBudget as error:
         return _bounded_by(error.lower_bound, error.scope, _apart(request, chosen))
     except UnsupportedFeature as error:
         note = f"searched without fusion: {error}"
@@ -128,7 +125,7 @@ def _without_fusion(
 def _fused_or_uneven(request: Request) -> SearchResult:
     """Return the best of fused mappings with even tiles, of unfused uneven ones, and of fused ones
     in which Einsums that stand alone are uneven."""
-    from tilewright.mapper.fusion.fused_search import NothingYet, solve_fused
+    from tilewright.mapper.fusion.fused_search import NoMappingInBudget, solve_fused
     from tilewright.mapper.searches.fused_uneven import with_uneven_alone
 
     objective = next(one for one in OBJECTIVES if one == request.options.objective)
@@ -137,7 +134,7 @@ def _fused_or_uneven(request: Request) -> SearchResult:
     even = replace(request, options=replace(request.options, uneven=()))
     try:
         fused = solve_fused(even)
-    except NothingYet as error:
+    except NoMappingInBudget as error:
         proof = alone.certificate
         lower = min(error.lower_bound, proof.lower_bound)
         return _bounded_by(lower, scope_both(error.scope, proof.scope), alone)

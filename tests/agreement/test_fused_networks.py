@@ -45,7 +45,7 @@ def test_fused_optimum_with_a_network_and_lanes_above(seed: int) -> None:
 
 
 def test_what_lanes_above_send_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "sent_above", lambda *_: {})
+    monkeypatch.setattr(parts, "network_charges", lambda *_: {})
     with pytest.raises(InternalError, match="the fused search computed energy"):
         check(0, 8_000, random_relayed_case)
 

@@ -8,28 +8,31 @@ from math import inf
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.boundary.exchange_options import places_of
-from tilewright.mapper.fusion.pmappings.fused_templates import memories_of
+from tilewright.mapper.fusion.boundary.exchange_options import memories_of_tensors
+from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum
 
 
 @dataclass(frozen=True, slots=True)
-class Outermost:
+class OutermostCapacity:
     """The outermost memory where it may be too small: its `size`, the `bits` of each tensor, whole,
     and tensors that are there `always`."""
 
     size: float
-    bits: Mapping[str, float]
-    always: frozenset[str]
+    tensor_bits: Mapping[str, float]
+    persistent: frozenset[str]
 
-    def admits(self, tensors: frozenset[str]) -> bool:
+    def fits(self, tensors: frozenset[str]) -> bool:
         """Tell whether there is room for some tensors at a time."""
-        return sum(self.bits[tensor] for tensor in sorted(tensors | self.always)) <= self.size
+        return (
+            sum(self.tensor_bits[tensor] for tensor in sorted(tensors | self.persistent))
+            <= self.size
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ExchangeMemories:
     """`outer`: the memory of everything; `inner`: the one that exchanged tensors may stay in (None:
     there is none); `capacity`: its bits, inf when all tensors fit into it together; `limit`: the
     room of `outer`, None when everything fits there; `deeper`: further memories that exchanged
@@ -37,28 +40,30 @@ class Room:
     tensor may stay.
     """
 
-    outer: str
-    inner: str | None
-    capacity: float
-    limit: Outermost | None = None
+    outermost: str
+    second: str | None
+    second_bits: float
+    outermost_capacity: OutermostCapacity | None = None
     deeper: tuple[tuple[str, float], ...] = ()
-    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    memories_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def memories(self) -> tuple[str, ...]:
         """The memories that tensors may stay in, outermost first."""
-        return (self.inner or "", *(name for name, _ in self.deeper))
+        return (self.second or "", *(name for name, _ in self.deeper))
 
     @property
     def capacities(self) -> tuple[float, ...]:
         """Their bits; inf when all tensors fit together."""
-        return (self.capacity, *(bits for _, bits in self.deeper))
+        return (self.second_bits, *(bits for _, bits in self.deeper))
 
     @property
-    def tight(self) -> tuple[str, ...]:
+    def maybe_full(self) -> tuple[str, ...]:
         """The memories of these two that may be too small; the lower one if neither is known to."""
-        outer = (self.outer,) if self.limit is not None or self.inner is None else ()
-        return (*outer, self.inner) if self.inner else outer
+        outer = (
+            (self.outermost,) if self.outermost_capacity is not None or self.second is None else ()
+        )
+        return (*outer, self.second) if self.second else outer
 
     @property
     def crowded(self) -> frozenset[str]:
@@ -67,27 +72,31 @@ class Room:
         return frozenset(name for name, bits in pairs if name and bits < inf)
 
 
-def room_of(runs: Sequence[tuple[Einsum, FlatArch]], deeper: bool = False) -> Room:
+def exchange_memories(
+    runs: Sequence[tuple[Einsum, FlatArch]], deeper: bool = False
+) -> ExchangeMemories:
     """Check the memories that the Einsums see on the ways to their computes.
 
     `deeper`: tensors may stay in memories below the second one, too. UnsupportedFeature if the
     outer ones differ.
     """
-    found = [memories_of(flat) for _, flat in runs]
-    outer = _one([pair[0] for pair in found], "outermost memory")
-    limit = _limit([(e, pair[0]) for (e, _), pair in zip(runs, found, strict=True)])
+    found = [first_two_memories(flat) for _, flat in runs]
+    outer = _same_memory([pair[0] for pair in found], "outermost memory")
+    limit = _outermost_capacity([(e, pair[0]) for (e, _), pair in zip(runs, found, strict=True)])
     seconds = [(e, pair[1]) for (e, _), pair in zip(runs, found, strict=True) if pair[1]]
     if not seconds:
-        return Room(outer.name, None, inf, limit)
+        return ExchangeMemories(outer.name, None, inf, limit)
     # a compute right below the outermost memory uses none
-    inner = _one([memory for _, memory in seconds], "second memory")
-    places = places_of(runs, deeper)
+    inner = _same_memory([memory for _, memory in seconds], "second memory")
+    places = memories_of_tensors(runs, deeper)
     last = {several[-1] for several in places.values() if several}
     names = [component.name for component in runs[0][1].components if isinstance(component, Memory)]
     further = names[2 : max((names.index(name) + 1 for name in last), default=2)]
     pairs = tuple((name, _capacity(runs, name)) for name in further)
     places = {tensor: several or (inner.name, *further) for tensor, several in places.items()}
-    return Room(outer.name, inner.name, _capacity(runs, inner.name), limit, pairs, places)
+    return ExchangeMemories(
+        outer.name, inner.name, _capacity(runs, inner.name), limit, pairs, places
+    )
 
 
 def _capacity(runs: Sequence[tuple[Einsum, FlatArch]], name: str) -> float:
@@ -95,10 +104,10 @@ def _capacity(runs: Sequence[tuple[Einsum, FlatArch]], name: str) -> float:
     ways = ((einsum, c) for einsum, flat in runs for c in flat.components if c.name == name)
     seen = [(einsum, memory) for einsum, memory in ways if isinstance(memory, Memory)]
     size = seen[0][1].size
-    return inf if _together(seen) <= size else size
+    return inf if _bits_of_all_tensors(seen) <= size else size
 
 
-def _together(runs: Sequence[tuple[Einsum, Memory]]) -> float:
+def _bits_of_all_tensors(runs: Sequence[tuple[Einsum, Memory]]) -> float:
     """Return the bits of what all Einsums hold, whole: of each tensor a tile per Einsum, in the
     width of the one that sees the widest values."""
     seen: dict[str, list[float]] = {}
@@ -112,14 +121,14 @@ def _together(runs: Sequence[tuple[Einsum, Memory]]) -> float:
     return sum(sum(values) * widest[tensor] for tensor, values in seen.items())
 
 
-def _limit(runs: Sequence[tuple[Einsum, Memory]]) -> Outermost | None:
+def _outermost_capacity(runs: Sequence[tuple[Einsum, Memory]]) -> OutermostCapacity | None:
     """Return the room of the outermost memory, as each Einsum sees it, if it may be too little.
 
     UnsupportedFeature where it may be, and Einsums see a tensor there in different sizes or copy.
     """
     seen: dict[str, set[float]] = {}
     for einsum, memory in runs:
-        for tensor, bits in _whole_bits(einsum, memory).items():
+        for tensor, bits in _whole_tensor_bits(einsum, memory).items():
             seen.setdefault(tensor, set()).add(bits)
     size = runs[0][1].size
     needed = sum(max(several) for several in seen.values())
@@ -136,10 +145,10 @@ def _limit(runs: Sequence[tuple[Einsum, Memory]]) -> Outermost | None:
         )
     accesses = (access for einsum, _ in runs for access in einsum.accesses)
     always = frozenset(access.tensor for access in accesses if access.persistent)
-    return Outermost(size, {t: max(several) for t, several in seen.items()}, always)
+    return OutermostCapacity(size, {t: max(several) for t, several in seen.items()}, always)
 
 
-def _one(memories: Sequence[Memory], what: str) -> Memory:
+def _same_memory(memories: Sequence[Memory], what: str) -> Memory:
     """Return the one memory that all Einsums see."""
     if len({(m.name, m.size) for m in memories}) != 1:
         listed = ", ".join(sorted({f"{m.name} of {m.size:g} bits" for m in memories}))
@@ -150,7 +159,7 @@ def _one(memories: Sequence[Memory], what: str) -> Memory:
     return memories[0]
 
 
-def _whole_bits(einsum: Einsum, memory: Memory) -> dict[str, float]:
+def _whole_tensor_bits(einsum: Einsum, memory: Memory) -> dict[str, float]:
     """Return the bits of each tensor of an Einsum, whole."""
     found: dict[str, float] = {}
     for access in einsum.accesses:

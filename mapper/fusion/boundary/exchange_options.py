@@ -9,24 +9,26 @@ from tilewright.arch.flattening.flat import FlatArch
 from tilewright.mapper.templates.spatial_choices import free_variables, lane_choices
 from tilewright.mapper.workload.einsum import Einsum
 
-MAX_DEALT = 200  # ways to deal lanes above a third memory: each has templates of its own
-FEW_DEALT = 4  # where a memory above may keep the tensor, too
+MAX_SPATIAL_CHOICES = 200  # ways to deal lanes above a third memory: each has templates of its own
+FEW_SPATIAL_CHOICES = 4  # where a memory above may keep the tensor, too
 Run = tuple[Einsum, FlatArch]
 
 
-def places_of(runs: Sequence[Run], deeper: bool) -> Mapping[str, tuple[str, ...]]:
+def memories_of_tensors(runs: Sequence[Run], deeper: bool) -> Mapping[str, tuple[str, ...]]:
     """Return the memories below the outermost one in which Einsums may exchange each tensor.
 
     Those that all Einsums see, none of an Array from the third on, and none there below lanes that
     may be dealt in many ways, which are fewer if a memory above may keep the tensor. `deeper`: not
     the second one only.
     """
-    reached = _seen_by_all(runs)[1 : None if deeper else 2]
+    reached = _memories_seen_by_all(runs)[1 : None if deeper else 2]
     found: dict[str, tuple[str, ...]] = {}
     for tensor in dict.fromkeys(tensor for einsum, _ in runs for tensor in einsum.tensors):
         places: list[str] = []
         for memory, ways in reached:
-            if ways <= (FEW_DEALT if places else MAX_DEALT) and _may_exchange(runs, tensor, memory):
+            if ways <= (FEW_SPATIAL_CHOICES if places else MAX_SPATIAL_CHOICES) and _may_exchange(
+                runs, tensor, memory
+            ):
                 places.append(memory)
         found[tensor] = tuple(places)
     return found
@@ -57,18 +59,18 @@ def _keeps_first(flat: FlatArch, tensor: str, memory: str) -> bool:
     return able
 
 
-def _seen_by_all(runs: Sequence[Run]) -> list[tuple[str, int]]:
+def _memories_seen_by_all(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return the memories that are the same on all ways, and in how many ways the lanes above may
     be dealt; of the outermost two in one."""
     found: list[tuple[str, int]] = []
-    for several in zip(*(_reached(*run) for run in runs), strict=False):
+    for several in zip(*(_memories_on_path(*run) for run in runs), strict=False):
         if len({(memory.name, memory.size) for memory, _ in several}) > 1:
             break
         found.append((several[0][0].name, max(ways for _, ways in several)))
     return [(name, ways if place > 1 else 1) for place, (name, ways) in enumerate(found)]
 
 
-def _reached(einsum: Einsum, flat: FlatArch) -> Iterator[tuple[Memory, int]]:
+def _memories_on_path(einsum: Einsum, flat: FlatArch) -> Iterator[tuple[Memory, int]]:
     """Yield the memories of a path above any Array, with the ways to deal the lanes above."""
     ways, number = 1, 0
     for component in flat.components:

@@ -19,7 +19,7 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
 
-class Place(NamedTuple):
+class TensorPlace(NamedTuple):
     """A tensor in one of the memories that Einsums may exchange it in."""
 
     tensor: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Boundaries:
+class ExchangedTensors:
     """The exchanged tensors of a workload.
 
     `chip`: may stay on chip, in one of `memories`, those of `copied` in the first; `backed`: other
@@ -41,66 +41,68 @@ class Boundaries:
     """
 
     workload: Workload
-    chip: frozenset[str]
-    backed: frozenset[str]
-    names: LoopNames
-    carried: Mapping[str, frozenset[str]]
+    exchangeable: frozenset[str]
+    outermost_only: frozenset[str]
+    loop_names: LoopNames
+    shareable_loops: Mapping[str, frozenset[str]]
     users: Mapping[str, tuple[int, ...]]
     contested: frozenset[str]
-    apart: frozenset[str]
-    shares_room: bool = True
+    varied_windows: frozenset[str]
+    shares_tiles: bool = True
     memories: tuple[str, ...] = ("",)
     copied: frozenset[str] = frozenset()
     tolls: tuple[str, ...] = ()
-    varied: frozenset[str] = frozenset()
-    unsettled: frozenset[str] = frozenset()
-    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    varied_widths: frozenset[str] = frozenset()
+    bounded_widths: frozenset[str] = frozenset()
+    memories_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def tiled(self) -> frozenset[str]:
+    def tracked_tiles(self) -> frozenset[str]:
         """The contested tensors of which the tile of an earlier Einsum matters to a later one: all
         where it is one tile, else those that Einsums see in different widths (shared_tiles.py)."""
-        return self.contested if self.shares_room else self.varied
+        return self.contested if self.shares_tiles else self.varied_widths
 
-    def of(self, einsum: Einsum) -> tuple[Place, ...]:
+    def places_of_einsum(self, einsum: Einsum) -> tuple[TensorPlace, ...]:
         """Return where tensors of `einsum` may stay on chip."""
-        return tuple(p for t in einsum.tensors if t in self.chip for p in self.places(t))
+        return tuple(
+            p for t in einsum.tensors if t in self.exchangeable for p in self.places_of_tensor(t)
+        )
 
-    def places(self, tensor: str) -> tuple[Place, ...]:
+    def places_of_tensor(self, tensor: str) -> tuple[TensorPlace, ...]:
         """Return where a tensor may stay on chip, if it may."""
-        memories = self.kept.get(tensor, self.memories)
+        memories = self.memories_of.get(tensor, self.memories)
         memories = self.memories[:1] if tensor in self.copied else memories
-        return tuple(Place(tensor, memory) for memory in memories)
+        return tuple(TensorPlace(tensor, memory) for memory in memories)
 
-    def chains(self, tensor: str) -> tuple[tuple[int, ...], ...]:
+    def users_sharing_loops(self, tensor: str) -> tuple[tuple[int, ...], ...]:
         """Return the numbers of the Einsums that touch `tensor`, in runs that may share loops above
         which each holds it: through other tensors."""
-        return _chains(tensor, self.users, self.chip)
+        return _users_sharing_loops(tensor, self.users, self.exchangeable)
 
-    def names_of(self, einsum: Einsum) -> Mapping[str, str]:
+    def loop_names_of(self, einsum: Einsum) -> Mapping[str, str]:
         """Return the name of the loops over each of its rank variables."""
-        return self.names[self.workload.einsums.index(einsum)]
+        return self.loop_names[self.workload.einsums.index(einsum)]
 
-    def carried_by(self, einsum: Einsum) -> dict[str, frozenset[str]]:
+    def shareable_variables(self, einsum: Einsum) -> dict[str, frozenset[str]]:
         """Return `carried` of its tensors, in its own rank variables."""
-        names = self.names_of(einsum)
-        own = ((t, self.carried[t]) for t in einsum.tensors if t in self.carried)
+        names = self.loop_names_of(einsum)
+        own = ((t, self.shareable_loops[t]) for t in einsum.tensors if t in self.shareable_loops)
         return {t: frozenset(v for v in names if names[v] in loops) for t, loops in own}
 
-    def live_after(self, number: int) -> tuple[Place, ...]:
+    def live_after(self, number: int) -> tuple[TensorPlace, ...]:
         """Return the tensors that may be on chip between Einsum `number` and the next one, each
         wherever it may be."""
-        names = (t for t in self.workload.tensors if t in self.chip)
+        names = (t for t in self.workload.tensors if t in self.exchangeable)
         live = (t for t in names if self.users[t][0] <= number < self.users[t][-1])
-        return tuple(place for tensor in live for place in self.places(tensor))
+        return tuple(place for tensor in live for place in self.places_of_tensor(tensor))
 
 
-def boundaries_of(
+def exchanged_tensors_of(
     workload: Workload,
     shares_room: bool = True,
     counts: bool = True,
     memories: tuple[str, ...] = ("",),
-) -> Boundaries:
+) -> ExchangedTensors:
     """Analyse what the Einsums of `workload` exchange, on chip in one of `memories`.
 
     `counts`: Einsums that run a different number of times (n_instances) exchange through the
@@ -113,28 +115,28 @@ def boundaries_of(
     chip = frozenset(
         tensor
         for tensor in workload.tensors
-        if _may_stay(workload, users[tensor], tensor)
+        if _is_exchangeable(workload, users[tensor], tensor)
         and not (counts and _counts_differ(workload, users[tensor]))
     )
     shared = shared_tensors(workload)
-    contested = {t for t in shared if any(len(c) > 1 for c in _chains(t, users, chip))}
+    contested = {t for t in shared if any(len(c) > 1 for c in _users_sharing_loops(t, users, chip))}
     names = loop_names(workload, {t: users[t] for t in chip})
-    return Boundaries(
+    return ExchangedTensors(
         workload,
         chip,
         shared - chip,
         names,
-        {t: _carried((workload, names), t, users[t]) for t in sorted(chip)},
+        {t: _shareable_loops((workload, names), t, users[t]) for t in sorted(chip)},
         users,
         frozenset(contested),
-        frozenset(t for t in contested if _is_apart((workload, names), t, users[t])),
+        frozenset(t for t in contested if _has_varied_windows((workload, names), t, users[t])),
         shares_room,
         memories,
         frozenset(t for e in workload.einsums if e.is_copy for t in e.tensors),
     )
 
 
-def _may_stay(workload: Workload, users: tuple[int, ...], tensor: str) -> bool:
+def _is_exchangeable(workload: Workload, users: tuple[int, ...], tensor: str) -> bool:
     einsums = [workload.einsums[i] for i in users]
     accesses = [einsum.access(tensor) for einsum in einsums]
     return (
@@ -149,7 +151,7 @@ def _counts_differ(workload: Workload, users: tuple[int, ...]) -> bool:
     return len({workload.einsums[i].n_instances for i in users}) > 1
 
 
-def _carried(
+def _shareable_loops(
     named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
 ) -> frozenset[str]:
     workload, names = named
@@ -161,7 +163,7 @@ def _carried(
     return frozenset(name for _, name in set.intersection(*ranks))
 
 
-def _chains(
+def _users_sharing_loops(
     tensor: str, users: Mapping[str, tuple[int, ...]], chip: frozenset[str]
 ) -> tuple[tuple[int, ...], ...]:
     """Return the users of `tensor` in runs in which each may share loops with the next one through
@@ -176,7 +178,9 @@ def _chains(
     return tuple(map(tuple, found))
 
 
-def _is_apart(named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]) -> bool:
+def _has_varied_windows(
+    named: tuple[Workload, LoopNames], tensor: str, users: tuple[int, ...]
+) -> bool:
     """Tell whether a loop of two users is relevant to `tensor` in another way for one of them."""
     workload, names = named
     seen: dict[str, str] = {}

@@ -21,7 +21,7 @@ from tilewright.mapper.workload.einsum import Einsum
 
 
 @dataclass(frozen=True, slots=True)
-class LevelRequest(Request):
+class EqualSizeRequest(Request):
     """The request `whole` on memories of one size each; `sizes`: of those that had several."""
 
     whole: Request | None = None
@@ -31,7 +31,7 @@ class LevelRequest(Request):
         """Return the paths with these sizes."""
         assert self.whole is not None
         sizes = dict(self.sizes)
-        return tuple(_levelled(flat, einsum, sizes) for flat in self.whole.flat_archs(einsum))
+        return tuple(_resized_path(flat, einsum, sizes) for flat in self.whole.flat_archs(einsum))
 
     def whole_mapping(self, mapping: LoopNest) -> LoopNest:
         """Return the mapping of the whole request: it is the same."""
@@ -45,19 +45,21 @@ class LevelRequest(Request):
         return self.whole.scoring_request
 
 
-def levelled(request: Request) -> Request:
+def with_equal_sizes(request: Request) -> Request:
     """Return a request in which all Einsums see a memory in one size."""
-    sizes = tuple((name, _common(found)) for name, found in _several(request).items())
+    sizes = tuple(
+        (name, _common_multiple(found)) for name, found in _unequal_sizes(request).items()
+    )
     if not sizes:
         return request
-    return LevelRequest(
+    return EqualSizeRequest(
         request.arch, request.workload, request.options, request.deadline, request, sizes
     )
 
 
-def refuse_levelled(request: Request, memories: Sequence[str]) -> None:
+def refuse_unequal_sizes(request: Request, memories: Sequence[str]) -> None:
     """Refuse to count the usage, in bits, of a memory that has none of one size."""
-    several = _several(request.scoring_request)
+    several = _unequal_sizes(request.scoring_request)
     for name in memories:
         if name in several:
             raise UnsupportedFeature(
@@ -66,7 +68,7 @@ def refuse_levelled(request: Request, memories: Sequence[str]) -> None:
             )
 
 
-def _several(request: Request) -> dict[str, set[float]]:
+def _unequal_sizes(request: Request) -> dict[str, set[float]]:
     """Return the memories that Einsums see in several sizes, with these."""
     seen: dict[str, set[float]] = {}
     for einsum in request.workload.einsums:
@@ -77,16 +79,16 @@ def _several(request: Request) -> dict[str, set[float]]:
     return {name: sizes for name, sizes in seen.items() if len(sizes) > 1}
 
 
-def _common(sizes: Iterable[float]) -> Fraction:
+def _common_multiple(sizes: Iterable[float]) -> Fraction:
     """Return the least number that all finite sizes divide, so that widths stay whole numbers."""
     finite = [Fraction(size) for size in sizes if 0 < size < inf]
     above, below = [one.numerator for one in finite], [one.denominator for one in finite]
     return Fraction(lcm(*above), gcd(*below)) if finite else Fraction(1)
 
 
-def _levelled(flat: FlatArch, einsum: Einsum, sizes: Mapping[str, Fraction]) -> FlatArch:
+def _resized_path(flat: FlatArch, einsum: Einsum, sizes: Mapping[str, Fraction]) -> FlatArch:
     parts = tuple(
-        _of_size(component, einsum, sizes[component.name])
+        _resized_memory(component, einsum, sizes[component.name])
         if isinstance(component, Memory) and component.name in sizes
         else component
         for component in flat.components
@@ -94,7 +96,7 @@ def _levelled(flat: FlatArch, einsum: Einsum, sizes: Mapping[str, Fraction]) -> 
     return replace(flat, components=parts)
 
 
-def _of_size(memory: Memory, einsum: Einsum, size: Fraction) -> Memory:
+def _resized_memory(memory: Memory, einsum: Einsum, size: Fraction) -> Memory:
     if memory.size == inf:
         scale = Fraction(0)
     else:  # a single value does not fit into nothing

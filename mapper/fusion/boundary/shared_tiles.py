@@ -21,114 +21,126 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 # loops above a tile; how many bits less than the rows say what has run, and what runs now or later,
 # takes there; per row
 Less = tuple[int, tuple[Floats, Floats]]
-NOTHING = Extent(())
+NO_EXTENT = Extent(())
 Below = tuple[Sequence[LoopName], Ints]  # loops, and the tiles of these: one row each
 
 
-class Tile(ABC):
+class HeldTile(ABC):
     """What Einsums hold of one tensor so far."""
 
     __slots__ = ()
 
     @abstractmethod
-    def stands(self, reach: int) -> tuple[int, int]:
+    def position(self, reach: int) -> tuple[int, int]:
         """Return what Einsums that share `reach` loops must agree about; (-1, -1): nothing is held
         above these."""
 
     @abstractmethod
-    def within(self, reach: int) -> Self:
+    def above(self, reach: int) -> Self:
         """Return what of it stands above `reach` shared loops."""
 
     @abstractmethod
-    def joined(self, own: Self, reach: int) -> Self:
+    def merged(self, own: Self, reach: int) -> Self:
         """Return what is held when the next Einsum, which shares `reach` loops, has run."""
 
     @abstractmethod
-    def less(self, own: Self, reach: int, rows: Below) -> Iterator[Less]:
+    def savings(self, own: Self, reach: int, rows: Below) -> Iterator[Less]:
         """Yield what this and what the next Einsum holds take less than the sum of both."""
 
 
 @dataclass(frozen=True, slots=True)
-class SharedTile(Tile):
+class SharedTile(HeldTile):
     """One tile of all: loops above the holder (-1: not held there), loops above the tile, its size
     in the width of the last Einsum; `widest`: the most bits per value that any sees."""
 
-    place: int = -1
-    low: int = -1
-    size: Extent = NOTHING
-    widest: float = 0.0
+    holder_depth: int = -1
+    tile_depth: int = -1
+    extent: Extent = NO_EXTENT
+    max_width: float = 0.0
 
-    def stands(self, reach: int) -> tuple[int, int]:
+    def position(self, reach: int) -> tuple[int, int]:
         """Return the places of the holder and of its tile: beyond the shared loops each Einsum has
         a tile of its own."""
-        return (self.place, min(self.low, reach)) if 0 <= self.place < reach else (-1, -1)
+        return (
+            (self.holder_depth, min(self.tile_depth, reach))
+            if 0 <= self.holder_depth < reach
+            else (-1, -1)
+        )
 
-    def within(self, reach: int) -> SharedTile:
+    def above(self, reach: int) -> SharedTile:
         """Return the tile, unless it is held below."""
-        return self if self.place < reach else SharedTile()
+        return self if self.holder_depth < reach else SharedTile()
 
-    def joined(self, own: SharedTile, reach: int) -> SharedTile:
+    def merged(self, own: SharedTile, reach: int) -> SharedTile:
         """Return the tile that is large enough for both."""
-        if self.place < 0 or self.low >= reach:
+        if self.holder_depth < 0 or self.tile_depth >= reach:
             return own
-        return replace(own, size=self.size.of_width(own.size.width).joined(own.size))
+        return replace(own, extent=self.extent.with_width(own.extent.width).merged(own.extent))
 
-    def less(self, own: SharedTile, reach: int, rows: Below) -> Iterator[Less]:
+    def savings(self, own: SharedTile, reach: int, rows: Below) -> Iterator[Less]:
         """Yield what two tiles take more than the one."""
-        low, (loops, tiles) = self.low, rows
-        if self.place < 0 or low >= reach:
+        low, (loops, tiles) = self.tile_depth, rows
+        if self.holder_depth < 0 or low >= reach:
             return
-        size, mine = self.size, own.size
-        there, here = (one.below(loops[:low], tiles) for one in (size, mine))
-        both = size.of_width(mine.width).joined(mine).below(loops[:low], tiles)
+        size, mine = self.extent, own.extent
+        there, here = (one.bits_below(loops[:low], tiles) for one in (size, mine))
+        both = size.with_width(mine.width).merged(mine).bits_below(loops[:low], tiles)
         grown = np.zeros(len(tiles))
-        if len(size.of_width(1.0).joined(mine.of_width(1.0)).views) > 1:
-            alone = size.of_width(self.widest)
-            grown = alone.joined(mine.of_width(self.widest)).below(loops[:low], tiles)
-            grown -= alone.below(loops[:low], tiles)
+        if len(size.with_width(1.0).merged(mine.with_width(1.0)).views) > 1:
+            alone = size.with_width(self.max_width)
+            grown = alone.merged(mine.with_width(self.max_width)).bits_below(loops[:low], tiles)
+            grown -= alone.bits_below(loops[:low], tiles)
         yield low, (here - grown, there + here - both)
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTiles(Tile):
+class SeparateTiles(HeldTile):
     """A tile of each: loops above the holder (-1: not held there), and (loops above, size in
     values) of the `tiles`, none where all Einsums have one width.
 
     `last`: the bits per value of the Einsum that held one last; `most`: the most of any of them.
     """
 
-    place: int = -1
+    holder_depth: int = -1
     tiles: tuple[tuple[int, Extent], ...] = ()
-    last: float = 0.0
-    most: float = 0.0
+    last_width: float = 0.0
+    max_width: float = 0.0
 
-    def stands(self, reach: int) -> tuple[int, int]:
+    def position(self, reach: int) -> tuple[int, int]:
         """Return where the holder is."""
-        return (self.place, self.place) if 0 <= self.place < reach else (-1, -1)
+        return (
+            (self.holder_depth, self.holder_depth) if 0 <= self.holder_depth < reach else (-1, -1)
+        )
 
-    def within(self, reach: int) -> OwnTiles:
+    def above(self, reach: int) -> SeparateTiles:
         """Return the tiles that stand above."""
-        if self.place >= reach:
-            return OwnTiles()
+        if self.holder_depth >= reach:
+            return SeparateTiles()
         return replace(self, tiles=tuple(tile for tile in self.tiles if tile[0] < reach))
 
-    def joined(self, own: OwnTiles, reach: int) -> OwnTiles:
+    def merged(self, own: SeparateTiles, reach: int) -> SeparateTiles:
         """Return the tiles of all."""
-        if not 0 <= self.place < reach:
+        if not 0 <= self.holder_depth < reach:
             return own
-        tiles = (*self.within(reach).tiles, *own.tiles)
-        return replace(own, tiles=tiles, most=max(self.most, own.most))
+        tiles = (*self.above(reach).tiles, *own.tiles)
+        return replace(own, tiles=tiles, max_width=max(self.max_width, own.max_width))
 
-    def less(self, own: OwnTiles, reach: int, rows: Below) -> Iterator[Less]:
+    def savings(self, own: SeparateTiles, reach: int, rows: Below) -> Iterator[Less]:
         """Yield what the tiles take less because all have the width of whichever Einsum ran last.
 
         What has run saw the next tile in an earlier width: the `most` of these bounds it.
         """
         loops, tiles = rows
         none = np.zeros(len(tiles))
-        if not 0 <= self.place < reach:
+        if not 0 <= self.holder_depth < reach:
             return
-        for low, size in self.within(reach).tiles:
-            yield low, (none, size.below(loops[:low], tiles) * (self.last - own.last))
+        for low, size in self.above(reach).tiles:
+            yield (
+                low,
+                (none, size.bits_below(loops[:low], tiles) * (self.last_width - own.last_width)),
+            )
         for low, size in own.tiles:
-            yield low, (size.below(loops[:low], tiles) * (own.last - self.most), none)
+            yield (
+                low,
+                (size.bits_below(loops[:low], tiles) * (own.last_width - self.max_width), none),
+            )

@@ -11,7 +11,7 @@ from itertools import permutations, product
 
 from tilewright.arch.components.components import Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.boundary.exchanged_tensors import Boundaries
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.einsum import Einsum
 
@@ -31,40 +31,40 @@ def widths_of(runs: Sequence[Run], memory: str, tensor: str) -> dict[str, float]
     return found
 
 
-def varied_in(
-    runs: Sequence[Run], memories: Iterable[str], boundaries: Boundaries
+def varied_widths_in(
+    runs: Sequence[Run], memories: Iterable[str], boundaries: ExchangedTensors
 ) -> frozenset[str]:
     """Return the tensors of which Einsums hold a tile each in one of some memories, all of these in
     the width of whichever ran last, and do not see one width."""
-    histories = _histories(runs, memories, boundaries)
+    histories = _width_histories(runs, memories, boundaries)
     return frozenset(tensor for tensor, widths in histories if len(set(widths)) > 1)
 
 
-def unsettled_in(
-    runs: Sequence[Run], memories: Iterable[str], boundaries: Boundaries
+def bounded_widths_in(
+    runs: Sequence[Run], memories: Iterable[str], boundaries: ExchangedTensors
 ) -> frozenset[str]:
     """Return those of them of which a third Einsum's tile counts in several widths before it runs:
     of that only the most is known (OwnTiles)."""
-    histories = _histories(runs, memories, boundaries)
+    histories = _width_histories(runs, memories, boundaries)
     return frozenset(tensor for tensor, widths in histories if len(set(widths[:-1])) > 1)
 
 
-def _histories(
-    runs: Sequence[Run], memories: Iterable[str], boundaries: Boundaries
+def _width_histories(
+    runs: Sequence[Run], memories: Iterable[str], boundaries: ExchangedTensors
 ) -> Iterator[tuple[str, list[float]]]:
     """Yield contested tensors with the widths that Einsums see which may hold them in one place."""
-    if boundaries.shares_room:
+    if boundaries.shares_tiles:
         return
     names = [einsum.name for einsum in boundaries.workload.einsums]
     for memory, tensor in product(memories, sorted(boundaries.contested)):
         widths = widths_of(runs, memory, tensor)
-        for chain in boundaries.chains(tensor):
+        for chain in boundaries.users_sharing_loops(tensor):
             yield tensor, [widths[names[i]] for i in chain if names[i] in widths]
 
 
-def refuse_unsettled(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
+def refuse_bounded_widths(runs: Sequence[Run], memory: str, boundaries: ExchangedTensors) -> None:
     """Refuse to count the usage of a memory where tiles count in widths that are only bounded."""
-    for tensor in sorted(unsettled_in(runs, [memory], boundaries)):
+    for tensor in sorted(bounded_widths_in(runs, [memory], boundaries)):
         widths = set(widths_of(runs, memory, tensor).values())
         raise UnsupportedFeature(
             f"the usage of {memory} is not counted: three Einsums that may share loops use"
@@ -73,15 +73,15 @@ def refuse_unsettled(runs: Sequence[Run], memory: str, boundaries: Boundaries) -
         )
 
 
-def refuse_unclear_tiles(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
+def refuse_unclear_tiles(runs: Sequence[Run], memory: str, boundaries: ExchangedTensors) -> None:
     """Refuse to count the usage of a memory where the room of a tile is only bounded.
 
     Einsums that keep a tile above loops that they share count as if both kept it where the first
     walk down ends. That is exact where the tile of that one is the larger one, in one width.
     """
-    for tensor in sorted(boundaries.apart if boundaries.shares_room else ()):
+    for tensor in sorted(boundaries.varied_windows if boundaries.shares_tiles else ()):
         widths = set(widths_of(runs, memory, tensor).values())
-        if len(widths) > 1 or _crossed(boundaries, tensor):
+        if len(widths) > 1 or _may_stream_larger_tile(boundaries, tensor):
             raise UnsupportedFeature(
                 f"the usage of {memory} is not counted: Einsums that may share loops see {tensor}"
                 " through different windows, none of which is always the larger one",
@@ -89,7 +89,7 @@ def refuse_unclear_tiles(runs: Sequence[Run], memory: str, boundaries: Boundarie
             )
 
 
-def refuse_copied(runs: Sequence[Run], memory: str, boundaries: Boundaries) -> None:
+def refuse_copied_widths(runs: Sequence[Run], memory: str, boundaries: ExchangedTensors) -> None:
     """Refuse to count tensors of a copy in several widths: which of them are there it decides."""
     copies = [einsum for einsum in boundaries.workload.einsums if einsum.is_copy]
     for tensor in dict.fromkeys(tensor for einsum in copies for tensor in einsum.tensors):
@@ -106,32 +106,33 @@ def _listed(widths: set[float]) -> str:
     return " and ".join(f"{width:g}" for width in sorted(widths))
 
 
-def _crossed(boundaries: Boundaries, tensor: str) -> bool:
+def _may_stream_larger_tile(boundaries: ExchangedTensors, tensor: str) -> bool:
     """Tell whether one user may stream a tile further than another whose tile is not larger."""
     return any(
-        _streams_further(boundaries, tensor, pair) and not _within(boundaries, tensor, pair)
+        _streams_further(boundaries, tensor, pair)
+        and not _tile_never_larger(boundaries, tensor, pair)
         for pair in permutations(boundaries.users[tensor], 2)
     )
 
 
-def _streams_further(boundaries: Boundaries, tensor: str, pair: tuple[int, int]) -> bool:
+def _streams_further(boundaries: ExchangedTensors, tensor: str, pair: tuple[int, int]) -> bool:
     """Tell whether the walk of the first user may pass a loop that stops the second."""
     one, two = (
         {
             name: _STREAMS[boundaries.workload.einsums[number].access(tensor).relevance(variable)]
-            for variable, name in boundaries.names[number].items()
+            for variable, name in boundaries.loop_names[number].items()
         }
         for number in pair
     )
     return any(one[name] > two[name] for name in one.keys() & two.keys())
 
 
-def _within(boundaries: Boundaries, tensor: str, pair: tuple[int, int]) -> bool:
+def _tile_never_larger(boundaries: ExchangedTensors, tensor: str, pair: tuple[int, int]) -> bool:
     """Tell whether the first user's tile is never larger than the second's, in any rank.
 
     Loops that both have may cut it, down to 1; the others stand below.
     """
-    names = [boundaries.names[number] for number in pair]
+    names = [boundaries.loop_names[number] for number in pair]
     einsums = [boundaries.workload.einsums[number] for number in pair]
     common = set(names[0].values()) & set(names[1].values())
     ranks: dict[str, dict[str, int]] = {}

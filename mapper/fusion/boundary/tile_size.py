@@ -30,7 +30,7 @@ class Extent:
         """The bits per value, the same in all views."""
         return self.views[0][0] if self.views else 0.0
 
-    def below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
+    def bits_below(self, loops: Sequence[LoopName], tiles: Ints) -> Floats:
         """Return its bits below `loops`; `tiles`: shape (…, loops or more)."""
         place = {loop.variable: column for column, loop in enumerate(loops)}
         sizes: list[Floats] = []
@@ -44,11 +44,11 @@ class Extent:
         largest: Floats = np.maximum.reduce(sizes)
         return largest
 
-    def joined(self, other: Extent) -> Extent:
+    def merged(self, other: Extent) -> Extent:
         """Return the extent that has the views of both."""
         return Extent(tuple(dict.fromkeys((*self.views, *other.views))))
 
-    def of_width(self, bits: float) -> Extent:
+    def with_width(self, bits: float) -> Extent:
         """Return the same extent in other bits per value."""
         return Extent(tuple((bits, ranks) for _, ranks in self.views))
 

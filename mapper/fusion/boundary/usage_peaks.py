@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tilewright.mapper.fusion.boundary.exchange_memories import Room
-from tilewright.mapper.fusion.boundary.exchanged_tensors import Boundaries
+from tilewright.mapper.fusion.boundary.exchange_memories import ExchangeMemories
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors
 from tilewright.mapper.fusion.boundary.tensor_views import (
     Run,
-    refuse_copied,
+    refuse_bounded_widths,
+    refuse_copied_widths,
     refuse_unclear_tiles,
-    refuse_unsettled,
     widths_of,
 )
-from tilewright.mapper.fusion.pmappings.fused_templates import memories_of
+from tilewright.mapper.fusion.pmappings.fused_templates import first_two_memories
 from tilewright.mapper.mapping.score import Score
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.workload.workload import Workload
@@ -30,7 +30,7 @@ OnChip = tuple[tuple[int, ...], float]  # numbers of the places of one tensor, b
 
 
 @dataclass(frozen=True, slots=True)
-class Tenants:
+class OutermostTensors:
     """Whole tensors in the outermost memory while one Einsum runs, in bits; a copy's, and what no
     other Einsum uses, apart.
 
@@ -40,63 +40,68 @@ class Tenants:
     among the boundary tensors of the Einsum, and among what is live before it.
     """
 
-    fresh: float
-    kept: float
-    wider: float
-    fresh_chip: tuple[OnChip, ...]
-    kept_chip: tuple[OnChip, ...]
-    wider_chip: tuple[OnChip, ...]
+    new_bits: float
+    kept_bits: float
+    widening_bits: float
+    new_exchanged: tuple[OnChip, ...]
+    kept_exchanged: tuple[OnChip, ...]
+    widening_exchanged: tuple[OnChip, ...]
 
     def bits(self, depths: Sequence[int], before: Sequence[int]) -> tuple[float, float, float]:
         """Return the bits of all three, given where tensors are: -1 if not on chip."""
-        fresh = _left(self.fresh_chip, depths)
-        kept, wider = (_left(some, before) for some in (self.kept_chip, self.wider_chip))
-        return self.fresh + fresh, self.kept + kept, self.wider + wider
+        fresh = _bits_off_chip(self.new_exchanged, depths)
+        kept, wider = (
+            _bits_off_chip(some, before) for some in (self.kept_exchanged, self.widening_exchanged)
+        )
+        return self.new_bits + fresh, self.kept_bits + kept, self.widening_bits + wider
 
 
-def _left(some: Iterable[OnChip], depths: Sequence[int]) -> float:
+def _bits_off_chip(some: Iterable[OnChip], depths: Sequence[int]) -> float:
     """Return the bits of those tensors that are in none of their places on chip."""
     return sum(bits for places, bits in some if all(depths[place] < 0 for place in places))
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class CountedUsage:
     """The memories: those that Einsums exchange tensors in (`inner`), others below the outermost
     one (`deep`), and that (`outer`); empty where it does not count. `tenants`: of that, per Einsum.
     """
 
-    deep: tuple[str, ...] = ()
-    inner: tuple[str, ...] = ()
-    outer: str = ""
-    tenants: tuple[Tenants, ...] = ()
+    private: tuple[str, ...] = ()
+    exchange: tuple[str, ...] = ()
+    outermost: str = ""
+    outermost_tensors: tuple[OutermostTensors, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in the order of their numbers in labels."""
-        return (*self.deep, *self.inner, *filter(None, (self.outer,)))
+        return (*self.private, *self.exchange, *filter(None, (self.outermost,)))
 
     @property
-    def of_points(self) -> tuple[str, ...]:
+    def pmapping_memories(self) -> tuple[str, ...]:
         """Those of which a mapping of one Einsum says what it uses itself: of the outermost what no
         other one uses, a copy all."""
-        return (*self.deep, self.outer) if self.outer else self.deep
+        return (*self.private, self.outermost) if self.outermost else self.private
 
     @property
-    def none(self) -> tuple[float, ...]:
+    def zeros(self) -> tuple[float, ...]:
         """Nothing used: a bound of every usage."""
         return (0.0,) * len(self.names)
 
-    def of(self, score: Score) -> tuple[float, ...]:
+    def usages_of(self, score: Score) -> tuple[float, ...]:
         """Return the usages of a score."""
         return tuple(float(score.capacity.get(name, 0)) for name in self.names)
 
 
-NO_USAGE = Usage()
+NO_USAGE = CountedUsage()
 
 
-def usage_of(
-    runs: Sequence[Run], memories: Iterable[str], room: Room, boundaries: Boundaries
-) -> Usage:
+def counted_usage(
+    runs: Sequence[Run],
+    memories: Iterable[str],
+    room: ExchangeMemories,
+    boundaries: ExchangedTensors,
+) -> CountedUsage:
     """Prepare to count how much of `memories` is used.
 
     UnsupportedFeature where they are spread over an Array, or a tensor changes its size.
@@ -104,24 +109,28 @@ def usage_of(
     asked = frozenset(memories)
     if not asked:
         return NO_USAGE
-    _refuse_spread(runs, asked)
+    _refuse_array_memories(runs, asked)
     inner = tuple(name for name in room.memories if name in asked)
     for name in inner:
         refuse_unclear_tiles(runs, name, boundaries)
-        refuse_unsettled(runs, name, boundaries)
-    for name in (n for n in (room.outer, room.inner) if n in asked):
+        refuse_bounded_widths(runs, name, boundaries)
+    for name in (n for n in (room.outermost, room.second) if n in asked):
         # by default what a copy writes on chip is there from then on
-        sure = _copied(boundaries) if name in inner and boundaries.shares_room else frozenset()
-        refuse_copied(runs, str(name), boundaries)
-        refuse_gaps(str(name), boundaries.workload, sure)
+        sure = (
+            _written_by_copies(boundaries)
+            if name in inner and boundaries.shares_tiles
+            else frozenset()
+        )
+        refuse_copied_widths(runs, str(name), boundaries)
+        refuse_distant_copies(str(name), boundaries.workload, sure)
     seen = dict.fromkeys(c.name for _, flat in runs for c in flat.components)
-    deep = tuple(name for name in seen if name in asked - {room.outer, *inner})
-    if room.outer not in asked:
-        return Usage(deep, inner)
-    return Usage(deep, inner, room.outer, _tenants(runs, boundaries))
+    deep = tuple(name for name in seen if name in asked - {room.outermost, *inner})
+    if room.outermost not in asked:
+        return CountedUsage(deep, inner)
+    return CountedUsage(deep, inner, room.outermost, _outermost_tensors(runs, boundaries))
 
 
-def _refuse_spread(runs: Sequence[Run], asked: frozenset[str]) -> None:
+def _refuse_array_memories(runs: Sequence[Run], asked: frozenset[str]) -> None:
     for component in (c for _, flat in runs for c in flat.components):
         if component.name in asked and component.physical_fanout > 1:
             raise UnsupportedFeature(
@@ -130,12 +139,14 @@ def _refuse_spread(runs: Sequence[Run], asked: frozenset[str]) -> None:
             )
 
 
-def _copied(boundaries: Boundaries) -> frozenset[str]:
+def _written_by_copies(boundaries: ExchangedTensors) -> frozenset[str]:
     copies = [einsum for einsum in boundaries.workload.einsums if einsum.is_copy]
     return frozenset(access.tensor for einsum in copies for access in einsum.outputs)
 
 
-def refuse_gaps(memory: str, workload: Workload, sure: frozenset[str] = frozenset()) -> None:
+def refuse_distant_copies(
+    memory: str, workload: Workload, sure: frozenset[str] = frozenset()
+) -> None:
     """Raise UnsupportedFeature for a copy with others between it and the users of its tensors: its
     mapping decides whether they are in `memory` by then, but for those that are `sure` to be."""
     for number, einsum in enumerate(workload.einsums):
@@ -153,17 +164,19 @@ def refuse_gaps(memory: str, workload: Workload, sure: frozenset[str] = frozense
                 )
 
 
-def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]:
+def _outermost_tensors(
+    runs: Sequence[Run], boundaries: ExchangedTensors
+) -> tuple[OutermostTensors, ...]:
     workload = boundaries.workload
-    whole = {t: _whole(runs, t) for t in workload.tensors}
+    whole = {t: _whole_tensor_bits(runs, t) for t in workload.tensors}
     always = {a.tensor for einsum in workload.einsums for a in einsum.accesses if a.persistent}
     span = {t: (users[0], users[-1]) for t, users in boundaries.users.items()}
-    found: list[Tenants] = []
+    found: list[OutermostTensors] = []
     live: tuple[str, ...] = ()
     for number, einsum in enumerate(workload.einsums):
         bits = {t: sizes[max(number, span[t][0])] for t, sizes in whole.items()}
         until = {t: sizes[max(number - 1, span[t][0])] for t, sizes in whole.items()}
-        own = [place.tensor for place in boundaries.of(einsum)]
+        own = [place.tensor for place in boundaries.places_of_einsum(einsum)]
         # of these a mapping says itself whether they are there
         hidden = {t for t in einsum.tensors if einsum.is_copy or len(boundaries.users[t]) == 1}
         seen = [t for t in workload.tensors if t not in always and t not in hidden]
@@ -171,27 +184,27 @@ def _tenants(runs: Sequence[Run], boundaries: Boundaries) -> tuple[Tenants, ...]
         stays = [*always, *(t for t in seen if span[t][0] < number <= span[t][1])]
         more = {t: bits[t] - until[t] for t in stays}
         found.append(
-            Tenants(
+            OutermostTensors(
                 sum(bits[t] for t in begun if t not in own),
                 sum(bits[t] for t in stays if t not in live),
                 sum(more[t] for t in stays if t not in live),
-                tuple((_places(own, t), bits[t]) for t in begun if t in own),
-                tuple((_places(live, t), bits[t]) for t in stays if t in live),
-                tuple((_places(live, t), more[t]) for t in stays if t in live),
+                tuple((_positions(own, t), bits[t]) for t in begun if t in own),
+                tuple((_positions(live, t), bits[t]) for t in stays if t in live),
+                tuple((_positions(live, t), more[t]) for t in stays if t in live),
             )
         )
         live = tuple(place.tensor for place in boundaries.live_after(number))
     return tuple(found)
 
 
-def _places(tensors: Sequence[str], tensor: str) -> tuple[int, ...]:
+def _positions(tensors: Sequence[str], tensor: str) -> tuple[int, ...]:
     return tuple(place for place, other in enumerate(tensors) if other == tensor)
 
 
-def _whole(runs: Sequence[Run], tensor: str) -> dict[int, float]:
+def _whole_tensor_bits(runs: Sequence[Run], tensor: str) -> dict[int, float]:
     """Return the bits of a whole tensor in the outermost memory while each Einsum runs, from the
     first one that uses it: in the width of the last one to do so."""
-    memory = memories_of(runs[0][1])[0].name
+    memory = first_two_memories(runs[0][1])[0].name
     widths = widths_of(runs, memory, tensor)
     names = list(dict.fromkeys(einsum.name for einsum, _ in runs))
     values = [

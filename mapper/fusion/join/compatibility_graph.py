@@ -14,24 +14,30 @@ from math import inf
 
 import numpy as np
 
-from tilewright.mapper.fusion.boundary.exchanged_tensors import Place
+from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.fused_problem import Pair
-from tilewright.mapper.fusion.join.join_steps import START, Form, Pending, Step, Tiling
-from tilewright.mapper.fusion.pmappings.pmapping_table import Rows
+from tilewright.mapper.fusion.fused_problem import EnergyLatency
+from tilewright.mapper.fusion.join.join_steps import (
+    START,
+    Compatibility,
+    JoinStep,
+    PendingTile,
+    TileCodes,
+)
+from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 # of the Einsums behind number i, with these tensors on chip: the least they cost
-ToGo = Callable[[int, frozenset[Place]], Pair]
+RemainingBound = Callable[[int, frozenset[TensorPlace]], EnergyLatency]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JoinLimits:
     """The `most` that a mapping may cost, and a bound of what is still to be paid."""
 
-    most: Pair
-    to_go: ToGo
+    cost_limit: EnergyLatency
+    remaining: RemainingBound
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,23 +45,23 @@ class Edges:
     """Rows of one shape that continue keys of one form; one entry per edge: the number of the key,
     of the row, and of the key that it leads to."""
 
-    source: Form
-    rows: Rows
-    target: Form
-    keys: Ints
-    numbers: Ints
-    ends: Ints
+    source: Compatibility
+    group: PmappingGroup
+    target: Compatibility
+    nodes: Ints
+    tilings: Ints
+    target_nodes: Ints
 
     def some(self, chosen: Ints) -> Edges:
         """Return some of the edges."""
         return Edges(
-            self.source, self.rows, self.target,
-            self.keys[chosen], self.numbers[chosen], self.ends[chosen],
+            self.source, self.group, self.target,
+            self.nodes[chosen], self.tilings[chosen], self.target_nodes[chosen],
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class CompatibilityGraph:
     """All keys with their edges.
 
     `codes[i]`: the keys before Einsum i, per form, as numbers of `tiling`; `edges[i]`: its edges,
@@ -63,186 +69,209 @@ class Graph:
     way; shape (keys, 2).
     """
 
-    steps: tuple[Step, ...]
-    tiling: Tiling
-    codes: tuple[dict[Form, Ints], ...]
+    steps: tuple[JoinStep, ...]
+    tile_codes: TileCodes
+    codes: tuple[dict[Compatibility, Ints], ...]
     edges: tuple[tuple[Edges, ...], ...]
-    rest: tuple[dict[Form, Floats], ...]
+    remaining: tuple[dict[Compatibility, Floats], ...]
 
     @property
-    def keys(self) -> int:
+    def size(self) -> int:
         """Keys and edges looked at."""
-        edges = sum(len(some.keys) for step in self.edges for some in step)
+        edges = sum(len(some.nodes) for step in self.edges for some in step)
         return edges + sum(len(codes) for forms in self.codes for codes in forms.values())
 
     @property
-    def least(self) -> Pair:
+    def least_costs(self) -> EnergyLatency:
         """The least energy and latency of a mapping, each on its own."""
-        first = self.rest[0].get(START)
+        first = self.remaining[0].get(START)
         return (inf, inf) if first is None else (float(first[0, 0]), float(first[0, 1]))
 
 
-def graph_of(steps: tuple[Step, ...], limits: Limits, budget: Budget) -> Graph:
+def build_graph(
+    steps: tuple[JoinStep, ...], limits: JoinLimits, budget: Budget
+) -> CompatibilityGraph:
     """Walk the keys forwards, then the costs backwards."""
-    tiling = Tiling(steps)
-    codes: list[dict[Form, Ints]] = [{START: np.zeros(1, np.int64)}]
-    reach: dict[Form, Floats] = {START: np.zeros((1, 2))}
+    tiling = TileCodes(steps)
+    codes: list[dict[Compatibility, Ints]] = [{START: np.zeros(1, np.int64)}]
+    reach: dict[Compatibility, Floats] = {START: np.zeros((1, 2))}
     edges: list[tuple[Edges, ...]] = []
     for number in range(len(steps)):
         budget.check()
-        joined = _joined(_Side(number, steps[number], tiling, budget), (codes[-1], reach), limits)
+        joined = _edges_of_step(
+            _JoinInput(number, steps[number], tiling, budget), (codes[-1], reach), limits
+        )
         edges.append(joined)
-        following, reach = _reached(joined, reach)
+        following, reach = _reached_nodes(joined, reach)
         codes.append(following)
-        edges[-1] = tuple(_numbered(one, following[one.target]) for one in joined)
-        budget.check(sum(len(one.keys) for step in edges for one in step))
-    return Graph(steps, tiling, tuple(codes), tuple(edges), _rest(edges, codes))
+        edges[-1] = tuple(_with_node_numbers(one, following[one.target]) for one in joined)
+        budget.check(sum(len(one.nodes) for step in edges for one in step))
+    return CompatibilityGraph(
+        steps, tiling, tuple(codes), tuple(edges), _remaining_costs(edges, codes)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _JoinInput:
     """One Einsum to join."""
 
     number: int
-    step: Step
-    tiling: Tiling
+    step: JoinStep
+    tiling: TileCodes
     budget: Budget
 
 
-def _joined(
-    side: _Side, before: tuple[dict[Form, Ints], dict[Form, Floats]], limits: Limits
+def _edges_of_step(
+    side: _JoinInput,
+    before: tuple[dict[Compatibility, Ints], dict[Compatibility, Floats]],
+    limits: JoinLimits,
 ) -> tuple[Edges, ...]:
     """Return the edges of one step; instead of the numbers of their ends the codes of these."""
-    tiling, index = side.tiling, _index(side.step)
-    packed = {id(rows): tiling.codes(rows) for rows in side.step.rows}
+    tiling, index = side.tiling, _index_groups(side.step)
+    packed = {id(rows): tiling.encode(rows) for rows in side.step.groups}
     found: list[Edges] = []
     for form, codes in before[0].items():
         side.budget.check()
-        shared = tuple(form.depths[place] for place, _ in side.step.shared)
+        shared = tuple(form.depths[place] for place, _ in side.step.read)
         reach = before[1][form]
         for rows in index.get((shared, form.loops), ()):
-            target = target_of(side.step, form, rows)
+            target = joined_compatibility(side.step, form, rows)
             if target is None:
                 continue
             own = packed[id(rows)]
-            head = tiling.head(own, len(form.loops))
+            head = tiling.prefix(own, len(form.loops))
             keys = np.minimum(np.searchsorted(codes, head), len(codes) - 1)
             on_chip = frozenset(
-                t for t, d in zip(side.step.live, target.depths, strict=True) if d >= 0
+                t for t, d in zip(side.step.live_after, target.depths, strict=True) if d >= 0
             )
-            more = limits.to_go(side.number, on_chip)
-            cost = reach[keys] + rows.least + np.array(more)
-            fine = (codes[keys] == head) & (cost <= np.array(limits.most)).all(axis=1)
+            more = limits.remaining(side.number, on_chip)
+            cost = reach[keys] + rows.least_costs + np.array(more)
+            fine = (codes[keys] == head) & (cost <= np.array(limits.cost_limit)).all(axis=1)
             if len(numbers := np.flatnonzero(fine)):
-                ends = tiling.head(own[numbers], len(target.loops))
+                ends = tiling.prefix(own[numbers], len(target.loops))
                 found.append(Edges(form, rows, target, keys[numbers], numbers, ends))
     return tuple(found)
 
 
-def _index(step: Step) -> dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[Rows]]:
+def _index_groups(
+    step: JoinStep,
+) -> dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]]:
     """File the rows by depths of shared tensors and first loops."""
-    found: dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[Rows]] = {}
-    for rows in step.rows:
-        depths = tuple(rows.depths[place] for _, place in step.shared)
+    found: dict[tuple[tuple[int, ...], tuple[LoopName, ...]], list[PmappingGroup]] = {}
+    for rows in step.groups:
+        depths = tuple(rows.depths[place] for _, place in step.read)
         for count in range(max(0, *depths) if depths else 0, len(rows.loops) + 1):
             found.setdefault((depths, rows.loops[:count]), []).append(rows)
     return found
 
 
-def _reached(
-    edges: Sequence[Edges], reach: dict[Form, Floats]
-) -> tuple[dict[Form, Ints], dict[Form, Floats]]:
+def _reached_nodes(
+    edges: Sequence[Edges], reach: dict[Compatibility, Floats]
+) -> tuple[dict[Compatibility, Ints], dict[Compatibility, Floats]]:
     """Return the keys after a step, and the least cost of a way to each."""
-    ends: dict[Form, list[Ints]] = {}
+    ends: dict[Compatibility, list[Ints]] = {}
     for one in edges:
-        ends.setdefault(one.target, []).append(one.ends)
+        ends.setdefault(one.target, []).append(one.target_nodes)
     codes = {form: np.unique(np.concatenate(few)) for form, few in ends.items()}
     after = {form: np.full((len(few), 2), inf) for form, few in codes.items()}
     for one in edges:
-        cost = reach[one.source][one.keys] + one.rows.least[one.numbers]
-        np.minimum.at(after[one.target], np.searchsorted(codes[one.target], one.ends), cost)
+        cost = reach[one.source][one.nodes] + one.group.least_costs[one.tilings]
+        np.minimum.at(after[one.target], np.searchsorted(codes[one.target], one.target_nodes), cost)
     return codes, after
 
 
-def _numbered(edges: Edges, codes: Ints) -> Edges:
-    ends = np.searchsorted(codes, edges.ends)
-    return Edges(edges.source, edges.rows, edges.target, edges.keys, edges.numbers, ends)
+def _with_node_numbers(edges: Edges, codes: Ints) -> Edges:
+    ends = np.searchsorted(codes, edges.target_nodes)
+    return Edges(edges.source, edges.group, edges.target, edges.nodes, edges.tilings, ends)
 
 
-def _rest(
-    edges: Sequence[Sequence[Edges]], codes: Sequence[dict[Form, Ints]]
-) -> tuple[dict[Form, Floats], ...]:
+def _remaining_costs(
+    edges: Sequence[Sequence[Edges]], codes: Sequence[dict[Compatibility, Ints]]
+) -> tuple[dict[Compatibility, Floats], ...]:
     """Return what is still to be paid; energy and latency each take their own best way."""
     rest = [{form: np.zeros((len(few), 2)) for form, few in codes[-1].items()}]
     for number in range(len(edges) - 1, -1, -1):
         here = {form: np.full((len(few), 2), inf) for form, few in codes[number].items()}
         for one in edges[number]:
-            cost = one.rows.least[one.numbers] + rest[-1][one.target][one.ends]
-            np.minimum.at(here[one.source], one.keys, cost)
+            cost = one.group.least_costs[one.tilings] + rest[-1][one.target][one.target_nodes]
+            np.minimum.at(here[one.source], one.nodes, cost)
         rest.append(here)
     return tuple(reversed(rest))
 
 
-def target_of(step: Step, form: Form, rows: Rows) -> Form | None:
+def joined_compatibility(
+    step: JoinStep, form: Compatibility, rows: PmappingGroup
+) -> Compatibility | None:
     """Return the form of keys after the rows; None if a contested tensor would stand in two places
     above one loop.
 
     An older tensor that the rows do not touch is carried along: they run in all loops above it
     (accelforge refuses that if no tensor of the row stays live as deep).
     """
-    after = tuple(_depth(before, place, form, rows) for before, place in step.kept)
+    after = tuple(_depth_after(before, place, form, rows) for before, place in step.carried)
     shared = max(0, *after) if after else 0
-    pending = _pending(step, form, (rows, shared))
-    outermost = _outermost(step, form, rows, after)
+    pending = _pending_tiles(step, form, (rows, shared))
+    outermost = _outermost_tensors(step, form, rows, after)
     if pending is None or outermost is None:
         return None
-    outermost, waiting = outermost if shared else frozenset(), _waiting(step, form, rows, after)
-    return Form(rows.loops[:shared], after, pending, outermost, waiting)
+    outermost, waiting = (
+        outermost if shared else frozenset(),
+        _waiting_tensors(step, form, rows, after),
+    )
+    return Compatibility(rows.loops[:shared], after, pending, outermost, waiting)
 
 
-def _waiting(step: Step, form: Form, rows: Rows, after: tuple[int, ...]) -> frozenset[int]:
+def _waiting_tensors(
+    step: JoinStep, form: Compatibility, rows: PmappingGroup, after: tuple[int, ...]
+) -> frozenset[int]:
     """Return the numbers of live tensors on chip that take no room yet: copies do not hold them."""
     found: set[int] = set()
-    for number, (before, place) in enumerate(step.kept):
+    for number, (before, place) in enumerate(step.carried):
         waited = before is None or before in form.waiting
         if after[number] >= 0 and waited and (place is None or place in rows.absent):
             found.add(number)
     return frozenset(found)
 
 
-def _outermost(step: Step, form: Form, rows: Rows, after: tuple[int, ...]) -> frozenset[str] | None:
+def _outermost_tensors(
+    step: JoinStep, form: Compatibility, rows: PmappingGroup, after: tuple[int, ...]
+) -> frozenset[str] | None:
     """Return what the Einsums in the shared loops have in the outermost memory; None if there is no
     room for that, and for what is there between earlier and later Einsums."""
-    if step.limit is None:
+    if step.outermost_capacity is None:
         return frozenset()
     boundary = step.tables[0].boundary
     on_chip = {p.tensor for p, depth in zip(boundary, rows.depths, strict=True) if depth >= 0}
     used = form.outermost | (frozenset(step.tables[0].einsum.tensors) - on_chip)
-    stays = {p.tensor for p, depth in zip(step.live, after, strict=True) if depth >= 0}
-    live = frozenset(place.tensor for place in step.live) - stays
-    return used if step.limit.admits(used | live | step.passing) else None
+    stays = {p.tensor for p, depth in zip(step.live_after, after, strict=True) if depth >= 0}
+    live = frozenset(place.tensor for place in step.live_after) - stays
+    return used if step.outermost_capacity.fits(used | live | step.passing) else None
 
 
-def _depth(before: int | None, place: int | None, form: Form, rows: Rows) -> int:
+def _depth_after(
+    before: int | None, place: int | None, form: Compatibility, rows: PmappingGroup
+) -> int:
     if place is not None:
         return rows.depths[place]
     assert before is not None
     return form.depths[before]
 
 
-def _pending(step: Step, form: Form, after: tuple[Rows, int]) -> tuple[Pending, ...] | None:
+def _pending_tiles(
+    step: JoinStep, form: Compatibility, after: tuple[PmappingGroup, int]
+) -> tuple[PendingTile, ...] | None:
     """Follow the contested tensors; None if users above one loop disagree about a place."""
     rows, shared = after
-    own = step.tiles(rows)
-    found: dict[Place, Pending] = {}
+    own = step.held_tiles(rows)
+    found: dict[TensorPlace, PendingTile] = {}
     for tensor, reach, tile in form.pending:
         if tensor in own:
-            if own[tensor].stands(reach) != tile.stands(reach):
+            if own[tensor].position(reach) != tile.position(reach):
                 return None
-            own[tensor] = tile.joined(own[tensor], reach)
+            own[tensor] = tile.merged(own[tensor], reach)
         elif (left := min(reach, shared)) > 0:
-            found[tensor] = (tensor, left, tile.within(left))
+            found[tensor] = (tensor, left, tile.above(left))
     if shared > 0:
         for tensor, tile in own.items():
-            found[tensor] = (tensor, shared, tile.within(shared))
-    return tuple(found[p] for p in sorted(found) if p.tensor in step.later)
+            found[tensor] = (tensor, shared, tile.above(shared))
+    return tuple(found[p] for p in sorted(found) if p.tensor in step.contested_later)

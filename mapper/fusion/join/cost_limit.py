@@ -10,25 +10,25 @@ LITTLE = 1e-3  # relative: so much more than asked for costs less than to search
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class CostLimit:
     """The most that a row may cost to be of interest: joule and second."""
 
     energy: float = inf
     latency: float = inf
 
     @property
-    def rounded(self) -> Allowance:
+    def rounded(self) -> CostLimit:
         """The same or a little more: Einsums alike are left sums of the same terms in another
         order."""
-        return Allowance(_up(self.energy), _up(self.latency))
+        return CostLimit(_round_up(self.energy), _round_up(self.latency))
 
-    def covers(self, other: Allowance) -> bool:
+    def covers(self, other: CostLimit) -> bool:
         """Tell whether this is what `other` is, or a little more."""
         pairs = ((self.energy, other.energy), (self.latency, other.latency))
         return all(own == its or its <= own <= its * (1 + LITTLE) for own, its in pairs)
 
 
-def _up(number: float) -> float:
+def _round_up(number: float) -> float:
     if not 0 < number < inf:
         return number
     share, power = frexp(number)

@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.mapper.fusion.boundary.exchange_memories import Outermost
-from tilewright.mapper.fusion.boundary.exchanged_tensors import Boundaries, Place
+from tilewright.mapper.fusion.boundary.exchange_memories import OutermostCapacity
+from tilewright.mapper.fusion.boundary.exchanged_tensors import ExchangedTensors, TensorPlace
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
-from tilewright.mapper.fusion.boundary.shared_tiles import Less, OwnTiles, SharedTile, Tile
+from tilewright.mapper.fusion.boundary.shared_tiles import HeldTile, Less, SeparateTiles, SharedTile
 from tilewright.mapper.fusion.boundary.tile_size import Extent, extent_of
-from tilewright.mapper.fusion.copies.fused_copies import LoneTable
-from tilewright.mapper.fusion.pmappings.pmapping_table import Rows, Table
+from tilewright.mapper.fusion.copies.fused_copies import CopyTable
+from tilewright.mapper.fusion.pmappings.pmapping_table import PmappingGroup, PmappingTable
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 
 # contested tensor in a memory, loops that an earlier user shares, what is held of it above these
-Pending = tuple[Place, int, Tile]
+PendingTile = tuple[TensorPlace, int, HeldTile]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Compatibility:
     """What many keys have in common: the variables of the shared loops, outermost first, the depth
     of each live tensor (-1: not on chip), and contested tensors. A key adds the tiles.
 
@@ -32,16 +32,16 @@ class Form:
 
     loops: tuple[LoopName, ...]
     depths: tuple[int, ...]
-    pending: tuple[Pending, ...]
+    pending: tuple[PendingTile, ...]
     outermost: frozenset[str] = frozenset()
     waiting: frozenset[int] = frozenset()
 
 
-START = Form((), (), ())
+START = Compatibility((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JoinStep:
     """How to join one Einsum. Positions count live tensors before, after, and boundary tensors.
 
     `shared`: (before, row) of tensors that it reads; `kept`: per live tensor after, (before, row),
@@ -55,119 +55,129 @@ class Step:
     (SharedLoops); `memories`: those that tensors are exchanged in.
     """
 
-    tables: tuple[Table | LoneTable, ...]
-    live: tuple[Place, ...]
-    earlier: tuple[Place, ...]
-    before: tuple[Extent, ...]
-    until: tuple[Extent, ...]
-    shared: tuple[tuple[int, int], ...]
-    kept: tuple[tuple[int | None, int | None], ...]
-    new: tuple[int, ...]
-    contested: Mapping[Place, Extent]
-    widest: Mapping[Place, float]
-    later: frozenset[str]
-    limit: Outermost | None = None
+    tables: tuple[PmappingTable | CopyTable, ...]
+    live_after: tuple[TensorPlace, ...]
+    live_before: tuple[TensorPlace, ...]
+    extents_now: tuple[Extent, ...]
+    extents_before: tuple[Extent, ...]
+    read: tuple[tuple[int, int], ...]
+    carried: tuple[tuple[int | None, int | None], ...]
+    written: tuple[int, ...]
+    contested_extents: Mapping[TensorPlace, Extent]
+    max_widths: Mapping[TensorPlace, float]
+    contested_later: frozenset[str]
+    outermost_capacity: OutermostCapacity | None = None
     passing: frozenset[str] = frozenset()
-    exchanged: bool = False
+    counts_exchanged_loops: bool = False
     memories: tuple[str, ...] = ("",)
 
     @property
-    def rows(self) -> tuple[Rows, ...]:
+    def groups(self) -> tuple[PmappingGroup, ...]:
         """The rows of all tables."""
-        return tuple(rows for table in self.tables for rows in table.rows)
+        return tuple(rows for table in self.tables for rows in table.groups)
 
-    def counted(self, form: Form, rows: Rows) -> tuple[int, ...]:
+    def tensors_with_tile(self, form: Compatibility, rows: PmappingGroup) -> tuple[int, ...]:
         """Return the numbers of live tensors that take room while this Einsum runs.
 
         Not what waits, nor what a copy reads last and writes in its place.
         """
         last = {
             before
-            for before, place in self.shared
-            if place in rows.absent and all(before != other for other, _ in self.kept)
+            for before, place in self.read
+            if place in rows.absent and all(before != other for other, _ in self.carried)
         }
         return tuple(i for i in range(len(form.depths)) if i not in form.waiting | last)
 
-    def shared_loops(self, form: Form, rows: Rows) -> int:
+    def shared_loops(self, form: Compatibility, rows: PmappingGroup) -> int:
         """Return how many loops count as shared with what ran before."""
-        if not self.exchanged:
+        if not self.counts_exchanged_loops:
             return len(form.loops)
-        return max([0, *(form.depths[i] for i in self.counted(form, rows))])
+        return max([0, *(form.depths[i] for i in self.tensors_with_tile(form, rows))])
 
-    def begun(self, form: Form, rows: Rows, memory: str) -> list[int]:
+    def tensors_from_now(self, form: Compatibility, rows: PmappingGroup, memory: str) -> list[int]:
         """Return the row positions of tensors that take room in a memory from this Einsum on."""
-        waited = [place for before, place in self.shared if before in form.waiting]
-        on_chip = (place for place in (*self.new, *waited) if rows.depths[place] >= 0)
+        waited = [place for before, place in self.read if before in form.waiting]
+        on_chip = (place for place in (*self.written, *waited) if rows.depths[place] >= 0)
         boundary = self.tables[0].boundary
         here = (place for place in on_chip if boundary[place].memory == memory)
         return [place for place in here if place not in rows.absent]
 
-    def live_bits(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> Floats:
+    def bits_below_shared_loops(
+        self, form: Compatibility, rows: PmappingGroup, tiles: Ints, memory: str
+    ) -> Floats:
         """Return the bits of tensors in a memory that stand below all shared loops, per key."""
         total, depth = np.zeros(len(tiles)), self.shared_loops(form, rows)
-        for number in self.counted(form, rows):
-            if form.depths[number] == depth and self.earlier[number].memory == memory:
-                total += self.before[number].below(form.loops[:depth], tiles)
+        for number in self.tensors_with_tile(form, rows):
+            if form.depths[number] == depth and self.live_before[number].memory == memory:
+                total += self.extents_now[number].bits_below(form.loops[:depth], tiles)
         return total
 
-    def wider(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> list[tuple[int, Floats]]:
+    def widening_bits(
+        self, form: Compatibility, rows: PmappingGroup, tiles: Ints, memory: str
+    ) -> list[tuple[int, Floats]]:
         """Return (loops above, bits) that tensors in a memory above the innermost shared loop take
         more from now on, because this Einsum sees other widths; per key."""
         found: list[tuple[int, Floats]] = []
-        for number in self.counted(form, rows):
-            now, until, depth = self.before[number], self.until[number], form.depths[number]
-            here = self.earlier[number].memory == memory and now != until
+        for number in self.tensors_with_tile(form, rows):
+            now, until, depth = (
+                self.extents_now[number],
+                self.extents_before[number],
+                form.depths[number],
+            )
+            here = self.live_before[number].memory == memory and now != until
             if here and 0 <= depth < self.shared_loops(form, rows):
                 above = form.loops[:depth]
-                found.append((depth, now.below(above, tiles) - until.below(above, tiles)))
+                found.append((depth, now.bits_below(above, tiles) - until.bits_below(above, tiles)))
         return found
 
-    def tiles(self, rows: Rows) -> dict[Place, Tile]:
+    def held_tiles(self, rows: PmappingGroup) -> dict[TensorPlace, HeldTile]:
         """Return the contested tensors that the rows do not keep on chip, as they hold them above
         their innermost loop."""
         pairs = zip(self.tables[0].boundary, rows.depths, strict=True)
         on_chip = {tensor for tensor, depth in pairs if depth >= 0}
         held = {tensor: (place, low) for tensor, place, low in rows.held}
         return {
-            tensor: self._tile(tensor, held.get(tensor))
-            for tensor in self.contested
+            tensor: self._held_tile(tensor, held.get(tensor))
+            for tensor in self.contested_extents
             if tensor not in on_chip
         }
 
-    def _tile(self, tensor: Place, held: tuple[int, int] | None) -> Tile:
-        size = self.contested[tensor]
+    def _held_tile(self, tensor: TensorPlace, held: tuple[int, int] | None) -> HeldTile:
+        size = self.contested_extents[tensor]
         if held is None:
-            return OwnTiles() if self.exchanged else SharedTile()
-        if not self.exchanged:
-            return SharedTile(*held, size, self.widest[tensor])
+            return SeparateTiles() if self.counts_exchanged_loops else SharedTile()
+        if not self.counts_exchanged_loops:
+            return SharedTile(*held, size, self.max_widths[tensor])
         place, low = held
         if not size.width:  # the same for all Einsums
-            return OwnTiles(place)
-        return OwnTiles(place, ((low, size.of_width(1.0)),), size.width, size.width)
+            return SeparateTiles(place)
+        return SeparateTiles(place, ((low, size.with_width(1.0)),), size.width, size.width)
 
-    def held_twice(self, form: Form, rows: Rows, tiles: Ints, memory: str) -> Iterator[Less]:
+    def shared_savings(
+        self, form: Compatibility, rows: PmappingGroup, tiles: Ints, memory: str
+    ) -> Iterator[Less]:
         """Yield what contested tensors that an earlier Einsum holds in a memory, too, take less
         than the sum of both; `tiles`: those of the loops, per row."""
-        own, depth = self.tiles(rows), self.shared_loops(form, rows)
+        own, depth = self.held_tiles(rows), self.shared_loops(form, rows)
         for tensor, reach, tile in form.pending:
             if tensor.memory == memory and tensor in own:
-                yield from tile.less(own[tensor], min(reach, depth), (rows.loops, tiles))
+                yield from tile.savings(own[tensor], min(reach, depth), (rows.loops, tiles))
 
 
-def steps_of(
-    boundaries: Boundaries,
-    tables: Sequence[tuple[Table | LoneTable, ...]],
-    limit: Outermost | None = None,
-) -> tuple[Step, ...]:
+def join_steps(
+    boundaries: ExchangedTensors,
+    tables: Sequence[tuple[PmappingTable | CopyTable, ...]],
+    limit: OutermostCapacity | None = None,
+) -> tuple[JoinStep, ...]:
     """Prepare how each Einsum is joined; `tables`: one per compute and choice of tensors; `limit`:
     see Step."""
-    steps: list[Step] = []
-    before: tuple[Place, ...] = ()
-    values = _exchanged(boundaries, [several[0] for several in tables])
-    extents: dict[Place, Extent] = {}
-    widest = _widest(one for several in tables for one in several)
+    steps: list[JoinStep] = []
+    before: tuple[TensorPlace, ...] = ()
+    values = _exchanged_extents(boundaries, [several[0] for several in tables])
+    extents: dict[TensorPlace, Extent] = {}
+    widest = _max_widths(one for several in tables for one in several)
     for number, several in enumerate(tables):
-        table, names = several[0], boundaries.names[number]
+        table, names = several[0], boundaries.loop_names[number]
         after = boundaries.live_after(number)
         place = {t: i for i, t in enumerate(table.boundary)}
         earlier = {t: i for i, t in enumerate(before)}
@@ -175,23 +185,25 @@ def steps_of(
         kept = tuple((earlier.get(t), place.get(t)) for t in after)
         new = tuple(place[t] for t in table.boundary if t not in earlier)
         widths = {t: max(one.widths[t] for one in several) for t in table.widths}
-        width = {p: bits if p.tensor in boundaries.tiled else 0.0 for p, bits in widths.items()}
+        width = {
+            p: bits if p.tensor in boundaries.tracked_tiles else 0.0 for p, bits in widths.items()
+        }
         contested = [p for p in table.widths if p.tensor in boundaries.contested]
         touched = {p: extent_of(table.einsum, names, p.tensor, width[p]) for p in contested}
-        most = {p: widest[p] if boundaries.shares_room else 0.0 for p in contested}
+        most = {p: widest[p] if boundaries.shares_tiles else 0.0 for p in contested}
         later = frozenset(t for t in boundaries.contested if boundaries.users[t][-1] > number)
         until = tuple(extents[t] for t in before)
-        extents |= {t: values[t].of_width(widths[t]) for t in table.boundary}
+        extents |= {t: values[t].with_width(widths[t]) for t in table.boundary}
         sizes = tuple(extents[t] for t in before)
-        resized = tuple(_resized(one, extents) for one in several)
-        made = Step(
+        resized = tuple(_with_extents(one, extents) for one in several)
+        made = JoinStep(
             resized, after, before, sizes, until, shared, kept, new, touched, most, later, limit
         )
         steps.append(
             replace(
                 made,
-                passing=_passing(boundaries, number),
-                exchanged=not boundaries.shares_room,
+                passing=_tensors_passing(boundaries, number),
+                counts_exchanged_loops=not boundaries.shares_tiles,
                 memories=boundaries.memories,
             )
         )
@@ -199,56 +211,58 @@ def steps_of(
     return tuple(steps)
 
 
-def _widest(tables: Iterable[Table | LoneTable]) -> Mapping[Place, float]:
+def _max_widths(tables: Iterable[PmappingTable | CopyTable]) -> Mapping[TensorPlace, float]:
     """Return the most bits per value of each tensor in each memory."""
-    found: dict[Place, float] = {}
+    found: dict[TensorPlace, float] = {}
     for table in tables:
         for place, width in table.widths.items():
             found[place] = max(width, found.get(place, 0.0))
     return found
 
 
-def _passing(boundaries: Boundaries, number: int) -> frozenset[str]:
+def _tensors_passing(boundaries: ExchangedTensors, number: int) -> frozenset[str]:
     """Return the tensors of the outermost memory that Einsums before and after this one use."""
     users = boundaries.users
-    outside = (t for t in boundaries.workload.tensors if t not in boundaries.chip)
+    outside = (t for t in boundaries.workload.tensors if t not in boundaries.exchangeable)
     return frozenset(t for t in outside if users[t][0] < number < users[t][-1])
 
 
-def _exchanged(
-    boundaries: Boundaries, tables: Sequence[Table | LoneTable]
-) -> Mapping[Place, Extent]:
+def _exchanged_extents(
+    boundaries: ExchangedTensors, tables: Sequence[PmappingTable | CopyTable]
+) -> Mapping[TensorPlace, Extent]:
     """Return the extents of the exchanged tensors in values, as all users together see them."""
-    found: dict[Place, Extent] = {}
-    for table, names in zip(tables, boundaries.names, strict=True):
+    found: dict[TensorPlace, Extent] = {}
+    for table, names in zip(tables, boundaries.loop_names, strict=True):
         for place in table.boundary:
             mine = extent_of(table.einsum, names, place.tensor, 1.0)
-            found[place] = found[place].joined(mine) if place in found else mine
+            found[place] = found[place].merged(mine) if place in found else mine
     return found
 
 
-def _resized(table: Table | LoneTable, extents: Mapping[Place, Extent]) -> Table | LoneTable:
+def _with_extents(
+    table: PmappingTable | CopyTable, extents: Mapping[TensorPlace, Extent]
+) -> PmappingTable | CopyTable:
     """Give the tensors that Einsums see in different sizes the largest of these."""
     changed = [(i, t) for i, t in enumerate(table.boundary) if len(extents[t].views) > 1]
     if not changed:
         return table
-    made: list[Rows] = []
-    for rows in table.rows:
+    made: list[PmappingGroup] = []
+    for rows in table.groups:
         sizes = rows.sizes.copy()
         for place, tensor in changed:
             if (depth := rows.depths[place]) >= 0:
-                sizes[:, place] = extents[tensor].below(rows.loops[:depth], rows.tiles)
+                sizes[:, place] = extents[tensor].bits_below(rows.loops[:depth], rows.tiles)
         made.append(replace(rows, sizes=sizes))
-    return replace(table, rows=tuple(made))
+    return replace(table, groups=tuple(made))
 
 
-class Tiling:
+class TileCodes:
     """Packs the tiles of a list of loops into one number, the outermost loop lowest."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[JoinStep]) -> None:
         seen: dict[LoopName, list[Ints]] = {}
         deepest = 0
-        for rows in (rows for step in steps for rows in step.rows):
+        for rows in (rows for step in steps for rows in step.groups):
             deepest = max(deepest, len(rows.loops))
             for column, name in enumerate(rows.loops):
                 seen.setdefault(name, []).append(np.unique(rows.tiles[:, column]))
@@ -261,7 +275,7 @@ class Tiling:
                 instead="search without fusion",
             )
 
-    def codes(self, rows: Rows) -> Ints:
+    def encode(self, rows: PmappingGroup) -> Ints:
         """Return one number per row."""
         code = np.zeros(len(rows), np.int64)
         for column, name in enumerate(rows.loops):
@@ -269,11 +283,11 @@ class Tiling:
             code |= place.astype(np.int64) << (self._bits * column)
         return code
 
-    def head(self, codes: Ints, count: int) -> Ints:
+    def prefix(self, codes: Ints, count: int) -> Ints:
         """Return the numbers of the first `count` loops alone."""
         return codes & ((1 << (self._bits * count)) - 1)
 
-    def tiles(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
+    def decode(self, loops: Sequence[LoopName], codes: Ints) -> Ints:
         """Return the tiles that numbers stand for, shape (codes, loops)."""
         found = np.empty((len(codes), len(loops)), np.int64)
         for column, name in enumerate(loops):

@@ -12,7 +12,7 @@ from itertools import permutations
 
 from tilewright.arch.components.components import Comparison, Memory
 from tilewright.arch.flattening.flat import FlatArch
-from tilewright.mapper.fusion.boundary.exchanged_tensors import Place
+from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.adjacent_holders import adjacent_across
@@ -25,7 +25,7 @@ _INSTEAD = "search without fusion"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FusedTemplate:
     """A template; `holders[first:split + 1]` stand above or at the lowest tensor on chip.
 
     `first`: number of holders of the outermost memory. Without a tensor on chip split = first - 1.
@@ -34,34 +34,36 @@ class Layout:
     """
 
     template: Template
-    first: int
-    split: int
-    own: int = 0
+    n_outermost: int
+    lowest_on_chip: int
+    n_private: int = 0
 
     @property
     def region(self) -> tuple[Holder, ...]:
         """The holders that fused loops may stand between."""
-        return self.template.holders[self.first : self.split + 1]
+        return self.template.holders[self.n_outermost : self.lowest_on_chip + 1]
 
     @property
     def streamed(self) -> frozenset[int]:
         """Numbers of the holders of the region whose tiles shrink below it."""
-        runs = (run for run in self.template.adjacent if run.first <= self.split)
-        moving = (i for run in runs for group in run.groups for i in group if i <= self.split)
-        return frozenset(i - self.first for i in moving)
+        runs = (run for run in self.template.adjacent if run.first <= self.lowest_on_chip)
+        moving = (
+            i for run in runs for group in run.groups for i in group if i <= self.lowest_on_chip
+        )
+        return frozenset(i - self.n_outermost for i in moving)
 
     @property
-    def on_chip(self) -> tuple[Place, ...]:
+    def on_chip(self) -> tuple[TensorPlace, ...]:
         """Tensors backed below the outermost memory that Einsums exchange, in order."""
-        return tuple(Place(h.tensor, h.component) for h in self.exchanging if h.backing)
+        return tuple(TensorPlace(h.tensor, h.component) for h in self.exchanging if h.backing)
 
     @property
     def exchanging(self) -> tuple[Holder, ...]:
         """The holders of the region that loops may stand above."""
-        return self.region[self.own :]
+        return self.region[self.n_private :]
 
 
-def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
+def first_two_memories(flat: FlatArch) -> tuple[Memory, Memory | None]:
     """Return the outermost memory of the path and the one below it, if there is one."""
     memories = [c for c in flat.components if isinstance(c, Memory)]
     if not memories:
@@ -69,30 +71,30 @@ def memories_of(flat: FlatArch) -> tuple[Memory, Memory | None]:
     return memories[0], memories[1] if len(memories) > 1 else None
 
 
-def layouts(space: Mapspace, chip: frozenset[Place]) -> Iterator[Layout]:
+def fused_templates(space: Mapspace, chip: frozenset[TensorPlace]) -> Iterator[FusedTemplate]:
     """Enumerate the layouts of `space`; `chip`: where tensors may be backed on chip."""
-    outer = memories_of(space.flat)[0]
+    outer = first_two_memories(space.flat)[0]
     for template in space.templates:
-        if _backed_right(space, template, chip) and _admits_whole(space, template):
+        if _has_legal_backing(space, template, chip) and _admits_whole(space, template):
             top = [h for h in template.holders if h.backing and h.component == outer.name]
-            own = len(_own_of(space, template))
-            for holders in _orders(space, template):
+            own = len(_private_holders(space, template))
+            for holders in _holder_orders(space, template):
                 split = max((i for i, h in enumerate(holders) if h.backing), default=-1)
                 split = max(split, len(top) - 1)
                 if any(run.first <= split for run in template.adjacent):
                     continue  # held above a tensor on chip, but no loop between: the same as below
                 made = replace(template, holders=(*top, *holders[len(top) :]))
-                layout = Layout(made, len(top), split, own)
+                layout = FusedTemplate(made, len(top), split, own)
                 yield layout
-                yield from _streaming(space, layout)
+                yield from _streaming_variants(space, layout)
 
 
-def _orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]:
+def _holder_orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]:
     """Yield the holders with those backed on chip in every place: among those of their memory,
     the memories above in the order of the hierarchy."""
-    outer, inner = memories_of(space.flat)
+    outer, inner = first_two_memories(space.flat)
     top = tuple(h for h in template.holders if h.backing and h.component == outer.name)
-    own = _own_of(space, template)
+    own = _private_holders(space, template)
     rest = [h for h in template.holders if not h.backing]
     ways: list[tuple[Holder, ...]] = [(*top, *own)]
     memories = [c.name for c in space.flat.components if isinstance(c, Memory) and c is not outer]
@@ -101,7 +103,7 @@ def _orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]
     for name in memories[: last + 1] if inner else ():
         on_chip = [h for h in backed if h.component == name]
         count = next((i for i, h in enumerate(rest) if h.component != name), len(rest))
-        mixed = list(_mixed(on_chip, rest[:count]))
+        mixed = list(_interleave_orders(on_chip, rest[:count]))
         rest = rest[count:]
         out_of_order = [h for h in rest if h.component == name]
         if out_of_order and name != memories[last]:
@@ -116,36 +118,36 @@ def _orders(space: Mapspace, template: Template) -> Iterator[tuple[Holder, ...]]
         yield (*way, *rest)
 
 
-def _own_of(space: Mapspace, template: Template) -> tuple[Holder, ...]:
+def _private_holders(space: Mapspace, template: Template) -> tuple[Holder, ...]:
     """Return the holders that back a tensor of this Einsum alone below the outermost memory."""
-    outer = memories_of(space.flat)[0]
-    alone = alone_in(space)
+    outer = first_two_memories(space.flat)[0]
+    alone = private_tensors(space)
     backed = (h for h in template.holders if h.backing and h.component != outer.name)
     return tuple(h for h in backed if h.tensor in alone)
 
 
-def alone_in(space: Mapspace) -> frozenset[str]:
+def private_tensors(space: Mapspace) -> frozenset[str]:
     """Return the tensors that no other Einsum uses."""
     return frozenset(space.einsum.tensors) - space.backed - space.exchanged
 
 
-def free_orders(space: Mapspace) -> tuple[str, ...]:
+def reorderable_memories(space: Mapspace) -> tuple[str, ...]:
     """Return the memories of `space` whose holders may leave the order of the hierarchy.
 
     Layouts keep to it above the lowest tensor on chip: what deeper memories hold there would need
     room while other Einsums run. Under accelforge they keep to it below lanes, too.
     """
     rules = {(n, r) for p in space.placements for (n, _), r in zip(p.kept, p.rules, strict=True)}
-    outer = memories_of(space.flat)[0].name
+    outer = first_two_memories(space.flat)[0].name
     free = {n for n, r in rules if r.force_memory_hierarchy_order is False and n != outer}
     lower = [c.name for c in space.flat.components if isinstance(c, Memory) and c.name != outer]
     return tuple(name for name in lower if name in free) if len(lower) > 1 else ()
 
 
-def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -> bool:
+def _has_legal_backing(space: Mapspace, template: Template, chip: frozenset[TensorPlace]) -> bool:
     """Check where tensors are backed: nothing that is exchanged outside of `chip`, nothing else
     below the second memory, whose room is known while other Einsums run."""
-    outer, inner = memories_of(space.flat)
+    outer, inner = first_two_memories(space.flat)
     for holder in template.holders:
         if not holder.backing or holder.component == outer.name:
             continue
@@ -158,28 +160,30 @@ def _backed_right(space: Mapspace, template: Template, chip: frozenset[Place]) -
                 f"{holder.tensor} may be backed in {holder.component}, but {what}",
                 instead=f"{_INSTEAD}, or keep it in {outer.name}",
             )
-        if Place(holder.tensor, holder.component) not in chip:
+        if TensorPlace(holder.tensor, holder.component) not in chip:
             return False
     return True
 
 
-def _mixed(on_chip: list[Holder], others: list[Holder]) -> Iterator[tuple[Holder, ...]]:
+def _interleave_orders(on_chip: list[Holder], others: list[Holder]) -> Iterator[tuple[Holder, ...]]:
     """Interleave every order of `on_chip` with `others`, which keep their order."""
     for order in permutations(on_chip):
-        yield from _merged(order, tuple(others))
+        yield from _interleave(order, tuple(others))
 
 
-def _merged(first: tuple[Holder, ...], second: tuple[Holder, ...]) -> Iterator[tuple[Holder, ...]]:
+def _interleave(
+    first: tuple[Holder, ...], second: tuple[Holder, ...]
+) -> Iterator[tuple[Holder, ...]]:
     if not first or not second:
         yield (*first, *second)
         return
-    for rest in _merged(first[1:], second):
+    for rest in _interleave(first[1:], second):
         yield (first[0], *rest)
-    for rest in _merged(first, second[1:]):
+    for rest in _interleave(first, second[1:]):
         yield (second[0], *rest)
 
 
-def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
+def banned_variables(space: Mapspace, layout: FusedTemplate) -> tuple[frozenset[str], ...]:
     """Return, per region holder, the variables that may not be looped over right above it.
 
     no_refetch_from_above and no_resend_to_below forbid loops that would move a tensor again, a
@@ -188,8 +192,8 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
     holders = layout.template.holders
     banned: list[frozenset[str]] = [frozenset() for _ in layout.region]
     for run in layout.template.adjacent:  # its holders stand together
-        for place in range(run.first + 1, layout.split + 1):
-            banned[place - layout.first] = frozenset(space.einsum.bounds)
+        for place in range(run.first + 1, layout.lowest_on_chip + 1):
+            banned[place - layout.n_outermost] = frozenset(space.einsum.bounds)
     for index, holder in enumerate(holders):
         rules = layout.template.placement.rules_of(holder.component)
         same = [i for i, h in enumerate(holders) if h.tensor == holder.tensor]
@@ -202,24 +206,26 @@ def banned_above(space: Mapspace, layout: Layout) -> tuple[frozenset[str], ...]:
             below = next((i for i in same if i > index), len(holders))
             spans.append(range(index + 1, below + 1))
         for span in spans:
-            for place in range(max(span.start, layout.first), min(span.stop, layout.split + 1)):
-                banned[place - layout.first] |= loose
+            for place in range(
+                max(span.start, layout.n_outermost), min(span.stop, layout.lowest_on_chip + 1)
+            ):
+                banned[place - layout.n_outermost] |= loose
     return tuple(banned)
 
 
-def _streaming(space: Mapspace, layout: Layout) -> Iterator[Layout]:
+def _streaming_variants(space: Mapspace, layout: FusedTemplate) -> Iterator[FusedTemplate]:
     """Yield the layouts in which holders right above the lowest tensor on chip shrink below it.
 
     Where all are of its memory, and come in every order, one has them right below it instead.
     """
-    template, last = layout.template, layout.split
+    template, last = layout.template, layout.lowest_on_chip
     inner = template.holders[last]
     if not space.problem.conventions.adjacent_holders_shrink or not layout.on_chip:
         return
     options = template.placement.rules_of(inner.component).tensor_order_options
     if not options and all(h.component == inner.component for h in layout.region):
         return
-    above = layout.first + layout.own, last
+    above = layout.n_outermost + layout.n_private, last
     for run in adjacent_across(space.problem, template, above, space.crowded):
         if all(run.last < other.first for other in template.adjacent):
             yield replace(layout, template=replace(template, adjacent=(run, *template.adjacent)))
@@ -233,7 +239,9 @@ def _admits_whole(space: Mapspace, template: Template) -> bool:
     return all(holds(comparison, space.einsum.bounds) for comparison in pins)
 
 
-def held_still(problem: Problem, layout: Layout) -> list[tuple[int, tuple[Comparison, ...]]]:
+def tile_shape_places(
+    problem: Problem, layout: FusedTemplate
+) -> list[tuple[int, tuple[Comparison, ...]]]:
     """Return the holders that shared loops may stand above whose memory has a tile_shape, which
     holds at its first one."""
     if not problem.conventions.honours_tile_shape:

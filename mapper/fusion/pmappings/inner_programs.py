@@ -9,13 +9,13 @@ from math import prod
 import numpy as np
 
 from tilewright.arch.components.components import Memory
-from tilewright.mapper.fusion.pmappings.fused_templates import Layout
+from tilewright.mapper.fusion.pmappings.fused_templates import FusedTemplate
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
-    Spread,
-    lanes_of,
-    over,
-    sent_above,
-    under,
+    SharedSpatialLoop,
+    fixed_spatial_loops,
+    gap_above_lanes,
+    gap_below_lanes,
+    network_charges,
 )
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.searches.exact.kernels import Floats
@@ -45,30 +45,30 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-Legal = tuple[tuple[int, tuple[int, ...]], ...]
+LoopGaps = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class SharingRules:
     """Where shared loops may stand: (variable, region holders that they may stand right above), and
     which variables may be dealt over lanes there, per holder."""
 
-    legal: Legal = ()
+    loop_places: LoopGaps = ()
     lanes: Sequence[frozenset[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutTemplate:
     """A layout, the loops that may be shared above its lowest tensor on chip (variable, gaps: see
     shared_spatial.py), and the lanes."""
 
-    layout: Layout
-    legal: Legal
-    spreads: tuple[Spread, ...] = ()
+    template: FusedTemplate
+    loop_gaps: LoopGaps
+    spatial_loops: tuple[SharedSpatialLoop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InnerProgram:
     """A layout cut at its lowest tensor on chip.
 
     `program.operations` are those below; `above[i]` = what reaching holder `layout.first + i` of
@@ -78,19 +78,21 @@ class Part:
     of the tile right below them.
     """
 
-    layout: Layout
+    template: FusedTemplate
     program: TemplateProgram
-    above: tuple[tuple[CostTerm, ...], ...]
-    legal: Legal
-    spreads: tuple[Spread, ...] = ()
-    sent: Mapping[int, tuple[CostTerm, ...]] = field(default_factory=dict)
+    holder_charges: tuple[tuple[CostTerm, ...], ...]
+    loop_gaps: LoopGaps
+    spatial_loops: tuple[SharedSpatialLoop, ...] = ()
+    network_charges: Mapping[int, tuple[CostTerm, ...]] = field(default_factory=dict)
 
-    def down_to(self, place: int) -> tuple[Spread, ...]:
+    def spatial_loops_above(self, place: int) -> tuple[SharedSpatialLoop, ...]:
         """Return the lanes above holder `place` of the region."""
-        return tuple(spread for spread in self.spreads if spread.stand <= place)
+        return tuple(spread for spread in self.spatial_loops if spread.region_place <= place)
 
 
-def parts(problem: Problem, fields: LabelFields, layout: Layout, rules: Carried) -> Iterator[Part]:
+def inner_programs(
+    problem: Problem, fields: LabelFields, layout: FusedTemplate, rules: SharingRules
+) -> Iterator[InnerProgram]:
     """Compile `layout`; several parts when lanes must be enumerated outside the program.
 
     None where lanes above a holder of an outer memory would count in a way that is not modelled
@@ -103,83 +105,89 @@ def parts(problem: Problem, fields: LabelFields, layout: Layout, rules: Carried)
     if not all(fan.choices for fan in fans):
         return
     if not layout.region:
-        yield from _fix_lanes(problem, fields, Cut(layout, ()), slots)
+        yield from _compile_with_fixed_lanes(problem, fields, CutTemplate(layout, ()), slots)
         return
-    for fixed, spreads in lanes_of(problem, slots, _region(slots, layout), rules.lanes):
-        stands = {spread.stand for spread in spreads}
-        legal = tuple((v, tuple(_gaps(places, stands))) for v, places in rules.legal)
-        yield from _fix_lanes(problem, fields, Cut(layout, legal, spreads), fixed)
+    for fixed, spreads in fixed_spatial_loops(
+        problem, slots, _region_slots(slots, layout), rules.lanes
+    ):
+        stands = {spread.region_place for spread in spreads}
+        legal = tuple((v, tuple(_gaps(places, stands))) for v, places in rules.loop_places)
+        yield from _compile_with_fixed_lanes(
+            problem, fields, CutTemplate(layout, legal, spreads), fixed
+        )
 
 
 def _gaps(places: Sequence[int], stands: Collection[int]) -> Iterator[int]:
     """Yield the gaps right above some holders; `stands`: those with lanes right above them."""
     for place in places:
-        yield under(place)
+        yield gap_below_lanes(place)
         if place in stands:
-            yield over(place)
+            yield gap_above_lanes(place)
 
 
-def _region(slots: Sequence[Slot], layout: Layout) -> list[int]:
+def _region_slots(slots: Sequence[Slot], layout: FusedTemplate) -> list[int]:
     """Return the places of the region's holders among the slots."""
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return fills[layout.first : layout.split + 1]
+    return fills[layout.n_outermost : layout.lowest_on_chip + 1]
 
 
-def _cut(slots: Sequence[Slot], layout: Layout) -> int:
+def _cut_slot(slots: Sequence[Slot], layout: FusedTemplate) -> int:
     """Return the place of the lowest tensor on chip among the slots."""
     fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-    return fills[layout.split]
+    return fills[layout.lowest_on_chip]
 
 
-def _fix_lanes(
-    problem: Problem, fields: LabelFields, cut: Cut, slots: tuple[Slot, ...]
-) -> Iterator[Part]:
+def _compile_with_fixed_lanes(
+    problem: Problem, fields: LabelFields, cut: CutTemplate, slots: tuple[Slot, ...]
+) -> Iterator[InnerProgram]:
     """Enumerate the dimensions whose lanes some cost needs to know, then compile."""
-    template = cut.layout.template
+    template = cut.template.template
     router = ChargeLocator(problem, fields, slots)
     routes = [router.site_of(tap) for tap in edge_charges(problem, template)]
-    upper, hops = _hops((problem, fields), cut, slots)
+    upper, hops = _network_routes((problem, fields), cut, slots)
     routes += hops
     later = deferred_costs(problem, fields, slots, deferred_charges(routes))
-    if later is not None and any(debt.top <= _cut(slots, cut.layout) for debt in later):
+    if later is not None and any(debt.top <= _cut_slot(slots, cut.template) for debt in later):
         later = None  # it would be paid above the program
     blocking = [route for route in routes if later is None or route.deferral is None]
     blocked = sorted({i for route in blocking for i in route.blocking_slots})
     if not blocked:
-        sent = sent_above(slots, _region(slots, cut.layout), upper) if upper else {}
-        yield _compile((problem, fields), cut, slots, (CostsBySlot(routes, later or []), sent))
+        sent = network_charges(slots, _region_slots(slots, cut.template), upper) if upper else {}
+        yield _compile_program(
+            (problem, fields), cut, slots, (CostsBySlot(routes, later or []), sent)
+        )
         return
     for fixed in with_fixed_lanes(slots, blocked):
-        yield from _fix_lanes(problem, fields, cut, fixed)
+        yield from _compile_with_fixed_lanes(problem, fields, cut, fixed)
 
 
-def _hops(
-    problem_fields: tuple[Problem, LabelFields], cut: Cut, slots: tuple[Slot, ...]
+def _network_routes(
+    problem: tuple[Problem, LabelFields], cut: CutTemplate, slots: tuple[Slot, ...]
 ) -> tuple[list[ChargeSite], list[ChargeSite]]:
     """Return where to charge what lanes send over Networks: those above the region, and others."""
-    if not problem_fields[0].has_networks:
+    if not problem[0].has_networks:
         return [], []
-    limit = _cut(slots, cut.layout)
-    asked = (*problem_fields, cut.layout.template, slots)
+    limit = _cut_slot(slots, cut.template)
+    asked = (*problem, cut.template.template, slots)
     free = open_network_charge_sites(*asked)
     if free:
-        upper = charge_sites_at_fixed_lanes(free, limit) if cut.spreads else []
-        return upper, [r for r in free if not (cut.spreads and r.charges and r.slot < limit)]
+        upper = charge_sites_at_fixed_lanes(free, limit) if cut.spatial_loops else []
+        return upper, [r for r in free if not (cut.spatial_loops and r.charges and r.slot < limit)]
     hops = list(network_charge_sites(*asked))
-    upper = [r for r in hops if cut.spreads and r.terms and r.slot <= limit]
+    upper = [r for r in hops if cut.spatial_loops and r.terms and r.slot <= limit]
     return upper, [route for route in hops if route not in upper]
 
 
-def _compile(
+def _compile_program(
     problem_fields: tuple[Problem, LabelFields],
-    cut: Cut,
+    cut: CutTemplate,
     slots: tuple[Slot, ...],
     costs: tuple[CostsBySlot, Mapping[int, tuple[CostTerm, ...]]],
-) -> Part:
-    (problem, fields), layout, (at, sent) = problem_fields, cut.layout, costs
+) -> InnerProgram:
+    (problem, fields), layout, (at, sent) = problem_fields, cut.template, costs
     operations: list[ProgramStep] = [at.charge(len(slots))]
     numbers: list[int | None] = [None]
-    start = _cut(slots, layout) + 1
+    start = _cut_slot(slots, layout) + 1
     for index in range(len(slots) - 1, start, -1):
         for operation in _operations(problem, fields, slots[start + 1 :], slots[index]):
             made = operation
@@ -192,26 +200,28 @@ def _compile(
         operations += after
         numbers += [None] * len(after)
     upper = [
-        (i, s) for i, s in enumerate(slots[:start]) if isinstance(s, SpatialLoops) and cut.spreads
+        (i, s)
+        for i, s in enumerate(slots[:start])
+        if isinstance(s, SpatialLoops) and cut.spatial_loops
     ]
     for index, fan in reversed(upper):
         operations.append(at.deal(index, fan))
         numbers.append(None)
     program = TemplateProgram(layout.template, slots, tuple(operations), tuple(numbers))
-    region = _region(slots, layout)
+    region = _region_slots(slots, layout)
     times = [(index, field_factors(problem, fields, fan)[0]) for index, fan in upper]
     shares = [
         prod((one for index, one in times if index < i), start=np.ones(fields.width))
         for i in region
     ]
     above = tuple(
-        _scaled(at.charge(i).terms, share) for i, share in zip(region, shares, strict=True)
+        _scale_charges(at.charge(i).terms, share) for i, share in zip(region, shares, strict=True)
     )
-    hops = {stand: _scaled(adds, shares[stand]) for stand, adds in sent.items()}
-    return Part(layout, program, above, cut.legal, cut.spreads, hops)
+    hops = {stand: _scale_charges(adds, shares[stand]) for stand, adds in sent.items()}
+    return InnerProgram(layout, program, above, cut.loop_gaps, cut.spatial_loops, hops)
 
 
-def _scaled(adds: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
+def _scale_charges(adds: Sequence[CostTerm], shares: Floats) -> tuple[CostTerm, ...]:
     """Return costs below lanes that labels count already: calls of one instance are its share."""
     return tuple(replace(add, factor=add.factor * float(shares[add.field])) for add in adds)
 
@@ -225,10 +235,10 @@ def _operations(
         if any(prod(choice) > 1 for choice in slot.choices):
             yield SpatialStep(slot, ())
     elif isinstance(slot, Reservation):
-        yield from _occupy(problem, fields, lower, slot)
+        yield from _reserve_operations(problem, fields, lower, slot)
 
 
-def _occupy(
+def _reserve_operations(
     problem: Problem, fields: LabelFields, lower: Sequence[Slot], slot: Reservation
 ) -> Iterator[ProgramStep]:
     """Room in the second memory stays in the label, and in those whose usage counts; deeper

@@ -14,8 +14,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.fusion.pmappings.inner_programs import Part
-from tilewright.mapper.fusion.pmappings.shared_spatial import stride
+from tilewright.mapper.fusion.pmappings.inner_programs import InnerProgram
+from tilewright.mapper.fusion.pmappings.shared_spatial import lane_stride
 from tilewright.mapper.searches.budget import GROWTH, Budget
 from tilewright.mapper.searches.exact.kernels import ENERGY, LATENCY, Floats
 from tilewright.mapper.searches.exact.label_metrics import LabelMetrics
@@ -34,7 +34,7 @@ BRANCH_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RegionRules:
     """What decides about loops above tensors on chip (see Boundaries), and the room there is in the
     memories that they are exchanged in.
 
@@ -43,63 +43,67 @@ class Rules:
     uses, and that do not persist.
     """
 
-    carried: Mapping[str, frozenset[str]]
+    shareable: Mapping[str, frozenset[str]]
     contested: frozenset[str]
-    tiled: frozenset[str]
-    apart: frozenset[str]
-    shares_room: bool
+    tracked_tiles: frozenset[str]
+    varied_windows: frozenset[str]
+    shares_tiles: bool
     memories: tuple[str, ...]
     capacities: tuple[float, ...]
-    timed: bool
+    counts_latency: bool
     fused: bool
-    repeats: int = 1
-    used: tuple[str, ...] = ()
-    alone: frozenset[str] = frozenset()
+    loops_per_variable: int = 1
+    usage_memories: tuple[str, ...] = ()
+    private: frozenset[str] = frozenset()
 
 
-_NONE = np.zeros((0, 0))
+_NO_LABELS = np.zeros((0, 0))
 NO_PACES = np.zeros((0, 3))
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedProgram:
     """The `labels` of one part, and the tables that lead to them (innermost first): of these only
     where labels begin and come from."""
 
-    part: Part
+    inner_program: InnerProgram
     labels: Floats
-    path: tuple[LabelTable, ...]
+    tables: tuple[LabelTable, ...]
 
 
-class LowerSearch:
+class InnerSearch:
     """Runs the programs of many parts, sharing what they have in common. Before anything is asked
     of it, it looks ahead."""
 
     def __init__(
-        self, engine: LabelEngine, parts: Sequence[Part], rules: Rules, paces: Floats = NO_PACES
+        self,
+        engine: LabelEngine,
+        parts: Sequence[InnerProgram],
+        rules: RegionRules,
+        paces: Floats = NO_PACES,
     ) -> None:
         self._engine = engine
         self._rules = rules
         self._paces = paces
-        self._nd = 0
+        self._n_deciding = 0
         self._budget = Budget()
         self._bound = np.zeros(0)
-        self.parts = tuple(parts)
-        self._parts = {id(part.program): part for part in parts}
-        self._solved: list[Solved] = []
-        self._kept = 0
+        self.inner_programs = tuple(parts)
+        self._by_program = {id(part.program): part for part in parts}
+        self._solved: list[SolvedProgram] = []
+        self._live_labels = 0
         self._root = program_tree(part.program for part in parts)
         self._branch = self._root.size
         rows = 2 + len(paces)
         each = rows * 8 * engine.lattice.size  # bytes of the outlook that a node has of its own
         if self._root.size * each > TREE_BYTES:
             self._branch = BRANCH_BYTES // each
-        self.nbytes = (self._branch + _above(self._root, self._branch)) * each
+        self.nbytes = (self._branch + _kept_outlooks(self._root, self._branch)) * each
         """Bytes of the outlooks that are kept at a time."""
         self.labels = 0
 
     @property
-    def timed(self) -> bool:
+    def bounds_latency(self) -> bool:
         """Tell whether it can prune by latency."""
         return self._paces is not NO_PACES
 
@@ -107,19 +111,19 @@ class LowerSearch:
         """Fill in the bounds: this takes the memory."""
         self._look_ahead(self._root, check)
 
-    def solve(self, bound: Floats, budget: Budget, nd: int) -> list[Solved]:
+    def solve(self, bound: Floats, budget: Budget, nd: int) -> list[SolvedProgram]:
         """Return the labels of every part that can lead below `bound` (see kernels.py).
 
         `nd`: leading fields that decide between labels.
         """
-        self._nd = nd
+        self._n_deciding = nd
         self._bound, self._budget = bound, budget
-        self._solved, self._kept = [], 0
+        self._solved, self._live_labels = [], 0
         self._visit(self._root, self._engine.initial(), ())
         solved, self._solved = self._solved, []
         return solved
 
-    def start(self, metrics: LabelMetrics) -> tuple[float, float]:
+    def start_bounds(self, metrics: LabelMetrics) -> tuple[float, float]:
         """Return a lower bound of the energy and of the latency of one instance."""
         before = self._root.before
         assert before is not None
@@ -135,8 +139,8 @@ class LowerSearch:
         """Fill in where labels can still arrive: only fused loops stand above."""
         check()
         views = [self._look_ahead(child, check) for child in node.children.values()]
-        views += [self._final(self._parts[id(end)]) for end in node.programs]
-        node.after = least_remaining(views) if views else self._nowhere()
+        views += [self._outlook_of_region(self._by_program[id(end)]) for end in node.programs]
+        node.after = least_remaining(views) if views else self._empty_outlook()
         node.before = (
             node.after
             if node.step is None
@@ -156,7 +160,7 @@ class LowerSearch:
             one.before = one.after = None
             below += one.children.values()
 
-    def _nowhere(self) -> RemainingCost:
+    def _empty_outlook(self) -> RemainingCost:
         """Return the outlook without any part: no label arrives."""
         size = self._engine.lattice.size
         nowhere = np.zeros(size, np.bool_)
@@ -164,41 +168,43 @@ class LowerSearch:
             np.full(size, inf), np.zeros(size), remaining_at_arrival(self._paces, nowhere, ())
         )
 
-    def _final(self, part: Part) -> RemainingCost:
+    def _outlook_of_region(self, part: InnerProgram) -> RemainingCost:
         """Return where labels may arrive, and the least that the region above costs them."""
         lattice = self._engine.lattice
         whole = lattice.tiles == np.array(lattice.bounds)
-        free = {v for v, _ in part.legal}
+        free = {v for v, _ in part.loop_gaps}
         fixed = [v for v in range(len(lattice.bounds)) if v not in free]
-        arrived = whole[:, fixed].all(axis=1) & self._has_room(part)
-        priced = zip(part.layout.region, part.above, strict=True)
+        arrived = whole[:, fixed].all(axis=1) & self._fits(part)
+        priced = zip(part.template.region, part.holder_charges, strict=True)
         adds = [add for holder, some in priced if not holder.backing for add in some]
-        adds += [add for some in part.sent.values() for add in some]
-        dues = [(add.field, self._least(add)) for add in adds]
+        adds += [add for some in part.network_charges.values() for add in some]
+        dues = [(add.field, self._least_charge(add)) for add in adds]
         rest = sum(due for field, due in dues if field == 0)
         slow = remaining_at_arrival(self._paces, arrived, dues)
         return RemainingCost(np.where(arrived, rest, inf), np.where(arrived, 1.0, 0.0), slow)
 
-    def _has_room(self, part: Part) -> NDArray[np.bool_]:
+    def _fits(self, part: InnerProgram) -> NDArray[np.bool_]:
         """Tell where the tensors on chip fit, no larger than below all fused loops."""
         fits = np.ones(self._engine.lattice.size, np.bool_)
-        lattice, region = self._engine.lattice, part.layout.region
+        lattice, region = self._engine.lattice, part.template.region
         for memory, size in zip(self._rules.memories, self._rules.capacities, strict=True):
             total = np.zeros(lattice.size)
             for number, holder in enumerate(region) if size < inf else ():
                 if holder.backing and holder.component == memory:
-                    bits = bits_of(self._engine, holder.tensor, memory)
-                    total += np.roll(bits, stride(lattice, part.down_to(number)))
+                    bits = tile_bits(self._engine, holder.tensor, memory)
+                    total += np.roll(bits, lane_stride(lattice, part.spatial_loops_above(number)))
             fits &= total <= size
         return fits
 
-    def _least(self, add: CostTerm) -> float:
+    def _least_charge(self, add: CostTerm) -> float:
         counts = self._engine.count(add.tensor, add.kind, add.lanes)
         return add.factor * float(counts.min() if add.factor > 0 else counts.max())
 
     def _visit(self, node: ProgramNode, table: LabelTable, path: tuple[LabelTable, ...]) -> None:
-        path = (*path, replace(table, label=_NONE))
-        self._solved += [Solved(self._parts[id(end)], table.label, path) for end in node.programs]
+        path = (*path, replace(table, label=_NO_LABELS))
+        self._solved += [
+            SolvedProgram(self._by_program[id(end)], table.label, path) for end in node.programs
+        ]
         forgotten = [child for child in node.children.values() if child.before is None]
         for child in forgotten:
             self._look_ahead(child, self._budget.check)
@@ -208,24 +214,24 @@ class LowerSearch:
             assert child.after is not None
             views = (child.before, child.after, self._bound)
             self._budget.check(more=GROWTH * table.label.nbytes)
-            following = self._engine.apply(child.step, table, self._nd, views)
+            following = self._engine.apply(child.step, table, self._n_deciding, views)
             self.labels += following.label.shape[0]
-            self._kept += following.label.shape[0]
-            self._budget.check(self._kept)
+            self._live_labels += following.label.shape[0]
+            self._budget.check(self._live_labels)
             if following.label.shape[0]:
                 self._visit(child, following, path)
         if forgotten:
             self._forget(node)
 
 
-def _above(node: ProgramNode, branch: int) -> int:
+def _kept_outlooks(node: ProgramNode, branch: int) -> int:
     """Return how many nodes of a tree are the foot of a branch of so many nodes, or above it."""
     if node.size <= branch:
         return 1
-    return 1 + sum(_above(child, branch) for child in node.children.values())
+    return 1 + sum(_kept_outlooks(child, branch) for child in node.children.values())
 
 
-def bits_of(engine: LabelEngine, tensor: str, memory: str) -> Floats:
+def tile_bits(engine: LabelEngine, tensor: str, memory: str) -> Floats:
     """Return the bits of `tensor` in `memory` per tile."""
     problem = engine.problem
     access = problem.einsum.access(tensor)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.arch.components.components import Component, Network
-from tilewright.mapper.fusion.pmappings.tile_reservations import Order
+from tilewright.mapper.fusion.pmappings.tile_reservations import LoopOrder
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
@@ -35,19 +35,19 @@ from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
-def over(place: int) -> int:
+def gap_above_lanes(place: int) -> int:
     """Return the number of the gap above the lanes that stand right above holder `place` of the
     region; gaps are numbered from the outermost in."""
     return 2 * place
 
 
-def under(place: int) -> int:
+def gap_below_lanes(place: int) -> int:
     """Return the number of the gap between these lanes and the holder; the only one of a holder
     without them."""
     return 2 * place + 1
 
 
-class Spread(NamedTuple):
+class SharedSpatialLoop(NamedTuple):
     """Tiles of variable number `variable` dealt over `lanes` lanes of a dimension.
 
     `place`: (level of its component on the path, its number there, place among the variables of the
@@ -55,19 +55,19 @@ class Spread(NamedTuple):
     above.
     """
 
-    place: tuple[int, int, int]
+    position: tuple[int, int, int]
     variable: int
     lanes: int
     dim: tuple[str, str]  # component, dimension
-    stand: int = 0
+    region_place: int = 0
 
 
-def lanes_of(
+def fixed_spatial_loops(
     problem: Problem,
     slots: tuple[Slot, ...],
     region: Sequence[int],
     variables: Sequence[Collection[str]],
-) -> Iterator[tuple[tuple[Slot, ...], tuple[Spread, ...]]]:
+) -> Iterator[tuple[tuple[Slot, ...], tuple[SharedSpatialLoop, ...]]]:
     """Yield the slots with each choice of the lanes above the last slot of the `region`, in which
     `variables` may be dealt right above each of its slots.
 
@@ -76,14 +76,18 @@ def lanes_of(
     """
     upper = [i for i, slot in enumerate(slots[: region[-1]]) if isinstance(slot, SpatialLoops)]
     left = tuple(
-        _over(slot, variables[_next(i, region)])
+        _over_variables(slot, variables[_region_place_below(i, region)])
         if isinstance(slot, SpatialLoops) and i in upper
         else slot
         for i, slot in enumerate(slots)
     )
     for one in with_fixed_lanes(left, upper):
-        for fixed in _ordered(problem, one, upper):
-            spreads = tuple(s for i in upper for s in _spreads(problem, fixed[i], _next(i, region)))
+        for fixed in _variable_orders(problem, one, upper):
+            spreads = tuple(
+                s
+                for i in upper
+                for s in _spatial_loops(problem, fixed[i], _region_place_below(i, region))
+            )
             shares = (
                 prod(one.lanes for one in spreads if one.variable == number)
                 for number in range(len(problem.einsum.bounds))
@@ -93,7 +97,7 @@ def lanes_of(
                 yield fixed, spreads
 
 
-def _next(index: int, region: Sequence[int]) -> int:
+def _region_place_below(index: int, region: Sequence[int]) -> int:
     """Return the number of the first slot of the region at or below slot `index`."""
     return next(place for place, fill in enumerate(region) if fill >= index)
 
@@ -103,7 +107,7 @@ def behind_network(components: Sequence[Component], level: int) -> bool:
     return any(isinstance(component, Network) for component in components[: level + 1])
 
 
-def _ordered(
+def _variable_orders(
     problem: Problem, slots: tuple[Slot, ...], upper: Sequence[int]
 ) -> Iterator[tuple[Slot, ...]]:
     """Yield the slots with the variables of each dimension behind a Network in every order."""
@@ -113,11 +117,11 @@ def _ordered(
         if index not in upper or not isinstance(slot, SpatialLoops):
             continue
         if behind_network(problem.components, problem.level(slot.component)):
-            ways[-1] = list(_orders(slot))
+            ways[-1] = list(_fan_orders(slot))
     yield from product(*ways)
 
 
-def _orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
+def _fan_orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
     (lanes,) = fan.choices
     pairs = [(v, n) for v, n in zip(fan.variables, lanes, strict=True) if n > 1]
     for order in permutations(pairs):
@@ -126,7 +130,7 @@ def _orders(fan: SpatialLoops) -> Iterator[SpatialLoops]:
         )
 
 
-def sent_above(
+def network_charges(
     slots: Sequence[Slot], region: Sequence[int], routes: Iterable[ChargeSite]
 ) -> dict[int, tuple[CostTerm, ...]]:
     """Return what the lanes right above each slot of the region send over Networks, for the tile
@@ -136,7 +140,7 @@ def sent_above(
     """
     found: dict[int, list[CostTerm]] = {}
     for route in routes:
-        stand = _next(route.slot, region)
+        stand = _region_place_below(route.slot, region)
         below = [
             slot for slot in slots[route.slot : region[stand]] if isinstance(slot, SpatialLoops)
         ]
@@ -144,7 +148,7 @@ def sent_above(
         more = prod(number for _, number in lanes)
         for add in route.terms:
             factor = add.factor / more if add.kind == "moved" else add.factor
-            moved = replace(add, factor=factor, lanes=_together([*add.lanes, *lanes]))
+            moved = replace(add, factor=factor, lanes=_lanes_per_variable([*add.lanes, *lanes]))
             found.setdefault(stand, []).append(moved)
     return {
         stand: tuple(sorted(add for add in adds if add.factor != 0.0))
@@ -152,20 +156,20 @@ def sent_above(
     }
 
 
-def _together(pairs: Iterable[tuple[str, int]]) -> Lanes:
+def _lanes_per_variable(pairs: Iterable[tuple[str, int]]) -> Lanes:
     lanes: dict[str, int] = {}
     for variable, number in pairs:
         lanes[variable] = lanes.get(variable, 1) * number
     return tuple(lanes.items())
 
 
-def _over(fan: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
+def _over_variables(fan: SpatialLoops, variables: Collection[str]) -> SpatialLoops:
     """Return the dimension with lanes over some variables only."""
     other = [i for i, v in enumerate(fan.variables) if v not in variables]
     return replace(fan, choices=tuple(c for c in fan.choices if all(c[i] == 1 for i in other)))
 
 
-def _spreads(problem: Problem, slot: Slot, stand: int) -> Iterator[Spread]:
+def _spatial_loops(problem: Problem, slot: Slot, stand: int) -> Iterator[SharedSpatialLoop]:
     assert isinstance(slot, SpatialLoops)
     level = problem.level(slot.component)
     dims = [dim.name for dim in problem.components[level].spatial]
@@ -174,10 +178,10 @@ def _spreads(problem: Problem, slot: Slot, stand: int) -> Iterator[Spread]:
         if lanes > 1:
             place = level, dims.index(slot.name), number if ordered else 0
             dim = slot.component, slot.name
-            yield Spread(place, names.index(variable), lanes, dim, stand)
+            yield SharedSpatialLoop(place, names.index(variable), lanes, dim, stand)
 
 
-def stride(lattice: Lattice, spreads: Sequence[Spread]) -> int:
+def lane_stride(lattice: Lattice, spreads: Sequence[SharedSpatialLoop]) -> int:
     """Return by how much the number of a state exceeds that of the tile of one lane."""
     lanes = [1] * len(lattice.bounds)
     for one in spreads:
@@ -185,7 +189,7 @@ def stride(lattice: Lattice, spreads: Sequence[Spread]) -> int:
     return lattice.offset(lattice.exponents(lanes))
 
 
-def with_lanes(order: Order, above: Sequence[int]) -> Order:
+def with_spatial_loops(order: LoopOrder, above: Sequence[int]) -> LoopOrder:
     """Put the lanes into an order of loops, as numbers -1, -2, …; `above`: how many loops precede
     each."""
     found: list[tuple[int, int]] = []
@@ -197,7 +201,7 @@ def with_lanes(order: Order, above: Sequence[int]) -> Order:
 
 
 def tiles_below(
-    order: Order, spreads: Sequence[Spread], whole: Sequence[int], states: Ints
+    order: LoopOrder, spreads: Sequence[SharedSpatialLoop], whole: Sequence[int], states: Ints
 ) -> Ints:
     """Return the tile below each loop, shape (states, loops).
 

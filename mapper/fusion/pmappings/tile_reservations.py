@@ -14,12 +14,14 @@ from itertools import product
 from tilewright.mapper.templates.placement import Holder
 from tilewright.mapper.templates.problem import Problem
 
-Loop = tuple[
+NumberedLoop = tuple[
     int, int
 ]  # variable (below 0: lanes, see shared_spatial.py), tile below it: 0 for the state's
-Order = tuple[Loop, ...]  # outermost first
-Room = tuple[int, tuple[Loop, ...]]  # loops above the tile; tiles of the variables of the others
-Ways = dict[tuple[Room, ...], list[Order]]
+LoopOrder = tuple[NumberedLoop, ...]  # outermost first
+TileReservation = tuple[
+    int, tuple[NumberedLoop, ...]
+]  # loops above the tile; tiles of the variables of the others
+OrdersByReservation = dict[tuple[TileReservation, ...], list[LoopOrder]]
 
 
 class Region:
@@ -32,25 +34,27 @@ class Region:
         self, problem: Problem, holders: Sequence[Holder], apart: frozenset[str] = frozenset()
     ) -> None:
         self.holders = tuple(holders)
-        self._apart = apart
+        self._varied_windows = apart
         self._passes_neighbours = problem.conventions.adjacent_holders_shrink
         names = tuple(problem.einsum.bounds)
         accesses = [problem.einsum.access(holder.tensor) for holder in holders]
         self._relevance = [tuple(map(access.relevance, names)) for access in accesses]
 
-    def by_room(self, depths: Sequence[int], ways: Iterable[Order]) -> Ways:
+    def orders_by_reservation(
+        self, depths: Sequence[int], ways: Iterable[LoopOrder]
+    ) -> OrdersByReservation:
         """Sort orders of all loops by the room per holder; `depths`: loops above each.
 
         What several Einsums hold there has room for the largest tile that one of them needs: any
         larger one than this Einsum needs.
         """
-        found: Ways = {}
-        filled: tuple[Room, ...] | None = None  # the same in every order
+        found: OrdersByReservation = {}
+        filled: tuple[TileReservation, ...] | None = None  # the same in every order
         for order in ways:
-            filled = filled or tuple(_room(depth, order) for depth in depths)
-            lows = [self._low(place, depths, order) for place in range(len(depths))]
+            filled = filled or tuple(_reservation(depth, order) for depth in depths)
+            lows = [self._tile_depth(place, depths, order) for place in range(len(depths))]
             choices = [
-                [given] if low == depth else self._rooms(holder, (depth, low), order)
+                [given] if low == depth else self._reservations(holder, (depth, low), order)
                 for holder, depth, low, given in zip(
                     self.holders, depths, lows, filled, strict=True
                 )
@@ -59,37 +63,39 @@ class Region:
                 found.setdefault(chosen, []).append(order)
         return found
 
-    def _rooms(self, holder: Holder, span: tuple[int, int], order: Order) -> list[Room]:
+    def _reservations(
+        self, holder: Holder, span: tuple[int, int], order: LoopOrder
+    ) -> list[TileReservation]:
         depth, low = span
-        first = depth if holder.tensor in self._apart else low
-        return [_room(number, order) for number in range(first, low + 1)]
+        first = depth if holder.tensor in self._varied_windows else low
+        return [_reservation(number, order) for number in range(first, low + 1)]
 
-    def _low(self, place: int, depths: Sequence[int], order: Order) -> int:
+    def _tile_depth(self, place: int, depths: Sequence[int], order: LoopOrder) -> int:
         """Return the number of loops above the tile that holder `place` keeps."""
         start = depths[place]
         if self.holders[place].backing:
             return start
-        for low in range(start, self._end(depths[place:])):
+        for low in range(start, self._last_depth(depths[place:])):
             variable = order[low][0]
             if variable < 0:
                 return low
             relevance = self._relevance[place][variable]
             if relevance != "relevant":
                 return low + (relevance == "partial")
-        return self._end(depths[place:])
+        return self._last_depth(depths[place:])
 
-    def _end(self, depths: Sequence[int]) -> int:
+    def _last_depth(self, depths: Sequence[int]) -> int:
         """Return how many loops stand above the next holder that stops the first one."""
         if self._passes_neighbours:
             return next((depth for depth in depths if depth > depths[0]), depths[0])
         return depths[min(1, len(depths) - 1)]
 
 
-def _room(low: int, order: Order) -> Room:
+def _reservation(low: int, order: LoopOrder) -> TileReservation:
     return low, tuple(sorted(tiles_above(order[:low], order[low:]).items()))
 
 
-def tiles_above(upper: Sequence[Loop], deeper: Sequence[Loop]) -> Mapping[int, int]:
+def tiles_above(upper: Sequence[NumberedLoop], deeper: Sequence[NumberedLoop]) -> Mapping[int, int]:
     """Return the tiles of the variables of `deeper` loops above them; 0 for the whole."""
     left = dict(upper)
     return {variable: left.get(variable, 0) for variable, _ in deeper}

@@ -9,7 +9,7 @@ import pytest
 from fused_cases import CHAINS, DAGS, random_case, two_memories, workload_of
 
 from tilewright.mapper import evaluate, search
-from tilewright.mapper.fusion.boundary.exchanged_tensors import boundaries_of
+from tilewright.mapper.fusion.boundary.exchanged_tensors import exchanged_tensors_of
 from tilewright.mapper.mapping.mapping import Mapping, Sequential, Temporal
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
 from tilewright.mapper.workload.errors import InfeasibleMapping
@@ -55,7 +55,7 @@ def test_two_variables_of_one_einsum_stay_two() -> None:
         "S[m, p] = Q[m, e] * K[M: p, e]",
     )
     work = workload_of(texts, {"m": 4, "d": 2, "e": 2, "p": 4})
-    names = boundaries_of(work).names
+    names = exchanged_tensors_of(work).loop_names
     assert names[0]["m"] == names[2]["p"] != names[1]["m"] == names[2]["m"]
     result = search(two_memories(24), work)
     assert evaluate(two_memories(24), work, result.best.mapping) == result.best.score

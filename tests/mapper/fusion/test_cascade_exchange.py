@@ -9,7 +9,7 @@ from fused_cases import workload_of
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.fusion.boundary.exchange_options import places_of
+from tilewright.mapper.fusion.boundary.exchange_options import memories_of_tensors
 from tilewright.mapper.mapping.mapping import Spatial
 from tilewright.mapper.searches.api import search
 
@@ -32,7 +32,7 @@ def design(upper: str, lanes: int, lower: str = "keep: Nothing, may_keep: All") 
 
 def places(arch: Arch, tensor: str, deeper: bool = True) -> tuple[str, ...]:
     runs = [(e, flat) for e in WORK.einsums for flat in flatten(arch, WORK.scope(e))]
-    return places_of(runs, deeper)[tensor]
+    return memories_of_tensors(runs, deeper)[tensor]
 
 
 @pytest.mark.parametrize(

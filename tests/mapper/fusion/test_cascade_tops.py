@@ -9,7 +9,7 @@ from fused_cases import workload_of
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.fusion.outer_partition import Turn, deals_of
+from tilewright.mapper.fusion.outer_partition import OuterLoop, partitions_of
 from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial
 from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
@@ -97,7 +97,7 @@ def test_lanes_stand_above_everything() -> None:
 def test_no_lanes_where_nothing_is_relevant_to_all_that_is_handed_on() -> None:
     """Z reads the whole of Y for each n and of X for each m; a lane has only its share of both."""
     work = workload_of(MEET, SIZES[MEET])
-    assert deals_of(request_of(machine(), work, {})) == [((), (), ())]
+    assert partitions_of(request_of(machine(), work, {})) == [((), (), ())]
     for fusion in (True, False):
         result = search(machine(), work, objective="latency", fusion=fusion)
         assert spatials(result.best.mapping.nodes) == []
@@ -107,10 +107,10 @@ def test_shared_inputs_are_dealt_alike() -> None:
     """B[k] may be halved for both, or be whole in both lanes: over m for Y while over n for Z."""
     work = workload_of(APART, SIZES[APART])
 
-    def over(variable: str) -> tuple[Turn, ...]:
-        return (Turn("DRAM", "d", variable, 2, 2),)
+    def over(variable: str) -> tuple[OuterLoop, ...]:
+        return (OuterLoop("DRAM", "d", variable, 2, 2),)
 
-    found = deals_of(request_of(machine(), work, {}))
+    found = partitions_of(request_of(machine(), work, {}))
     assert set(found) == {((), ()), (over("k"), over("k")), (over("m"), over("n"))}
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.fused_search import fused_search
-from tilewright.mapper.fusion.join.cost_limit import Allowance
-from tilewright.mapper.fusion.join.einsum_bounds import Floors
+from tilewright.mapper.fusion.join.cost_limit import CostLimit
+from tilewright.mapper.fusion.join.einsum_bounds import EinsumBounds
 from tilewright.mapper.fusion.pmappings import inner_search as lower
 from tilewright.mapper.fusion.pmappings import pmapping_cache as shelf
 from tilewright.mapper.workload.workload_loading import load_workload
@@ -57,7 +57,7 @@ def test_nothing_depends_on_what_is_kept(
 ) -> None:
     arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
     kept = fused_search(arch, workload, objective=objective)
-    monkeypatch.setattr(shelf, "MOST_BYTES", 0)
+    monkeypatch.setattr(shelf, "MAX_BYTES", 0)
     made_again = fused_search(arch, workload, objective=objective)
     assert made_again.best.mapping == kept.best.mapping
     assert made_again.certificate == kept.certificate
@@ -86,22 +86,22 @@ def test_einsums_alike_are_solved_once_though_rounding_tells_their_limits_apart(
 ) -> None:
     arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
     shared = fused_search(arch, workload, objective=objective)
-    monkeypatch.setattr(Allowance, "covers", lambda self, other: self == other)
-    monkeypatch.setattr(Allowance, "rounded", property(lambda self: self))
+    monkeypatch.setattr(CostLimit, "covers", lambda self, other: self == other)
+    monkeypatch.setattr(CostLimit, "rounded", property(lambda self: self))
     apart = fused_search(arch, workload, objective=objective)
     assert apart.best.score.energy == shared.best.score.energy
     assert apart.certificate == shared.certificate
 
 
 def test_a_limit_covers_what_is_a_little_less() -> None:
-    limit = Allowance(1.0000001, inf)
+    limit = CostLimit(1.0000001, inf)
     assert limit.rounded.covers(limit)
-    assert limit.covers(Allowance(1.0, inf))
-    assert not limit.covers(Allowance(1.1, inf))
-    assert not limit.covers(Allowance(0.9, inf))
-    assert not limit.covers(Allowance(1.0, 5.0))
-    assert Allowance(-1.0, 0.0).rounded == Allowance(-1.0, 0.0)
-    assert Allowance(0.1 + 0.2, 3.0).rounded == Allowance(0.3, 3.0).rounded
+    assert limit.covers(CostLimit(1.0, inf))
+    assert not limit.covers(CostLimit(1.1, inf))
+    assert not limit.covers(CostLimit(0.9, inf))
+    assert not limit.covers(CostLimit(1.0, 5.0))
+    assert CostLimit(-1.0, 0.0).rounded == CostLimit(-1.0, 0.0)
+    assert CostLimit(0.1 + 0.2, 3.0).rounded == CostLimit(0.3, 3.0).rounded
 
 
 def test_what_is_known_of_the_least_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_what_is_known_of_the_least_changes_nothing(monkeypatch: pytest.MonkeyPa
     arch, workload = load_arch(ARCH), load_workload(WORKLOAD)
     known = [fused_search(arch, workload, objective=o) for o in ("latency", "edp")]
     nothing = (0.0, False)
-    monkeypatch.setattr(Floors, "_known_least", lambda self, way, metric: nothing)
+    monkeypatch.setattr(EinsumBounds, "_cached_least", lambda self, way, metric: nothing)
     for one, objective in zip(known, ("latency", "edp"), strict=True):
         other = fused_search(arch, workload, objective=objective)
         assert other.certificate == one.certificate

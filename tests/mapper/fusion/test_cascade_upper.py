@@ -11,10 +11,10 @@ from fused_cases import two_memories, workload_of
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.fusion.pmappings.shared_spatial import (
-    Spread,
-    stride,
+    SharedSpatialLoop,
+    lane_stride,
     tiles_below,
-    with_lanes,
+    with_spatial_loops,
 )
 from tilewright.mapper.mapping.mapping import Node, Sequential, Spatial, Toll
 from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
@@ -63,19 +63,25 @@ def spatial_of(nodes: tuple[Node, ...]) -> list[Spatial]:
 
 def test_tiles_below_loops_and_lanes() -> None:
     """m = 24: loops to 12, then 4 lanes of 3, then loops to 1; n = 8 over 2 lanes, then to 2."""
-    spreads = (Spread((1, 0), 0, 4, ("T", "x")), Spread((1, 0), 1, 2, ("T", "x")))
-    order = with_lanes(((0, 12), (0, 0), (1, 0)), (1, 1))
+    spreads = (
+        SharedSpatialLoop((1, 0), 0, 4, ("T", "x")),
+        SharedSpatialLoop((1, 0), 1, 2, ("T", "x")),
+    )
+    order = with_spatial_loops(((0, 12), (0, 0), (1, 0)), (1, 1))
     assert order == ((0, 12), (-1, 0), (-2, 0), (0, 0), (1, 0))
     lattice = Lattice({"m": 24, "n": 8})
     state = lattice.offset(lattice.exponents((4, 4)))  # lanes taken for one: 4 x 1, 2 x 2
     below = tiles_below(order, spreads, lattice.bounds, lattice.tiles[[state]])
     assert below.tolist() == [[12, 3, 4, 1, 2]]
-    assert lattice.tiles[state - stride(lattice, spreads)].tolist() == [1, 2]
+    assert lattice.tiles[state - lane_stride(lattice, spreads)].tolist() == [1, 2]
 
 
 def test_two_dimensions_deal_one_variable() -> None:
-    spreads = (Spread((1, 0), 0, 2, ("T", "x")), Spread((1, 1), 0, 3, ("T", "y")))
-    order = with_lanes((), (0, 0))
+    spreads = (
+        SharedSpatialLoop((1, 0), 0, 2, ("T", "x")),
+        SharedSpatialLoop((1, 1), 0, 3, ("T", "y")),
+    )
+    order = with_spatial_loops((), (0, 0))
     assert tiles_below(order, spreads, (12,), np.array([[12]])).tolist() == [[6, 2]]
 
 

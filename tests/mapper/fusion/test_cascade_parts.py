@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.arch.flattening.flattening import flatten
-from tilewright.mapper.fusion.boundary.exchanged_tensors import Place, boundaries_of
+from tilewright.mapper.fusion.boundary.exchanged_tensors import TensorPlace, exchanged_tensors_of
 from tilewright.mapper.fusion.boundary.rank_names import LoopName
 from tilewright.mapper.fusion.boundary.tile_size import Extent
-from tilewright.mapper.fusion.fused_search import fused_search, no_collection
+from tilewright.mapper.fusion.fused_search import fused_search, garbage_collection_paused
 from tilewright.mapper.fusion.join.group_pareto import pareto
-from tilewright.mapper.fusion.join.label_pass import Labels, behind, reduced
-from tilewright.mapper.fusion.join.on_chip_relaxation import Choices
-from tilewright.mapper.fusion.pmappings.fused_templates import layouts
-from tilewright.mapper.fusion.pmappings.pmappings import Order, orders
-from tilewright.mapper.fusion.pmappings.region import idle_below
-from tilewright.mapper.fusion.pmappings.shared_spatial import under
+from tilewright.mapper.fusion.join.label_pass import JoinLabels, suffix_maximum, undominated_labels
+from tilewright.mapper.fusion.join.on_chip_relaxation import OnChipRelaxation
+from tilewright.mapper.fusion.pmappings.fused_templates import fused_templates
+from tilewright.mapper.fusion.pmappings.pmappings import LoopOrder, loop_orders
+from tilewright.mapper.fusion.pmappings.region import needless_first_variables
+from tilewright.mapper.fusion.pmappings.shared_spatial import gap_below_lanes
 from tilewright.mapper.mapping.mapping import Sequential, Storage
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Holder
@@ -55,33 +55,33 @@ def test_pareto_keeps_what_nothing_dominates(rows: list[tuple[int, ...]]) -> Non
 
 
 def test_chains_exchange_their_intermediates() -> None:
-    found = boundaries_of(chain(4, (2, 3, 2, 3)))
-    assert found.chip == {"T1", "T2"}
-    assert found.carried["T1"] == {"m", "n1"}
+    found = exchanged_tensors_of(chain(4, (2, 3, 2, 3)))
+    assert found.exchangeable == {"T1", "T2"}
+    assert found.shareable_loops["T1"] == {"m", "n1"}
     assert [found.live_after(i) for i in range(3)] == [(("T1", ""),), (("T2", ""),), ()]
     assert not found.contested  # nothing else is live where T1 or T2 is exchanged
 
 
 def test_a_tensor_of_three_einsums_is_contested() -> None:
     texts = ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * B[m]", "Z[m] = X[m] * B[m]")
-    found = boundaries_of(workload_of(texts, {"m": 4}))
-    assert found.chip == {"Y", "X"}
-    assert found.backed == {"B"}
+    found = exchanged_tensors_of(workload_of(texts, {"m": 4}))
+    assert found.exchangeable == {"Y", "X"}
+    assert found.outermost_only == {"B"}
     assert found.contested == {"B"}
 
 
 def test_a_rank_read_under_another_name_is_the_same_loop() -> None:
     texts = ("Y[m, n] = A[m] * B[n]", "Z[m] = Y[M: n, N: m] * C[n]")
-    found = boundaries_of(workload_of(texts, {"m": 4, "n": 4}))
-    assert found.names[1] == {"m": "n", "n": "m"}
-    assert found.carried["Y"] == {"m", "n"}
+    found = exchanged_tensors_of(workload_of(texts, {"m": 4, "n": 4}))
+    assert found.loop_names[1] == {"m": "n", "n": "m"}
+    assert found.shareable_loops["Y"] == {"m", "n"}
 
 
 def test_ranks_are_told_by_name_not_by_place() -> None:
     texts = ("Y[m, n] = A[m] * B[n]", "Z[m] = Y[n, m] * C[n]")
-    found = boundaries_of(workload_of(texts, {"m": 4, "n": 4}))
-    assert found.names[1] == {"m": "m", "n": "n"}
-    assert found.carried["Y"] == {"m", "n"}
+    found = exchanged_tensors_of(workload_of(texts, {"m": 4, "n": 4}))
+    assert found.loop_names[1] == {"m": "m", "n": "n"}
+    assert found.shareable_loops["Y"] == {"m", "n"}
 
 
 def test_sliding_tensors_may_stay_on_chip() -> None:
@@ -92,9 +92,11 @@ def test_sliding_tensors_may_stay_on_chip() -> None:
         '  - einsum: "O[p] = I[k, W: p + r] * F[r]"\n'
         "    renames: {input: I, weight: F, output: O}\n"
     )
-    found = boundaries_of(workload)
-    assert found.chip == {"I"}
-    assert found.carried["I"] == {"k"}  # a window of w would be needed before it is complete
+    found = exchanged_tensors_of(workload)
+    assert found.exchangeable == {"I"}
+    assert found.shareable_loops["I"] == {
+        "k"
+    }  # a window of w would be needed before it is complete
     result = fused_search(two_memories(64), workload)
     assert result.certificate.kind == "optimal"
     assert result.on_chip == ("I",)
@@ -103,9 +105,9 @@ def test_sliding_tensors_may_stay_on_chip() -> None:
 def test_windows_of_one_tensor_are_told_apart() -> None:
     texts = ("Y[p] = A[W: p + r] * F[r]", "X[p] = Y[p] * A[W: p]", "Z[p] = X[p] * A[W: p]")
     work = workload_of(texts, {"p": 4, "r": 2, "w": 5})
-    assert boundaries_of(work).apart == {"A"}
+    assert exchanged_tensors_of(work).varied_windows == {"A"}
     same = workload_of((texts[1], texts[2]), {"p": 4, "w": 5})
-    assert not boundaries_of(same).apart
+    assert not exchanged_tensors_of(same).varied_windows
 
 
 def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
@@ -113,8 +115,8 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
     texts = ("Y[m] = A[m] * B[m]", "X[m] = Y[m] * C[m]", "Z[m] = Y[m] * D[m]")
     work = workload_of(texts, {"m": 4})
     work = replace(work, einsums=(*work.einsums[:2], replace(work.einsums[2], n_instances=3)))
-    assert not boundaries_of(work).chip
-    assert boundaries_of(work, counts=False).chip == {"Y"}
+    assert not exchanged_tensors_of(work).exchangeable
+    assert exchanged_tensors_of(work, counts=False).exchangeable == {"Y"}
     backed = fused_search(two_memories(64), work)
     chip = fused_search(two_memories(64), work, conventions="accelforge")
     assert (backed.on_chip, chip.on_chip) == ((), ("Y",))
@@ -123,30 +125,30 @@ def test_einsums_that_run_differently_often_exchange_as_in_accelforge() -> None:
 
 def test_extents_shrink_with_the_loops_above() -> None:
     extent = Extent(((2.0, ((1, (("m", 8, 1),)), (1, (("n", 6, 1),)))),))
-    assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [96]
+    assert extent.bits_below((), np.zeros((1, 0), np.int64)).tolist() == [96]
     loops = (LoopName("m"), LoopName("k"))
-    assert extent.below(loops, np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
+    assert extent.bits_below(loops, np.array([[2, 1], [4, 3]])).tolist() == [24, 48]
     loops = (LoopName("m"), LoopName("m", ("PE", "x")))
-    assert extent.below(loops, np.array([[4, 2]])).tolist() == [24]
+    assert extent.bits_below(loops, np.array([[4, 2]])).tolist() == [24]
 
 
 def test_the_largest_of_several_windows_counts() -> None:
     whole, window = (1, (("w", 6, 1),)), (1, (("p", 2, 2), ("r", 3, 1)))
-    extent = Extent(((1.0, (whole,)),)).joined(Extent(((1.0, (window,)),)))
+    extent = Extent(((1.0, (whole,)),)).merged(Extent(((1.0, (window,)),)))
     tiles = np.array([[6, 2], [3, 2], [3, 1]])
-    assert extent.below((LoopName("w"), LoopName("p")), tiles).tolist() == [6, 5, 3]
+    assert extent.bits_below((LoopName("w"), LoopName("p")), tiles).tolist() == [6, 5, 3]
 
 
 def test_positions_of_one_point_count_whatever_the_tile() -> None:
     extent = Extent(((1.0, ((3, (("m", 8, 1),)), (4, ()))),))
-    assert extent.below((), np.zeros((1, 0), np.int64)).tolist() == [40]
-    assert extent.below((LoopName("m"),), np.array([[2], [1]])).tolist() == [16, 12]
+    assert extent.bits_below((), np.zeros((1, 0), np.int64)).tolist() == [40]
+    assert extent.bits_below((LoopName("m"),), np.array([[2], [1]])).tolist() == [16, 12]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
 def test_what_is_behind_is_the_greatest_from_there_on(peaks: list[list[int]]) -> None:
     wanted = [[max(row[i:]) for i in range(3)] for row in peaks]
-    assert behind(np.array(peaks, np.float64)).tolist() == wanted
+    assert suffix_maximum(np.array(peaks, np.float64)).tolist() == wanted
 
 
 def test_reduced_labels_compare_every_depth() -> None:
@@ -155,8 +157,8 @@ def test_reduced_labels_compare_every_depth() -> None:
     deep = [1.0, 0.0, 4.0, 4.0, 9.0, 9.0]
     worse = [2.0, 0.0, 4.0, 9.0, 9.0, 9.0]
     values = np.array([worse, deep, shallow])
-    made = Labels(np.zeros(3, np.int64), values, np.zeros((3, 4), np.int64))
-    assert reduced([made]).values.tolist() == [shallow, deep]
+    made = JoinLabels(np.zeros(3, np.int64), values, np.zeros((3, 4), np.int64))
+    assert undominated_labels([made]).values.tolist() == [shallow, deep]
 
 
 DIAMOND = (
@@ -170,14 +172,14 @@ DIAMOND = (
 @given(st.lists(st.integers(0, 9), min_size=12, max_size=12))
 def test_choices_that_agree_add_up(costs: list[int]) -> None:
     """Against every combination of what each Einsum of a diamond keeps on chip."""
-    boundaries = boundaries_of(workload_of(DIAMOND, {"m": 4}))
-    names = [boundaries.of(einsum) for einsum in boundaries.workload.einsums]
+    boundaries = exchanged_tensors_of(workload_of(DIAMOND, {"m": 4}))
+    names = [boundaries.places_of_einsum(einsum) for einsum in boundaries.workload.einsums]
     priced: list[dict[int, float]] = [{}, {}, {}, {}]
     for place, cost in enumerate(costs):
         few = priced[place % 4]
         if len(few) < 1 << len(names[place % 4]):
             few[len(few)] = float(cost)
-    choices = Choices(boundaries, priced)
+    choices = OnChipRelaxation(boundaries, priced)
     sums: list[dict[int, float]] = [{}, {}, {}, {}]
     for chip in range(8):
         kept = {t for i, t in enumerate(("Y", "X", "V")) if chip >> i & 1}
@@ -189,25 +191,25 @@ def test_choices_that_agree_add_up(costs: list[int]) -> None:
                 sums[number][mask] = min(rest, sums[number].get(mask, float("inf")))
     found = [
         {mask: cost for mask, cost in each.items() if cost < float("inf")}
-        for each in choices.others(priced)
+        for each in choices.costs_of_others(priced)
     ]
     assert found == sums
 
 
-def variables(ways: Iterable[Order]) -> set[tuple[int, ...]]:
+def variables(ways: Iterable[LoopOrder]) -> set[tuple[int, ...]]:
     return {tuple(variable for variable, _ in way) for way in ways}
 
 
 def test_loops_of_one_gap_stand_in_any_order() -> None:
     none = {0: frozenset[int](), 1: frozenset[int]()}
-    assert variables(orders(((0, 0, 0), (1, 0, 0), (2, 1, 0)), none)) == {(0, 1, 2), (1, 0, 2)}
+    assert variables(loop_orders(((0, 0, 0), (1, 0, 0), (2, 1, 0)), none)) == {(0, 1, 2), (1, 0, 2)}
     idle = {0: frozenset[int](), 1: frozenset({0})}
-    assert variables(orders(((0, 1, 0), (1, 1, 0)), idle)) == {(1, 0)}
+    assert variables(loop_orders(((0, 1, 0), (1, 1, 0)), idle)) == {(1, 0)}
 
 
 def test_the_outer_loop_of_one_variable_comes_first() -> None:
     none = {0: frozenset[int](), 1: frozenset[int]()}
-    found = set(orders(((0, 0, 4), (0, 0, 0), (1, 0, 0)), none))
+    found = set(loop_orders(((0, 0, 4), (0, 0, 0), (1, 0, 0)), none))
     assert found == {
         ((0, 4), (0, 0), (1, 0)), ((0, 4), (1, 0), (0, 0)), ((1, 0), (0, 4), (0, 0)),
     }  # fmt: skip
@@ -221,17 +223,19 @@ def test_a_loop_relevant_to_a_held_tensor_is_idle_below_it() -> None:
     space = Mapspace(einsum, flat, exchanged=frozenset({"Y"}))
     wanted = (Holder("B", "BUF"), Holder("Y", "BUF", True))
     layout = next(
-        one for one in layouts(space, frozenset({Place("Y", "BUF")})) if one.region == wanted
+        one
+        for one in fused_templates(space, frozenset({TensorPlace("Y", "BUF")}))
+        if one.region == wanted
     )
     names = tuple(einsum.bounds)
-    idle = idle_below(space.problem, layout)
-    assert set(idle) == {under(1)}
-    assert {names[v] for v in idle[under(1)]} == {"k", "n"}
+    idle = needless_first_variables(space.problem, layout)
+    assert set(idle) == {gap_below_lanes(1)}
+    assert {names[v] for v in idle[gap_below_lanes(1)]} == {"k", "n"}
 
 
 def test_the_collector_is_switched_on_again() -> None:
     assert gc.isenabled()
-    with no_collection():
+    with garbage_collection_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
