@@ -57,17 +57,17 @@ def branch_of(table: PmappingTable, chosen: ChosenPmapping) -> Branch:
     """Return what one chosen point of a row stands for, under the names of the table."""
     number, label = chosen.group.origins[chosen.pmapping].tolist()
     solution = table.solution
-    source = solution.sources[number]
+    source: PmappingSource = solution.sources[number]
     trail = solution.backpointers[source.number]
     names = {
         **dict(zip(solution.space.einsum.tensors, table.space.einsum.tensors, strict=True)),
         **dict(zip(solution.space.einsum.bounds, table.space.einsum.bounds, strict=True)),
     }
-    layout = source.part.layout
+    layout = source.inner_program.template
     persistent = {a.tensor for a in solution.space.einsum.accesses if a.persistent}
     top = [
         Storage((names[h.tensor],), h.component, h.tensor in persistent)
-        for h in layout.template.holders[: layout.first]
+        for h in layout.template.holders[: layout.n_outermost]
     ]
     held = list(_upper_holders(source, solution.space.problem, names))
     backing = {(names[place.tensor], place.memory) for place in layout.on_chip}
