@@ -126,7 +126,10 @@ def _left_out_copies(cascade: FusedProblem, dealt: str) -> str:
     if alone:
         found += f"; copies ({', '.join(alone)}) share no loops"
     if joint:
-        found += f"; copies ({', '.join(joint)}) hold below the loops that they share what they do not exchange there"
+        found += (
+            f"; copies ({', '.join(joint)}) hold below the loops that they share what they do not"
+            " exchange there"
+        )
     undealt = [table.einsum.name for table in tables if not table.shares_lanes]
     if dealt and undealt:
         names = ", ".join(undealt)

@@ -151,7 +151,8 @@ def _no_mapping(plan: FusedPlan, found: JoinResult, scope: str) -> TilewrightErr
             instead="search without fusion",
         )
     return InfeasibleMapping(
-        f"no mapping of the workload fits {', '.join(plan.memories.maybe_full)} and the memories below",
+        f"no mapping of the workload fits {', '.join(plan.memories.maybe_full)} and the memories"
+        " below",
         instead="search the Einsums one by one: that names the constraint which fails",
     )
 

@@ -81,7 +81,8 @@ def partitions_of(request: Request) -> list[Partition]:
             found.append(done)
             if len(found) > MAX_PARTITIONS:
                 raise UnsupportedFeature(
-                    f"more than {MAX_PARTITIONS} ways to deal out the outermost memory over its lanes",
+                    f"more than {MAX_PARTITIONS} ways to deal out the outermost memory over its"
+                    " lanes",
                     instead=f"narrow their loop_bounds, or {_INSTEAD}",
                 )
             return
@@ -127,7 +128,8 @@ def _einsum_partitions(request: Request, einsum: Einsum) -> list[OuterLoops]:
     tops = {tuple((c.name, c.spatial) for c in outer_fanouts(flat)) for flat in flats}
     if len(tops) != 1 or any(_has_unmodelled_parts(flat) for flat in flats):
         raise UnsupportedFeature(
-            f"lanes deal out the outermost memory, beside a Network, lanes below with min_usage, or different ones on the ways to the computes of {einsum.name}",
+            "lanes deal out the outermost memory, beside a Network, lanes below with min_usage,"
+            f" or different ones on the ways to the computes of {einsum.name}",
             instead=_INSTEAD,
         )
     dims = [(name, dim) for name, spatial in tops.pop() for dim in spatial]

@@ -66,7 +66,10 @@ def answer(request: Request, explain: bool = True) -> SearchResult:
 
         check_metrics(request, chosen)
         if request.options.uneven and len(chosen) > 1:
-            note = "searched without fusion: no front, and no least value of a formula, is searched over fused mappings with uneven tiles; for these leave out `uneven`"
+            note = (
+                "searched without fusion: no front, and no least value of a formula, is searched"
+                " over fused mappings with uneven tiles; for these leave out `uneven`"
+            )
             return _noted(request, chosen, note, explain)
     if len(chosen) == 1 or not request.options.fusion or request.options.method is not None:
         return _apart(request, chosen)
