@@ -18,7 +18,14 @@ from tilewright.simulator.compile.columns import (
     Table,
     Word,
 )
-from tilewright.simulator.engine.jit import What, inline_kernel, inner_kernel, kernel, part_kernel
+from tilewright.simulator.engine.jit import (
+    FeatureArguments,
+    inline_kernel,
+    inner_kernel,
+    kernel,
+    part_kernel,
+)
+from tilewright.simulator.engine.places import OperandBits
 from tilewright.simulator.isa.operations import (
     ABS,
     ADD,
@@ -78,36 +85,36 @@ def f32_to_f16(value: Word) -> Word:
     """Round an f32 to f16 bits, to nearest even."""
     bits = bits_of(value)
     sign = (bits >> 16) & 0x8000
-    rest = bits & 0x7FFFFFFF
-    if rest > 0x7F800000:
-        return sign | 0x7E00 | ((rest >> 13) & 0x1FF)
-    if rest >= 0x477FF000:
+    magnitude = bits & 0x7FFFFFFF
+    if magnitude > 0x7F800000:
+        return sign | 0x7E00 | ((magnitude >> 13) & 0x1FF)
+    if magnitude >= 0x477FF000:
         return sign | 0x7C00
-    if rest >= 0x38800000:
-        rest += 0xFFF + ((rest >> 13) & 1)
-        return sign | ((rest - 0x38000000) >> 13)
-    shift = 126 - (rest >> 23)
+    if magnitude >= 0x38800000:
+        magnitude += 0xFFF + ((magnitude >> 13) & 1)
+        return sign | ((magnitude - 0x38000000) >> 13)
+    shift = 126 - (magnitude >> 23)
     if shift > 24 + 1:
         return sign
-    mantissa = (rest & 0x7FFFFF) | 0x800000
-    kept = mantissa >> shift
-    lost = mantissa - (kept << shift)
+    mantissa = (magnitude & 0x7FFFFF) | 0x800000
+    rounded = mantissa >> shift
+    remainder = mantissa - (rounded << shift)
     half = 1 << (shift - 1)
-    if lost > half or (lost == half and kept & 1):
-        kept += 1
-    return sign | kept
+    if remainder > half or (remainder == half and rounded & 1):
+        rounded += 1
+    return sign | rounded
 
 
 @kernel
 def f64_to_f16(value: float) -> Word:
     """Round an f64 to f16 bits once: through an f32 rounded to odd."""
-    near = np.float32(value)
-    wide = np.float64(near)
-    if wide != value and value == value:  # noqa: PLR0124 (false for NaN)
-        bits = bits_of(near)
+    single = np.float32(value)
+    widened = np.float64(single)
+    if widened != value and value == value:  # noqa: PLR0124 (false for NaN)
+        bits = bits_of(single)
         if bits & 1 == 0:
-            near = f32_of(bits + 1 if abs(wide) < abs(value) else bits - 1)
-    return f32_to_f16(near)
+            single = f32_of(bits + 1 if abs(widened) < abs(value) else bits - 1)
+    return f32_to_f16(single)
 
 
 @kernel
@@ -176,24 +183,24 @@ def count_bits(arithmetic: int, value: int) -> Word:
 
 @kernel
 def combine_bits(arithmetic: int, a: int, b: int) -> Word:
-    """Return a bit operation on 16 bits; shifts by 16 and more give what shifting on gives."""
+    """Return a bit operation on 16 bits; a shift by more than 16 is a shift by 16."""
     if arithmetic == AND:
         return a & b
     if arithmetic == OR:
         return a | b
     if arithmetic == XOR:
         return a ^ b
-    by = min(b, 16)
+    shift = min(b, 16)
     if arithmetic == SLL:
-        return (a << by) & 0xFFFF
+        return (a << shift) & 0xFFFF
     if arithmetic == SLR:
-        return a >> by
-    return (((a ^ 0x8000) - 0x8000) >> by) & 0xFFFF
+        return a >> shift
+    return (((a ^ 0x8000) - 0x8000) >> shift) & 0xFFFF
 
 
 @kernel
 def to_int16(value: float) -> Word:
-    """Truncate to zero; beyond the range the nearest end, NaN gives 0."""
+    """Truncate to an i16 towards zero; saturate beyond the range, NaN gives 0."""
     if value != value:  # noqa: PLR0124 (true for NaN)
         return 0
     return np.int64(min(max(np.float64(value), -32768.0), 32767.0)) & 0xFFFF
@@ -201,7 +208,7 @@ def to_int16(value: float) -> Word:
 
 @kernel
 def convert(arithmetic: int, a: int) -> Word:
-    """Return a value in another type."""
+    """Convert bits between f16, f32 and i16."""
     if arithmetic == H2S:
         return bits_of(f16_to_f32(a & 0xFFFF))
     if arithmetic == S2H:
@@ -215,7 +222,7 @@ def convert(arithmetic: int, a: int) -> Word:
 
 
 @kernel
-def combine_other(arithmetic: int, a: int, b: int, scalar: int) -> Word:
+def combine_uncommon(arithmetic: int, a: int, b: int, scalar: int) -> Word:
     """Return a bit operation, a conversion, or a sum of f32 and f16."""
     if arithmetic <= SAR:
         return combine_bits(arithmetic, a & 0xFFFF, b & 0xFFFF)
@@ -232,42 +239,42 @@ def combine_other(arithmetic: int, a: int, b: int, scalar: int) -> Word:
 
 
 @part_kernel
-def combine_plain(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
-    """Return what `combine` does, for a plain operation."""
+def combine_plain(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
+    """Return the bits of one element of a plain operation (see `is_plain`)."""
     a, b, scalar = operands
     if arithmetic == MOVE:
         return a
-    if kind == TYPE_F32:
+    if value_type == TYPE_F32:
         return combine_f32(arithmetic, a, b, scalar)
     return (a + b if arithmetic == ADD else a - b) & 0xFFFF
 
 
 @inline_kernel
-def is_plain(arithmetic: int, kind: int) -> Word:
-    """Return whether an operation belongs to the hot kernels: f32, sums of integers, moves."""
+def is_plain(arithmetic: int, value_type: int) -> Word:
+    """Return whether the hot kernels hold an operation: f32, sums of integers, moves."""
     if arithmetic <= ADD:
-        return kind != TYPE_F16 or arithmetic == MOVE
+        return value_type != TYPE_F16 or arithmetic == MOVE
     if arithmetic == SUB:
-        return kind != TYPE_F16
-    return kind == TYPE_F32 and arithmetic <= MAX
+        return value_type != TYPE_F16
+    return value_type == TYPE_F32 and arithmetic <= MAX
 
 
 @kernel
-def combine(arithmetic: int, kind: int, operands: tuple[int, int, int]) -> Word:
+def combine(arithmetic: int, value_type: int, operands: OperandBits) -> Word:
     """Return the bits of `a op b` (fma: a + b * scalar) for one element."""
-    if is_plain(arithmetic, kind):
-        return combine_plain(arithmetic, kind, operands)
+    if is_plain(arithmetic, value_type):
+        return combine_plain(arithmetic, value_type, operands)
     a, b, scalar = operands
     if arithmetic in (NEG, ABS):
-        sign = 0x80000000 if kind == TYPE_F32 else 0x8000
+        sign = 0x80000000 if value_type == TYPE_F32 else 0x8000
         return a ^ sign if arithmetic == NEG else a & (sign - 1)
-    if kind == TYPE_F16 and arithmetic <= MAX:
+    if value_type == TYPE_F16 and arithmetic <= MAX:
         return combine_f16(arithmetic, a, b, scalar)
-    return combine_other(arithmetic, a & 0xFFFFFFFF, b, scalar)
+    return combine_uncommon(arithmetic, a & 0xFFFFFFFF, b, scalar)
 
 
 @inner_kernel
-def other_value(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
-    """Return an element of any operation: what = (operation, first, second source, scalar)."""
-    op, a, b, scalar = what
-    return combine(store[op + O_ARITHMETIC], store[op + O_TYPE], (a, b, scalar))
+def uncommon_value(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
+    """Return the bits of one element: `arguments` are (operation, first, second source, scalar)."""
+    op, a, b, scalar = arguments
+    return combine(store[op + O_ARITHMETIC], store[op + O_TYPE], OperandBits(a, b, scalar))

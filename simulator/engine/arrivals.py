@@ -1,78 +1,82 @@
-"""Wavelets that start tasks: data tasks of input queues, control tasks of entries."""
+"""Wavelets and emptied queues that start tasks.
+
+A data wavelet at the head of an input queue starts the queue's data task, a control wavelet the
+task of its entry; a task may also wait until a queue is empty.
+"""
 
 from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import head_ready, pop, schedule
-from tilewright.simulator.engine.jit import What, inner_kernel
+from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel
 
 
 @inner_kernel
-def task_of(store: Table, e: int, slot: int, now: int) -> Word:
+def task_of(store: Table, element: int, slot: int, now: int) -> Word:
     """Return the task that the head of an input queue starts now, or -1."""
-    queue = store[e + at.E_QUEUES + slot]
-    if queue < 0 or store[e + at.E_QUEUES_BUSY] >> slot & 1 or store[queue + at.F_COUNT] == 0:
+    queue = store[element + at.E_QUEUES + slot]
+    if queue < 0 or store[element + at.E_QUEUES_BUSY] >> slot & 1 or store[queue + at.F_COUNT] == 0:
         return -1
     ready = head_ready(store, queue)
     if ready > now:
-        schedule(store, e, ready)
+        schedule(store, element, ready)
         return -1
     payload = store[store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD] + 1]
-    bindings = store[e + at.E_BINDINGS]
+    bindings = store[element + at.E_BINDINGS]
     if payload & at.IS_CONTROL:
         data = store[bindings + slot]
-        if data >= 0 and store[e + at.E_BLOCKED] >> data & 1:
-            return -1  # what blocks a queue's data task blocks its control wavelets too
+        if data >= 0 and store[element + at.E_BLOCKED] >> data & 1:
+            return -1  # a blocked data task blocks the control wavelets of its queue, too
         entry = payload >> at.ENTRY_AT & 63
         return store[bindings + at.BIND_CONTROL + entry]
     return store[bindings + slot]
 
 
 @inner_kernel
-def arrivals(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
-    """Return the tasks that wavelets at the heads of input queues can start, a bit each.
+def arrivals(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
+    """Return the tasks that wavelets at the heads of input queues can start, as bits.
 
-    what = (element, cycle, -, -).
+    `arguments` are (element, cycle, 0, 0).
     """
-    e, now, _, _ = what
-    found = 0
+    element, now, _, _ = arguments
+    tasks = 0
     for slot in range(8):
-        if store[e + at.E_LISTEN] >> slot & 1:
-            task = task_of(store, e, slot, now)
+        if store[element + at.E_LISTEN] >> slot & 1:
+            task = task_of(store, element, slot, now)
             if task >= 0:
-                found |= 1 << task
-    if store[e + at.E_LISTEN] >> at.FLUSHED:
-        found |= emptied(store, e)
-    return found
+                tasks |= 1 << task
+    if store[element + at.E_LISTEN] >> at.FLUSHED:
+        tasks |= activate_emptied(store, element)
+    return tasks
 
 
 @inner_kernel
-def emptied(store: Table, e: int) -> Word:
-    """Make the tasks active that wait for the emptying of a queue; return them, a bit each."""
-    found = 0
+def activate_emptied(store: Table, element: int) -> Word:
+    """Activate the tasks that wait until a queue is empty; return them as bits."""
+    tasks = 0
     for slot in range(16):
-        if store[e + at.E_LISTEN] >> (at.FLUSHED + slot) & 1 == 0:
+        if store[element + at.E_LISTEN] >> (at.FLUSHED + slot) & 1 == 0:
             continue
-        queue = store[e + at.E_QUEUES + slot]
+        queue = store[element + at.E_QUEUES + slot]
         if store[queue + at.F_COUNT] == 0:
-            found |= 1 << store[store[e + at.E_BINDINGS] + at.BIND_EMPTY + slot]
-            store[e + at.E_LISTEN] &= ~(1 << (at.FLUSHED + slot))
+            tasks |= 1 << store[store[element + at.E_BINDINGS] + at.BIND_EMPTY + slot]
+            store[element + at.E_LISTEN] &= ~(1 << (at.FLUSHED + slot))
         elif slot >= at.OUTPUT_SLOT:
-            store[queue + at.F_WAITER] = e  # the router's taking wakes the element
-    store[e + at.E_ACTIVE] |= found
-    return found
+            store[queue + at.F_WAITER] = element  # woken when the router takes a word
+    store[element + at.E_ACTIVE] |= tasks
+    return tasks
 
 
 @inner_kernel
-def receive(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
+def receive(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
     """Take the wavelet that starts a task from the first queue that has one for it.
 
-    what = (element, task, cycle, -).
+    `arguments` are (element, task, cycle, 0).
     """
-    e, task, now, _ = what
+    element, task, now, _ = arguments
     for slot in range(8):
-        if store[e + at.E_LISTEN] >> slot & 1 and task_of(store, e, slot, now) == task:
-            store[e + at.E_ARGUMENT] = pop(store, store[e + at.E_QUEUES + slot], now)
+        if store[element + at.E_LISTEN] >> slot & 1 and task_of(store, element, slot, now) == task:
+            store[element + at.E_ARGUMENT] = pop(store, store[element + at.E_QUEUES + slot], now)
             break
     return 0

@@ -1,4 +1,7 @@
-"""One element of a DSD operation at a time: read the sources, combine, write the destination."""
+"""The plain datapath: read the sources of a DSD operation, combine them, write the destination.
+
+Positions are addresses of 16-bit words; an f32 or u32 takes two words at an even address.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ from tilewright.simulator.compile.columns import (
 from tilewright.simulator.engine.arithmetic import combine_plain, is_plain
 from tilewright.simulator.engine.fabric import pop, push
 from tilewright.simulator.engine.jit import address, inline_kernel, inner_kernel, use
+from tilewright.simulator.engine.places import Computation, OperandBits
 
 
 @inline_kernel
@@ -48,59 +52,58 @@ def write_word(memory: Memory, position: int, wide: int, bits: int) -> None:
         memory[address(position >> 1)] = np.uint32(bits)
         return
     shift = 16 * (position & 1)
-    other = np.int64(memory[address(position >> 1)]) & (0xFFFF0000 >> shift)
-    memory[address(position >> 1)] = np.uint32(other | ((bits & 0xFFFF) << shift))
+    neighbour = np.int64(memory[address(position >> 1)]) & (0xFFFF0000 >> shift)
+    memory[address(position >> 1)] = np.uint32(neighbour | ((bits & 0xFFFF) << shift))
 
 
 @inline_kernel
-def start_walk(store: Table, at: int, position: int) -> None:
-    """Let an operand begin at a position; `at` is the address of the operand's own."""
-    store[at] = position
+def start_walk(store: Table, place: int, position: int) -> None:
+    """Start an operand at a position; `place` is the address of its position in the thread."""
+    store[place] = position
     for d in range(DIMENSIONS):
-        store[at + COUNTERS + OPERANDS * d] = 0
+        store[place + COUNTERS + OPERANDS * d] = 0
 
 
 @inline_kernel
-def step_position(store: Table, at: int, row: int) -> None:
+def step_position(store: Table, place: int, row: int) -> None:
     """Move a memory operand to its next element (stride form: the stride holds the jump back).
 
-    `at` is the address of the operand's position.
+    `place` is the address of the operand's position.
     """
     row = address(row)
-    at = address(at)
+    place = address(place)
     if store[row + D_DIMENSIONS] == 1:
-        store[at] += store[row + D_STRIDE]
+        store[place] += store[row + D_STRIDE]
         return
     for d in range(store[row + D_DIMENSIONS]):
-        counter = at + COUNTERS + OPERANDS * d
+        counter = place + COUNTERS + OPERANDS * d
         store[counter] += 1
         if store[counter] < store[row + D_EXTENT + d]:
-            store[at] += store[row + D_STRIDE + d]
+            store[place] += store[row + D_STRIDE + d]
             return
         store[counter] = 0
 
 
 @inner_kernel
-def take(store: Table, memory: Memory, at: int, row: int, now: int) -> Word:
-    """Return the next value of a source operand whose position stands at an address."""
+def take(store: Table, memory: Memory, place: int, row: int, now: int) -> Word:
+    """Take the next value of a source; `place` is the address of its position."""
     row = address(row)
-    position = store[address(at)]
+    position = store[address(place)]
     if store[row + D_KIND] == FABRIC_IN:
         return pop(store, position, now) & 0xFFFFFFFF
     bits = read_word(memory, position, store[row + D_WIDE])
-    step_position(store, at, row)
+    step_position(store, place, row)
     return bits
 
 
 @inline_kernel
-def value_of(
-    store: Table, memory: Memory, code: tuple[int, int, int], operands: tuple[int, int, int]
-) -> Word:
-    """Return the bits of one element: code = (operation, arithmetic, type)."""
-    op, arithmetic, kind = code
-    if is_plain(arithmetic, kind):
-        return combine_plain(arithmetic, kind, operands)
-    return use(store, memory, FEATURE_VALUE, (op, operands[0], operands[1], operands[2]))
+def value_of(store: Table, memory: Memory, computation: Computation, operands: OperandBits) -> Word:
+    """Return the bits of one element of an operation."""
+    op, arithmetic, value_type = computation
+    if is_plain(arithmetic, value_type):
+        return combine_plain(arithmetic, value_type, operands)
+    first, second, scalar = operands
+    return use(store, memory, FEATURE_VALUE, (op, first, second, scalar))
 
 
 @inner_kernel
@@ -109,31 +112,31 @@ def do_element(store: Table, memory: Memory, thread: int, now: int) -> None:
     thread = address(thread)
     op = address(store[thread + T_OP])
     dest = address(store[op + O_OPERANDS])
-    at = thread + T_POSITIONS
+    place = thread + T_POSITIONS
     scalar = store[thread + T_SCALAR]
     a = b = scalar
     row = store[op + O_OPERANDS + 1]
     if row >= 0:
-        a = take(store, memory, at + 1, row, now)
+        a = take(store, memory, place + 1, row, now)
     row = store[op + O_OPERANDS + 2]
     if row >= 0:
-        b = take(store, memory, at + 2, row, now)
-    code = op, store[op + O_ARITHMETIC], store[op + O_TYPE]
-    bits = value_of(store, memory, code, (a, b, scalar))
+        b = take(store, memory, place + 2, row, now)
+    computation = Computation(op, store[op + O_ARITHMETIC], store[op + O_TYPE])
+    bits = value_of(store, memory, computation, OperandBits(a, b, scalar))
     if store[dest + D_KIND] == FABRIC_OUT:
-        push(store, store[at], bits, now)
+        push(store, store[place], bits, now)
         return
-    write_word(memory, store[at], store[dest + D_WIDE], bits)
-    step_position(store, at, dest)
+    write_word(memory, store[place], store[dest + D_WIDE], bits)
+    step_position(store, place, dest)
 
 
 @inner_kernel
-def source_of(store: Table, thread: int, which: int) -> tuple[int, int, int]:
-    """Return (position, stride, words per element) of a one-dimensional source; words 0: none."""
-    row = store[store[thread + T_OP] + O_OPERANDS + which]
+def line_of(store: Table, thread: int, operand: int) -> tuple[int, int, int]:
+    """Return position, stride and words per element of a vector operand; 0 words for none."""
+    row = store[store[thread + T_OP] + O_OPERANDS + operand]
     if row < 0:
         return 0, 0, 0
-    position = store[thread + T_POSITIONS + which]
+    position = store[thread + T_POSITIONS + operand]
     return position, store[row + D_STRIDE], store[row + D_WIDE]
 
 
@@ -141,16 +144,17 @@ def source_of(store: Table, thread: int, which: int) -> tuple[int, int, int]:
 def do_flat(store: Table, memory: Memory, thread: int) -> None:
     """Do a whole memory operation whose operands have one dimension."""
     op = store[thread + T_OP]
-    code = op, store[op + O_ARITHMETIC], store[op + O_TYPE]
+    computation = Computation(op, store[op + O_ARITHMETIC], store[op + O_TYPE])
     scalar = store[thread + T_SCALAR]
-    to, to_step, to_wide = source_of(store, thread, 0)
-    a, a_step, a_wide = source_of(store, thread, 1)
-    b, b_step, b_wide = source_of(store, thread, 2)
+    dest, dest_step, dest_wide = line_of(store, thread, 0)
+    a, a_step, a_wide = line_of(store, thread, 1)
+    b, b_step, b_wide = line_of(store, thread, 2)
     for _ in range(store[op + O_EXTENT]):
         x = read_word(memory, a, a_wide) if a_wide else scalar
         y = read_word(memory, b, b_wide) if b_wide else scalar
-        write_word(memory, to, to_wide, value_of(store, memory, code, (x, y, scalar)))
-        to += to_step
+        bits = value_of(store, memory, computation, OperandBits(x, y, scalar))
+        write_word(memory, dest, dest_wide, bits)
+        dest += dest_step
         a += a_step
         b += b_step
 
@@ -159,8 +163,8 @@ def do_flat(store: Table, memory: Memory, thread: int) -> None:
 def do_memory(store: Table, memory: Memory, thread: int, now: int) -> None:
     """Do a whole operation on memory operands."""
     op = store[thread + T_OP]
-    for which in range(3):
-        row = store[op + O_OPERANDS + which]
+    for operand in range(3):
+        row = store[op + O_OPERANDS + operand]
         if row >= 0 and store[row + D_DIMENSIONS] != 1:
             for _ in range(store[op + O_EXTENT]):
                 do_element(store, memory, thread, now)

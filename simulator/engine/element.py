@@ -24,89 +24,89 @@ from tilewright.simulator.run.trace import BUSY, IDLE, WAIT_INPUT, WAIT_OUTPUT
 
 
 @inner_kernel
-def dispatch(store: Table, memory: Memory, e: int, now: int) -> None:
-    """Start the operation that the program counter points at."""
-    op = store[store[e + at.E_PC] + 1]
-    store[e + at.E_PC] += at.I_WIDTH
-    thread = store[e + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
+def dispatch(store: Table, memory: Memory, element: int, now: int) -> None:
+    """Start the operation at the program counter."""
+    op = store[store[element + at.E_PC] + 1]
+    store[element + at.E_PC] += at.I_WIDTH
+    thread = store[element + at.E_THREADS] + store[op + at.O_THREAD] * at.T_WIDTH
     queues = store[op + at.O_QUEUES]
-    if store[e + at.E_QUEUES_BUSY] & queues:
-        fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
+    if store[element + at.E_QUEUES_BUSY] & queues:
+        fail(store, at.ERROR_QUEUE_BUSY, element, op, store[element + at.E_QUEUES_BUSY] & queues)
         return
     if store[thread + at.T_STATE] != at.FREE:
-        fail(store, at.ERROR_THREAD_BUSY, e, op, store[thread + at.T_OP])
+        fail(store, at.ERROR_THREAD_BUSY, element, op, store[thread + at.T_OP])
         return
     store[thread + at.T_OP] = op
     store[thread + at.T_PRIORITY] = store[op + at.O_PRIORITY]
     if store[op + at.O_SPECIAL] == 1:
-        use(store, memory, at.FEATURE_LAUNCH, (e, thread, now, 0))
+        use(store, memory, at.FEATURE_LAUNCH, (element, thread, now, 0))
         return
     store[thread + at.T_QUEUES] = queues
-    if not load_operands(store, memory, (e, thread), op):
+    if not load_operands(store, memory, element, thread, op):
         return
     if store[op + at.O_FABRIC] == 0:
-        run_memory(store, memory, (e, thread), now)
+        run_memory(store, memory, element, thread, now)
         return
     store[thread + at.T_STATE] = at.PAUSED if store[thread + at.T_BLOCKED] else at.RUNNING
     store[thread + at.T_LEFT] = store[op + at.O_EXTENT]
     store[thread + at.T_NEXT] = now
     store[thread + at.T_FRACTION] = 0
     store[thread + at.T_START] = now
-    store[e + at.E_RUNNING] += 1
-    store[e + at.E_QUEUES_BUSY] |= queues
-    store[e + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
-    store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
+    store[element + at.E_RUNNING] += 1
+    store[element + at.E_QUEUES_BUSY] |= queues
+    store[element + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
+    store[element + at.E_UNTIL] = now + store[at.K_ISSUE]
 
 
 @part_kernel
-def end_task(store: Table, e: int, now: int) -> None:
-    """End the running task; its last instruction executes some cycles after its dispatch."""
+def end_task(store: Table, element: int, now: int) -> None:
+    """End the running task; its last instruction executes K_EXECUTE cycles after its dispatch."""
     end = now + store[at.K_EXECUTE]
     store[at.S_END] = max(store[at.S_END], end)
-    record(store, e, -1 - store[e + at.E_TASK], store[e + at.E_TASK_START], now)
-    store[e + at.E_STATE] = at.M_IDLE
-    store[e + at.E_UNTIL] = now
+    record(store, element, -1 - store[element + at.E_TASK], store[element + at.E_TASK_START], now)
+    store[element + at.E_STATE] = at.M_IDLE
+    store[element + at.E_UNTIL] = now
 
 
 @part_kernel
-def control_task(store: Table, e: int, code: int, task: int) -> Word:
-    """Activate, block or unblock a task; return the cycles."""
+def control_task(store: Table, element: int, code: int, task: int) -> Word:
+    """Activate, block or unblock a task; return the cycles of the instruction."""
     bit = 1 << task
     if code == at.I_ACTIVATE:
-        store[e + at.E_ACTIVE] |= bit
+        store[element + at.E_ACTIVE] |= bit
     elif code == at.I_BLOCK:
-        store[e + at.E_BLOCKED] |= bit
+        store[element + at.E_BLOCKED] |= bit
     else:
-        store[e + at.E_BLOCKED] &= ~bit
+        store[element + at.E_BLOCKED] &= ~bit
     return store[at.K_CONTROL]
 
 
 @part_kernel
-def branch(store: Table, e: int, pc: int, slot: int) -> Word:
-    """End a loop's turn or test a counter; return the cycles."""
+def branch(store: Table, element: int, pc: int, slot: int) -> Word:
+    """End a turn of a loop, or test a counter; return the cycles of the instruction."""
     loop = store[pc] == at.I_END_LOOP
     if loop:
         store[slot] += 1
     below = store[slot] < store[pc + 2]
     if below == loop:
-        store[e + at.E_PC] = store[pc + 3]
+        store[element + at.E_PC] = store[pc + 3]
         return store[at.K_LOOP] if loop else store[at.K_TAKEN]
     return store[at.K_NOT_TAKEN]
 
 
 @inner_kernel
-def control(store: Table, memory: Memory, e: int) -> Word:
+def control(store: Table, memory: Memory, element: int) -> Word:
     """Do an instruction on tasks, counters, scalars or registers; return its cycles."""
-    pc = store[e + at.E_PC]
+    pc = store[element + at.E_PC]
     code = store[pc]
-    store[e + at.E_PC] = pc + at.I_WIDTH
+    store[element + at.E_PC] = pc + at.I_WIDTH
     if code >= at.I_ARGUMENT:
-        return use(store, memory, at.FEATURE_CONTROL, (e, pc, 0, 0))
+        return use(store, memory, at.FEATURE_CONTROL, (element, pc, 0, 0))
     if code in (at.I_ACTIVATE, at.I_BLOCK, at.I_UNBLOCK):
-        return control_task(store, e, code, store[pc + 1])
-    slot = store[e + at.E_VARIABLES] + store[pc + 1]
+        return control_task(store, element, code, store[pc + 1])
+    slot = store[element + at.E_VARIABLES] + store[pc + 1]
     if code in (at.I_END_LOOP, at.I_UNLESS_BELOW):
-        return branch(store, e, pc, slot)
+        return branch(store, element, pc, slot)
     if code == at.I_ADD:
         store[slot] += store[pc + 2]
     else:
@@ -115,106 +115,106 @@ def control(store: Table, memory: Memory, e: int) -> Word:
 
 
 @inner_kernel
-def execute(store: Table, memory: Memory, e: int, now: int) -> None:
+def execute(store: Table, memory: Memory, element: int, now: int) -> None:
     """Do the instruction at the program counter."""
-    pc = store[e + at.E_PC]
+    pc = store[element + at.E_PC]
     code = store[pc]
     if code == at.I_OPERATION:
-        store[e + at.E_STATE] = at.M_DISPATCH
-        store[e + at.E_UNTIL] = now + store[store[pc + 1] + at.O_LOAD]
+        store[element + at.E_STATE] = at.M_DISPATCH
+        store[element + at.E_UNTIL] = now + store[store[pc + 1] + at.O_LOAD]
     elif code >= at.I_MAP_START:
-        use(store, memory, at.FEATURE_MAP, (e, now, 0, 0))
+        use(store, memory, at.FEATURE_MAP, (element, now, 0, 0))
     elif code == at.I_END:
-        end_task(store, e, now)
+        end_task(store, element, now)
     elif code == at.I_JUMP:
-        store[e + at.E_PC] = store[pc + 3]
-        store[e + at.E_UNTIL] = now + store[at.K_TAKEN]
+        store[element + at.E_PC] = store[pc + 3]
+        store[element + at.E_UNTIL] = now + store[at.K_TAKEN]
     else:
-        store[e + at.E_UNTIL] = now + control(store, memory, e)
+        store[element + at.E_UNTIL] = now + control(store, memory, element)
 
 
 @inner_kernel
-def next_task(store: Table, memory: Memory, e: int, now: int) -> Word:
-    """Start the first runnable task, if there is one."""
-    runnable = store[e + at.E_ACTIVE]
-    if store[e + at.E_LISTEN]:
-        runnable |= use(store, memory, at.FEATURE_ARRIVALS, (e, now, 0, 0))
-    runnable &= ~store[e + at.E_BLOCKED]
+def next_task(store: Table, memory: Memory, element: int, now: int) -> Word:
+    """Start the runnable task with the lowest number; return whether there is one."""
+    runnable = store[element + at.E_ACTIVE]
+    if store[element + at.E_LISTEN]:
+        runnable |= use(store, memory, at.FEATURE_ARRIVALS, (element, now, 0, 0))
+    runnable &= ~store[element + at.E_BLOCKED]
     if runnable == 0:
         return False
     task = 0
     while runnable & (1 << task) == 0:
         task += 1
-    if store[e + at.E_ACTIVE] >> task & 1:
-        store[e + at.E_ACTIVE] &= ~(1 << task)
+    if store[element + at.E_ACTIVE] >> task & 1:
+        store[element + at.E_ACTIVE] &= ~(1 << task)
     else:
-        use(store, memory, at.FEATURE_RECEIVE, (e, task, now, 0))
-    store[e + at.E_TASK] = task
-    store[e + at.E_PC] = store[store[e + at.E_TASKS] + task]
-    store[e + at.E_STATE] = at.M_READY
-    store[e + at.E_UNTIL] = now + store[at.K_SWITCH]
-    store[e + at.E_TASK_START] = store[e + at.E_UNTIL]
+        use(store, memory, at.FEATURE_RECEIVE, (element, task, now, 0))
+    store[element + at.E_TASK] = task
+    store[element + at.E_PC] = store[store[element + at.E_TASKS] + task]
+    store[element + at.E_STATE] = at.M_READY
+    store[element + at.E_UNTIL] = now + store[at.K_SWITCH]
+    store[element + at.E_TASK_START] = store[element + at.E_UNTIL]
     return True
 
 
 @inner_kernel
-def advance_main(store: Table, memory: Memory, e: int, now: int) -> None:
-    """Run the main thread until it needs a later cycle or waits."""
+def advance_main(store: Table, memory: Memory, element: int, now: int) -> None:
+    """Run the main thread until it waits, or until its next instruction is due later."""
     while store[at.S_ERROR] == at.OK:
-        if store[e + at.E_STATE] == at.M_SYNC:
+        if store[element + at.E_STATE] == at.M_SYNC:
             return
-        if store[e + at.E_STATE] == at.M_MAP:
-            going = use(store, memory, at.FEATURE_MAP, (e, now, 0, 0))
-            if not going:
-                return
-        if store[e + at.E_STATE] == at.M_IDLE and not next_task(store, memory, e, now):
+        if store[element + at.E_STATE] == at.M_MAP and not use(
+            store, memory, at.FEATURE_MAP, (element, now, 0, 0)
+        ):
             return
-        if store[e + at.E_UNTIL] > now:
+        if store[element + at.E_STATE] == at.M_IDLE and not next_task(store, memory, element, now):
             return
-        if store[e + at.E_STATE] == at.M_DISPATCH:
-            dispatch(store, memory, e, now)
+        if store[element + at.E_UNTIL] > now:
+            return
+        if store[element + at.E_STATE] == at.M_DISPATCH:
+            dispatch(store, memory, element, now)
         else:
-            execute(store, memory, e, now)
+            execute(store, memory, element, now)
 
 
 @part_kernel
-def queues_ready(store: Table, e: int, thread: int, now: int) -> Word:
-    """Return BUSY if the operation's next element can go now, else what it waits for.
+def queues_ready(store: Table, element: int, thread: int, now: int) -> Word:
+    """Return BUSY if the next element of an operation can go now, else WAIT_INPUT or WAIT_OUTPUT.
 
-    The element is woken when that changes.
+    The queue that is not ready wakes the processing element when it is.
     """
     thread = address(thread)
     op = address(store[thread + at.T_OP])
-    for which in range(3):
-        row = store[op + at.O_OPERANDS + which]
+    for operand in range(3):
+        row = store[op + at.O_OPERANDS + operand]
         if row < 0:
             continue
         row = address(row)
         if store[row + at.D_KIND] == at.MEMORY:
             continue
-        queue = address(store[thread + at.T_POSITIONS + which])
+        queue = address(store[thread + at.T_POSITIONS + operand])
         if store[row + at.D_KIND] == at.FABRIC_OUT:
             if not has_space(store, queue, now):
-                await_space(store, queue, e, now)
+                await_space(store, queue, element, now)
                 return WAIT_OUTPUT
             continue
         if store[queue + at.F_COUNT] == 0:
             return WAIT_INPUT
         ready = head_ready(store, queue)
         if ready > now:
-            schedule(store, e, ready)
+            schedule(store, element, ready)
             return WAIT_INPUT
     return BUSY
 
 
 @part_kernel
-def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
-    """Do the next element of a running thread if its queues allow; return the mood."""
+def fire(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
+    """Do the next element of a running thread if its queues are ready; return the cycle state."""
     if store[store[address(thread) + at.T_OP] + at.O_SPECIAL] == 1:
-        return use(store, memory, at.FEATURE_SPECIAL, (e, thread, now, 0))
-    mood = queues_ready(store, e, thread, now)
-    if mood != BUSY:
-        return mood
+        return use(store, memory, at.FEATURE_SPECIAL, (element, thread, now, 0))
+    cycle_state = queues_ready(store, element, thread, now)
+    if cycle_state != BUSY:
+        return cycle_state
     do_element(store, memory, thread, now)
     thread = address(thread)
     op = address(store[thread + at.T_OP])
@@ -226,73 +226,88 @@ def fire(store: Table, memory: Memory, e: int, thread: int, now: int) -> Word:
         pace //= per
     store[thread + at.T_NEXT] = now + pace
     store[thread + at.T_LEFT] -= 1
-    schedule(store, e, store[thread + at.T_NEXT])
+    schedule(store, element, store[thread + at.T_NEXT])
     if store[thread + at.T_LEFT] == 0:
-        last_element(store, e, thread, now)
+        last_element(store, element, thread, now)
     return BUSY
 
 
 @part_kernel
-def run_threads(store: Table, memory: Memory, e: int, now: int) -> Word:
-    """Serve the running threads by priority, those of one priority in turn; return the mood."""
-    e = address(e)
-    first = store[e + at.E_THREADS]
-    count = store[e + at.E_THREAD_COUNT]
-    levels = store[e + at.E_LEVELS]
+def is_served(store: Table, thread: int, ranked: int, rank: int) -> Word:
+    """Return whether the datapath may serve a thread in the turn of a priority.
+
+    `ranked`: whether the element has operations of several priorities.
+    """
+    if store[thread + at.T_STATE] in (at.FREE, at.MAPPING, at.PAUSED):
+        return False
+    return not ranked or store[thread + at.T_PRIORITY] == rank
+
+
+@part_kernel
+def complete_when_due(store: Table, element: int, thread: int, now: int) -> None:
+    """End an operation whose last element went K_COMPLETION cycles ago; else look again then."""
+    if store[thread + at.T_STATE] != at.COMPLETING:
+        return
+    if store[thread + at.T_NEXT] <= now:
+        complete(store, element, thread)
+    else:
+        schedule(store, element, store[thread + at.T_NEXT])
+
+
+@part_kernel
+def run_threads(store: Table, memory: Memory, element: int, now: int) -> Word:
+    """Serve the running threads by priority, in turn within a priority; return the cycle state."""
+    element = address(element)
+    first = store[element + at.E_THREADS]
+    count = store[element + at.E_THREAD_COUNT]
+    levels = store[element + at.E_LEVELS]
     ranked = levels & (levels - 1) != 0
-    mood = IDLE
+    cycle_state = IDLE
     fired = False
     for step in range(at.LEVELS):
         rank = at.LEVELS - 1 - step
         if levels >> rank & 1 == 0:
             continue
-        turn = store[e + at.E_TURN + rank]
+        turn = store[element + at.E_TURN + rank]
         for i in range(1, count + 1):
             slot = turn + i if turn + i < count else turn + i - count
             thread = address(first + slot * at.T_WIDTH)
-            state = store[thread + at.T_STATE]
-            if state in (at.FREE, at.MAPPING, at.PAUSED) or (
-                ranked and store[thread + at.T_PRIORITY] != rank
-            ):
+            if not is_served(store, thread, ranked, rank):
                 continue
+            running = store[thread + at.T_STATE] == at.RUNNING
             due = store[thread + at.T_NEXT]
-            if due > now or (fired and state == at.RUNNING):
-                schedule(store, e, max(due, now + 1))
-                mood = BUSY
+            if due > now or (fired and running):
+                schedule(store, element, max(due, now + 1))
+                cycle_state = BUSY
                 continue
-            if state == at.RUNNING:
-                found = fire(store, memory, e, thread, now)
-                fired = found == BUSY
+            if running:
+                outcome = fire(store, memory, element, thread, now)
+                fired = outcome == BUSY
                 if fired:
-                    store[e + at.E_TURN + rank] = slot
-                mood = BUSY if fired or mood == BUSY else max(mood, found)
-            state = store[thread + at.T_STATE]
-            if state == at.COMPLETING:
-                if store[thread + at.T_NEXT] <= now:
-                    complete(store, e, thread)
-                else:
-                    schedule(store, e, store[thread + at.T_NEXT])
-    return mood
+                    store[element + at.E_TURN + rank] = slot
+                cycle_state = BUSY if fired or cycle_state == BUSY else max(cycle_state, outcome)
+            complete_when_due(store, element, thread, now)
+    return cycle_state
 
 
 @part_kernel
-def visit_element(store: Table, memory: Memory, e: int, now: int) -> None:
-    """Account the time since the last visit, then run the element's main thread and threads."""
-    e = address(e)
-    store[e + at.E_CYCLES + store[e + at.E_CYCLE_STATE]] += now - store[e + at.E_SINCE]
-    store[e + at.E_SINCE] = now
-    if store[e + at.E_STATE] != at.M_SYNC:
-        advance_main(store, memory, e, now)
-    mood = IDLE
-    if store[e + at.E_RUNNING] > 0:
-        mood = run_threads(store, memory, e, now)
-        if store[e + at.E_STATE] != at.M_SYNC:
-            advance_main(store, memory, e, now)
-    if store[e + at.E_STATE] == at.M_MAP:
-        mood = (
-            max(mood, store[store[e + at.E_THREADS] + at.T_CYCLE_STATE]) if mood != BUSY else BUSY
-        )
-    if store[e + at.E_STATE] in (at.M_READY, at.M_DISPATCH):
-        schedule(store, e, store[e + at.E_UNTIL])
-        mood = BUSY
-    store[e + at.E_CYCLE_STATE] = mood
+def visit_element(store: Table, memory: Memory, element: int, now: int) -> None:
+    """Account the cycles since the last visit, then run the element's main thread and threads."""
+    element = address(element)
+    since = now - store[element + at.E_SINCE]
+    store[element + at.E_CYCLES + store[element + at.E_CYCLE_STATE]] += since
+    store[element + at.E_SINCE] = now
+    if store[element + at.E_STATE] != at.M_SYNC:
+        advance_main(store, memory, element, now)
+    cycle_state = IDLE
+    if store[element + at.E_RUNNING] > 0:
+        cycle_state = run_threads(store, memory, element, now)
+        if store[element + at.E_STATE] != at.M_SYNC:
+            advance_main(store, memory, element, now)
+    if store[element + at.E_STATE] == at.M_MAP and cycle_state != BUSY:
+        map_thread = store[element + at.E_THREADS]
+        cycle_state = max(cycle_state, store[map_thread + at.T_CYCLE_STATE])
+    if store[element + at.E_STATE] in (at.M_READY, at.M_DISPATCH):
+        schedule(store, element, store[element + at.E_UNTIL])
+        cycle_state = BUSY
+    store[element + at.E_CYCLE_STATE] = cycle_state

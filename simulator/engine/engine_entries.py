@@ -1,7 +1,8 @@
-"""The kernels that Python calls, by their machine code: numba loads only to compile them.
+"""The kernels of the reference engine that Python calls, with their signatures.
 
-Each holds the code of the kernels that it calls, so it depends on every file of this folder and on
-the files of numbers beside it.
+Their machine code is kept on disk; numba is imported only to compile them (docs/decisions/0008).
+Each kernel holds the code of the kernels that it calls, so it depends on every file of this folder
+and on the files of constants beside it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tilewright.arch.compiled import Kernel
 
 PACKAGE: Final = "tilewright.simulator.engine"
 CONSTANTS: Final = ("isa/operations.py", "isa/scalars.py", "run/trace.py", "compile/columns.py")
-"""Files of the simulator whose numbers the kernels hold."""
+"""Files of the simulator whose constants are compiled into the kernels."""
 
 _SOURCES: Final = (
     *sorted(path.name for path in Path(__file__).parent.glob("*.py")),
@@ -36,7 +37,7 @@ follow: Final = _entry(
 
 
 def feature_kernel(module: str, name: str) -> Kernel:
-    """Return the entry kernel of a rare feature (see indirect.py)."""
+    """Return the entry kernel of a rare feature (see jit.py)."""
     return _entry(module, name, f"int64({_STORE}, {_MEMORY}, UniTuple(int64, 4))")
 
 

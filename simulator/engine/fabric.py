@@ -1,6 +1,6 @@
-"""Queues, routers and the time wheel: one wavelet per link and cycle, back-pressure by space.
+"""Queues, routers and the time wheel: one wavelet per link and cycle; a full queue blocks.
 
-Every decision in cycle t looks only at the state at the start of the cycle: an entry pushed in t
+Every decision in cycle t reads only the state at the start of the cycle: an entry pushed in t
 moves in t+1 at the earliest, and a slot freed in t is free from t+1 on (`F_CREDIT`). So the
 order in which the agents of a cycle are visited does not matter (engines.md §1).
 """
@@ -53,7 +53,7 @@ from tilewright.simulator.engine.jit import (
 
 
 @inner_kernel
-def unlink(store: Table, agent: int) -> None:
+def remove_from_wheel(store: Table, agent: int) -> None:
     """Take an agent out of the wheel."""
     after = store[agent + A_NEXT]
     before = store[agent + A_PREVIOUS]
@@ -67,7 +67,7 @@ def unlink(store: Table, agent: int) -> None:
 
 
 @inner_kernel
-def link(store: Table, agent: int, when: int) -> None:
+def add_to_wheel(store: Table, agent: int, when: int) -> None:
     """Put an agent into the wheel."""
     slot = WHEEL_AT + (when & (WHEEL - 1))
     first = store[slot]
@@ -83,7 +83,7 @@ def link(store: Table, agent: int, when: int) -> None:
 def schedule(store: Table, agent: int, when: int) -> None:
     """Visit an agent at a later cycle, or earlier if it is already due earlier.
 
-    Those of the next cycle, nearly all, stand in a list; the others wait in the wheel.
+    The agents of the next cycle, nearly all, are in a list; the others are in the time wheel.
     """
     agent = address(agent)
     now = store[S_CYCLE]
@@ -91,7 +91,7 @@ def schedule(store: Table, agent: int, when: int) -> None:
     if due > now:
         if due <= when:
             return
-        unlink(store, agent)
+        remove_from_wheel(store, agent)
     store[agent + A_WHEN] = when
     if when == now + 1:
         odd = when & 1
@@ -99,14 +99,14 @@ def schedule(store: Table, agent: int, when: int) -> None:
         store[address(store[S_LISTS + odd] + listed)] = agent
         store[S_LISTED + odd] = listed + 1
     else:
-        link(store, agent, when)
+        add_to_wheel(store, agent, when)
 
 
 @inline_kernel
 def tail_of(store: Table, queue: int) -> Word:
-    """Return the address of the slot that the next entry takes; the queue is not full.
+    """Return the address of the next free slot of a queue that is not full.
 
-    It still holds the cycle in which the slot was freed.
+    The slot still holds the cycle in which it was freed.
     """
     tail = store[queue + F_HEAD] + store[queue + F_COUNT]
     if tail >= store[queue + F_CAP]:
@@ -126,10 +126,10 @@ def has_space(store: Table, queue: int, now: int) -> Word:
 @inline_kernel
 def await_space(store: Table, queue: int, agent: int, now: int) -> None:
     """Wake an agent when the full queue has space again."""
-    other = store[queue + F_WAITER]
+    waiter = store[queue + F_WAITER]
     if store[queue + F_COUNT] < store[queue + F_CAP]:
         schedule(store, agent, store[tail_of(store, queue)] + store[queue + F_CREDIT])
-    elif other >= 0 and other != agent:
+    elif waiter >= 0 and waiter != agent:
         schedule(store, agent, now + 1)
     else:
         store[queue + F_WAITER] = agent
@@ -151,7 +151,7 @@ def push(store: Table, queue: int, payload: int, now: int) -> None:
 
 @inline_kernel
 def pop(store: Table, queue: int, now: int) -> Word:
-    """Take the head's payload and wake who waits for space."""
+    """Take the payload of the head and wake the agent that waits for space."""
     queue = address(queue)
     head = store[queue + F_HEAD]
     entry = address(store[queue + F_RING] + 2 * head)
@@ -180,7 +180,7 @@ def head_ready(store: Table, queue: int) -> Word:
 
 @inline_kernel
 def move(store: Table, queue: int, now: int) -> None:
-    """Move the head to all successors at once; they all have space."""
+    """Move the head to all successors at once; all of them have space."""
     queue = address(queue)
     payload = pop(store, queue, now)
     for i in range(store[queue + F_SUCCESSORS]):
@@ -199,24 +199,22 @@ def move(store: Table, queue: int, now: int) -> None:
 def leads(store: Table, queue: int, link: int, now: int) -> Word:
     """Return whether a bid of the queue is the best on a link in this cycle so far.
 
-    The queue that was served longest ago wins, then the lower color, then the lower
-    address: the queue of an element that is best over all wins all its links, so a multicast
-    cannot starve.
+    The queue that was served longest ago wins, then the lower color, then the lower address. The
+    best queue of all wins all its links, so a multicast cannot starve.
     """
     if store[link] != now:
         return True
-    other = store[link + 1]
-    mine = store[queue + F_POPPED]
-    theirs = store[other + F_POPPED]
-    if mine != theirs:
-        return mine < theirs
-    color, rival = store[queue + F_COLOR], store[other + F_COLOR]
-    return color < rival or (color == rival and queue < other)
+    best = store[link + 1]
+    served, best_served = store[queue + F_POPPED], store[best + F_POPPED]
+    if served != best_served:
+        return served < best_served
+    color, best_color = store[queue + F_COLOR], store[best + F_COLOR]
+    return color < best_color or (color == best_color and queue < best)
 
 
 @inline_kernel
 def visit_queue(store: Table, queue: int, now: int) -> Word:
-    """Move the head if it may move now; return True if it has bid for a shared link instead."""
+    """Move the head of a queue if it can move; return True if it bids for a shared link instead."""
     queue = address(queue)
     if store[queue + F_COUNT] == 0:
         return False
@@ -242,7 +240,7 @@ def visit_queue(store: Table, queue: int, now: int) -> Word:
 
 @part_kernel
 def settle_bid(store: Table, queue: int, now: int) -> None:
-    """Move a queue that won all its links in this cycle; the others try again."""
+    """Move the head of a queue that won all its links in this cycle; other queues try again."""
     for i in range(store[queue + F_SUCCESSORS]):
         link = store[queue + F_LINK + i]
         if store[link + 1] != queue:
@@ -253,6 +251,6 @@ def settle_bid(store: Table, queue: int, now: int) -> None:
 
 @inner_kernel
 def schedule_all(store: Table, agents: Table, cycles: Table) -> None:
-    """Schedule many agents, each at its cycle."""
+    """Schedule agents, each at its cycle: both arrays have one number per agent."""
     for i in range(agents.size):
         schedule(store, agents[i], cycles[i])

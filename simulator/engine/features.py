@@ -1,8 +1,8 @@
-"""Rare features: which kernels a program needs beside the hot ones, compiled when it does.
+"""Rare features: the kernels that few programs need, compiled for these programs only.
 
-To add one: a number in `columns.py`, an entry kernel `(store, memory, what) -> int` in a module
-that no hot kernel imports, a row here, and `use(store, memory, FEATURE_..., what)` where it is
-called.
+To add a feature: a number in `columns.py`, an entry kernel `(store, memory, arguments) -> int` that
+no hot kernel calls by name, a row here, and `use(store, memory, FEATURE_..., arguments)` at its
+call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.simulator.isa.operations import ADD, MAX, MOVE, SUB
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Entry kernels `module.name` by their number, and whether a store needs them."""
+    """The entry kernels of a module by their number, and the test whether a program needs them."""
 
     module: str
     entries: dict[int, str]
@@ -87,18 +87,21 @@ FEATURES: Final = (
     Feature("rare_control", {at.FEATURE_FABRIC: "change_fabric"}, _changes_fabric),
     Feature("arrivals", {at.FEATURE_ARRIVALS: "arrivals", at.FEATURE_RECEIVE: "receive"}, _listens),
     Feature("switch", {at.FEATURE_WAY: "visit_way", at.FEATURE_SETTLE_WAY: "settle_way"}, _steers),
-    Feature("operations", {at.FEATURE_BANKS: "bank_meetings"}, _has_conflicts),
+    Feature("operations", {at.FEATURE_BANKS: "bank_conflicts"}, _has_conflicts),
     Feature(
         "simd_groups",
         {at.FEATURE_SIMD_READY: "simd_ready", at.FEATURE_SIMD: "simd_group"},
         _has_simd,
     ),
-    Feature("arithmetic", {at.FEATURE_VALUE: "other_value"}, _has_other_values),
+    Feature("arithmetic", {at.FEATURE_VALUE: "uncommon_value"}, _has_other_values),
 )
 
 
 def load_features(store: at.Table, parts: StoreLayout) -> None:
-    """Write the addresses of the kernels that a program needs into its store, for this process."""
+    """Write the addresses of the entry kernels that a program needs into its store.
+
+    The addresses are valid in this process only.
+    """
     for feature in FEATURES:
         if feature.needed(store, parts):
             for number, name in feature.entries.items():

@@ -1,8 +1,8 @@
-"""Fetching what the next visits touch: most of a visit's time is waiting for memory otherwise.
+"""Prefetch the rows of the agents that are visited next; this has no effect on results.
 
-A large grid's rows do not fit the processor's near caches, and the order of visits is no order
-that the processor foresees. The list of a cycle's agents says which rows come next. Without
-effect on results.
+The rows of a large grid do not fit the near caches of the processor, and the processor cannot
+predict the order of visits. The list of a cycle's agents names the rows that come next. Without
+the prefetch a visit mostly waits for memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.simulator.compile.columns import Table
 from tilewright.simulator.engine.jit import UNJITTED, address, part_kernel
 
 FAR, NEAR = 12, 6
-"""Visits ahead: an agent's row is fetched, then what the row points at."""
+"""Visits ahead at which an agent's row is fetched, and then the rows that it points at."""
 LINE: Final = 8
 _ir: Any = ir  # llvmlite's classes have no annotations
 _TO_WRITE, _KEEP, _DATA = 1, 3, 1
@@ -48,7 +48,7 @@ fetch: Any = _not_at_all if UNJITTED else intrinsic(_by_processor)
 
 @part_kernel
 def fetch_ahead(store: Table, batch: int, i: int, count: int) -> None:
-    """Fetch for visits that follow number i of a list of so many agents."""
+    """Prefetch for the visits behind number `i` of a list of `count` agents."""
     row = address(store[batch + min(i + FAR, count - 1)])
     fetch(store, row)
     fetch(store, row + LINE)

@@ -1,7 +1,11 @@
-"""The decorators of the kernels: compiled by numba, or plain Python when numba is switched off.
+"""How kernels are compiled and called: numba's decorators, and calls of rare kernels by address.
 
-Set NUMBA_DISABLE_JIT=1 to run the same functions un-jitted (the tests' slow twin). The kernels
-make no arrays, so they are compiled without reference counts, which makes their calls cheap.
+With NUMBA_DISABLE_JIT=1 the same functions run as plain Python (the slow twin of the tests). The
+kernels make no arrays, so they are compiled without reference counts, which makes calls cheap.
+
+numba puts the code of every kernel into all kernels above it. A rare feature therefore has an
+entry kernel `(store, memory, arguments) -> int`, whose address `features.py` writes into the store
+of a program that needs it; `use` calls it from there.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ def inline_kernel(function: F) -> F:
 
 
 def part_kernel(function: F) -> F:
-    """Make a function a part of the kernels that call it, one or two: nothing is compiled alone.
+    """Merge a function into the one or two kernels that call it; it is not compiled alone.
 
     Every function that is compiled alone costs 0.1 to 0.2 s at the first run (docs/machine.md).
     """
@@ -61,10 +65,10 @@ def _compiled(function: F, **options: Any) -> F:
 
 @inline_kernel
 def address(value: int) -> int:
-    """Return an address that is known not to be -1.
+    """Return an address, marked as not negative.
 
-    The mask lets the compiler see that it is not negative, so that it drops the test for an
-    index from the end on every access at a fixed distance from it.
+    With the mask the compiler knows that the address is not negative, and drops the test for an
+    index from the end of the array on every access at a fixed distance from it.
     """
     return value & ADDRESS
 
@@ -72,11 +76,11 @@ def address(value: int) -> int:
 def drop_stale_cache(folder: Path, *called: Path) -> None:
     """Delete a folder's compiled kernels when any of their source files has changed.
 
-    numba's cache looks at the file of each function only, but a kernel also holds the code of
-    those it calls in other files, in the folders `called` too. Without write access the cache is
-    elsewhere and left alone.
+    numba's cache checks the file of each function only, but a kernel also holds the code of the
+    kernels that it calls, also of those in the folders `called`. Without write access numba keeps
+    its cache elsewhere, and this function leaves it alone.
     """
-    sources = [path for one in (folder, *called) for path in sorted(one.glob("*.py"))]
+    sources = [path for source in (folder, *called) for path in sorted(source.glob("*.py"))]
     sources += [folder.parent / name for name in CONSTANTS]
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
@@ -94,8 +98,9 @@ def drop_stale_cache(folder: Path, *called: Path) -> None:
 drop_stale_cache(Path(__file__).parent)
 
 
-What = tuple[int, int, int, int]
-Entry = Callable[[Table, Memory, What], Word]
+FeatureArguments = tuple[int, int, int, int]
+"""What an entry kernel works on, as its docstring says; unused places are 0."""
+Entry = Callable[[Table, Memory, FeatureArguments], Word]
 
 UNJITTED: Final = bool(cast(Any, numba).config.DISABLE_JIT)
 _types: Any = types  # numba's classes have no annotations
@@ -105,7 +110,7 @@ ARGUMENTS: Final = (
     _types.UniTuple(types.int64, 4),
 )
 PLAIN: Final[list[Entry]] = []
-"""Un-jitted, an address is a place in this list, counted from 1."""
+"""Entry kernels un-jitted: an address is then a place in this list, counted from 1."""
 
 
 def address_of(entry: Entry) -> int:
@@ -118,34 +123,34 @@ def address_of(entry: Entry) -> int:
 
 
 def generate_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Write the call of a kernel whose address is the first argument."""
-    result, given = signature.return_type, signature.args[1:]
+    """Generate the call of a kernel whose address is the first argument."""
+    result, types_given = signature.return_type, signature.args[1:]
     convention = context.call_conv
-    pointer = convention.get_function_type(result, given).as_pointer()
+    pointer = convention.get_function_type(result, types_given).as_pointer()
     function = builder.inttoptr(arguments[0], pointer)
-    status, value = convention.call_function(builder, function, result, given, arguments[1:])
+    status, value = convention.call_function(builder, function, result, types_given, arguments[1:])
     with cast(Any, cgutils).if_unlikely(builder, status.is_error):
         convention.return_status_propagate(builder, status)
     return value
 
 
-def _by_address(typing: Any, address: Any, store: Any, memory: Any, what: Any) -> Any:  # noqa: ARG001
+def _by_address(typing: Any, address: Any, store: Any, memory: Any, given: Any) -> Any:  # noqa: ARG001
     """Call the entry kernel at an address."""
     return types.int64(types.int64, *ARGUMENTS), generate_call
 
 
-def _by_place(address: int, store: Table, memory: Memory, what: What) -> Word:
-    return PLAIN[int(address) - 1](store, memory, what)
+def _by_place(address: int, store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
+    return PLAIN[int(address) - 1](store, memory, arguments)
 
 
 by_address: Any = _by_place if UNJITTED else intrinsic(_by_address)
 
 
 @inline_kernel
-def use(store: Table, memory: Memory, feature: int, what: What) -> Word:
+def use(store: Table, memory: Memory, feature: int, arguments: FeatureArguments) -> Word:
     """Call the entry kernel of a feature that the program needs."""
     address = store[at.S_FEATURES + feature]
     if address == 0:
         store[at.S_ERROR] = at.ERROR_FEATURE
         return 0
-    return by_address(address, store, memory, what)
+    return by_address(address, store, memory, arguments)

@@ -1,11 +1,15 @@
-"""The cycle loop of the reference engine: visit every due agent, then settle the bids."""
+"""The cycle loop of the reference engine: visit the agents that are due, then decide the bids.
+
+An agent is a queue of the fabric or an element. A cycle has two phases: every due agent is visited
+once, in any order, and either moves or bids for a link; then the best bid of each link moves.
+"""
 
 from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.element import visit_element
-from tilewright.simulator.engine.fabric import link, settle_bid, visit_queue
+from tilewright.simulator.engine.fabric import add_to_wheel, settle_bid, visit_queue
 from tilewright.simulator.engine.fetching import fetch_ahead
 from tilewright.simulator.engine.jit import address, inner_kernel, part_kernel, use
 from tilewright.simulator.engine.operations import fail
@@ -28,31 +32,31 @@ def collect(store: Table, now: int) -> Word:
             store[batch + count] = agent
             count += 1
         else:
-            link(store, agent, store[agent + at.A_WHEN])
+            add_to_wheel(store, agent, store[agent + at.A_WHEN])
         agent = after
     return count
 
 
 @part_kernel
 def sort_rows(store: Table, first: int, count: int) -> None:
-    """Sort numbers that stand one after the other (Shell's way: no second list)."""
+    """Sort consecutive numbers of the store by Shell sort, which needs no second list."""
     gap = count // 2
     while gap > 0:
         for i in range(gap, count):
-            kept = store[first + i]
+            number = store[first + i]
             j = i
-            while j >= gap and store[first + j - gap] > kept:
+            while j >= gap and store[first + j - gap] > number:
                 store[first + j] = store[first + j - gap]
                 j -= gap
-            store[first + j] = kept
+            store[first + j] = number
         gap //= 2
 
 
 @part_kernel
 def shuffle(store: Table, count: int) -> None:
-    """Permute the batch (tests only): the result must not depend on the order.
+    """Permute the agents of a cycle: tests show that the result does not depend on the order.
 
-    A negative seed sorts it, so that the first of several errors of a cycle is always the same.
+    A negative seed sorts them, so that the first of several errors of a cycle is always the same.
     """
     batch = store[at.S_LISTS + (store[at.S_CYCLE] & 1)]
     state = store[at.S_SHUFFLE]
@@ -62,9 +66,9 @@ def shuffle(store: Table, count: int) -> None:
     for i in range(count - 1, 0, -1):
         state = (state * 1103515245 + 12345) & 0x7FFFFFFF
         j = (state >> 8) % (i + 1)
-        kept = store[batch + i]
+        agent = store[batch + i]
         store[batch + i] = store[batch + j]
-        store[batch + j] = kept
+        store[batch + j] = agent
     store[at.S_SHUFFLE] = state
 
 
@@ -103,7 +107,10 @@ def pending(store: Table) -> Word:
 
 @inner_kernel
 def run(store: Table, memory: Memory) -> None:
-    """Run until nothing is due, an error, or a full timeline (then call again)."""
+    """Run until no agent is due, an error occurs, or the timeline is full (then call again).
+
+    `store` and `memory` are changed; `S_ERROR` of the store says how the run ended.
+    """
     while pending(store) > 0 and store[at.S_ERROR] == at.OK:
         now = store[at.S_CYCLE]
         if now > store[at.S_LIMIT]:
@@ -111,8 +118,8 @@ def run(store: Table, memory: Memory) -> None:
             return
         count = 0
         if store[at.S_LISTED + (now & 1)] > 0 or store[at.WHEEL_AT + (now & (at.WHEEL - 1))] >= 0:
-            room = store.size - store[at.S_EVENT] - store[at.S_EVENTS] * at.V_WIDTH
-            if store[at.S_RECORD] == 1 and room < store[at.S_MARGIN] * at.V_WIDTH:
+            free_words = store.size - store[at.S_EVENT] - store[at.S_EVENTS] * at.V_WIDTH
+            if store[at.S_RECORD] == 1 and free_words < store[at.S_MARGIN] * at.V_WIDTH:
                 store[at.S_ERROR] = at.EVENTS_FULL
                 return
             count = collect(store, now)

@@ -1,45 +1,56 @@
-"""What tasks and operations share: the timeline, errors, operands, operations on memory."""
+"""Start and end of operations: operands, whole operations on memory, completion, timeline, errors.
+
+Plain and special operations share these kernels. An operation on memory alone runs whole at its
+dispatch and keeps the main thread busy for its cycles; an operation with queues goes element by
+element and ends with `finish`.
+"""
 
 from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.datapath import do_memory, read_word, start_walk, write_word
-from tilewright.simulator.engine.jit import What, address, inner_kernel, part_kernel, use
+from tilewright.simulator.engine.jit import (
+    FeatureArguments,
+    address,
+    inner_kernel,
+    part_kernel,
+    use,
+)
 
 
 @inner_kernel
-def record(store: Table, e: int, row: int, start: int, end: int) -> None:
-    """Append an operation (its address) or a task (-1 - number) to the timeline, if asked."""
-    if store[e + at.E_RECORD] == 0:
+def record(store: Table, element: int, row: int, start: int, end: int) -> None:
+    """Append an operation (its address) or a task (-1 - number) to a recorded timeline."""
+    if store[element + at.E_RECORD] == 0:
         return
-    n = store[at.S_EVENTS]
-    event = store[at.S_EVENT] + n * at.V_WIDTH
-    store[event + at.V_ELEMENT] = e
+    count = store[at.S_EVENTS]
+    event = store[at.S_EVENT] + count * at.V_WIDTH
+    store[event + at.V_ELEMENT] = element
     store[event + at.V_ROW] = row
     store[event + at.V_THREAD] = store[row + at.O_THREAD] if row >= 0 else 0
     store[event + at.V_START] = start
     store[event + at.V_END] = end
-    store[at.S_EVENTS] = n + 1
+    store[at.S_EVENTS] = count + 1
 
 
 @inner_kernel
-def fail(store: Table, error: int, e: int, row: int, value: int) -> None:
-    """Note the first error of the run."""
+def fail(store: Table, error: int, element: int, row: int, value: int) -> None:
+    """Record the first error of the run: its code, its element, a row and a value."""
     if store[at.S_ERROR] == at.OK:
         store[at.S_ERROR] = error
-        store[at.S_ERROR_ELEMENT] = e
+        store[at.S_ERROR_ELEMENT] = element
         store[at.S_ERROR_ROW] = row
         store[at.S_ERROR_VALUE] = value
 
 
 @inner_kernel
-def start_of(store: Table, e: int, row: int) -> Word:
-    """Return an operand's first word in the memory of all, or its queue; check the bounds."""
+def start_of(store: Table, element: int, row: int) -> Word:
+    """Return an operand's first word in the memory of all elements, or its queue; -1: error."""
     base = store[row + at.D_BASE]
     if store[row + at.D_KIND] != at.MEMORY:
-        return store[e + at.E_QUEUES + base]
-    first = store[e + at.E_VARIABLES]
+        return store[element + at.E_QUEUES + base]
+    first = store[element + at.E_VARIABLES]
     for i in range(store[row + at.D_TERMS]):
         value = store[first + store[row + at.D_VARIABLE + i]]
         base += value * store[row + at.D_FACTOR + i]
@@ -48,27 +59,26 @@ def start_of(store: Table, e: int, row: int) -> Word:
     last = store[row + at.D_LAST]
     # low > last: a sum of counters that is beyond 64 bits
     if low < store[row + at.D_FIRST] or low > last or high > last:
-        fail(store, at.ERROR_BOUNDS, e, row, base)
+        fail(store, at.ERROR_BOUNDS, element, row, base)
         return -1
-    return store[e + at.E_MEMORY] + base
+    return store[element + at.E_MEMORY] + base
 
 
 @inner_kernel
-def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int) -> Word:
-    """Fill a thread's operands for an operation; return False on an error."""
-    e, thread = where
-    for which in range(3):
-        row = store[op + at.O_OPERANDS + which]
+def load_operands(store: Table, memory: Memory, element: int, thread: int, op: int) -> Word:
+    """Set positions and scalar of a thread for an operation; return False on an error."""
+    for operand in range(3):
+        row = store[op + at.O_OPERANDS + operand]
         if row < 0:
             continue
-        position = start_of(store, e, row)
+        position = start_of(store, element, row)
         if position < 0:
             return False
-        start_walk(store, thread + at.T_POSITIONS + which, position)
+        start_walk(store, thread + at.T_POSITIONS + operand, position)
     store[thread + at.T_SCALAR] = store[op + at.O_SCALAR]
     row = store[op + at.O_SCALAR_ROW]
     if row >= 0:
-        position = start_of(store, e, row)
+        position = start_of(store, element, row)
         if position < 0:
             return False
         store[thread + at.T_SCALAR] = read_word(memory, position, store[row + at.D_WIDE])
@@ -79,99 +89,97 @@ def load_operands(store: Table, memory: Memory, where: tuple[int, int], op: int)
 
 
 @inner_kernel
-def memory_cycles(store: Table, memory: Memory, where: tuple[int, int], extent: int) -> Word:
-    """Return the cycles of an operation on memory that starts: where = (thread, its rows)."""
-    thread, rows = where
+def memory_cycles(store: Table, memory: Memory, thread: int, rows: int, extent: int) -> Word:
+    """Return the cycles of an operation on memory; `rows`: address of its operand rows."""
     op = store[thread + at.T_OP]
     group = store[op + at.O_GROUP]
     cycles = (extent + group - 1) // group * store[op + at.O_CYCLES]
     if store[op + at.O_BANKS]:
-        what = (thread, store[rows + 1], store[rows + 2], extent)
-        cycles += store[op + at.O_BANKS] * use(store, memory, at.FEATURE_BANKS, what)
+        arguments = (thread, store[rows + 1], store[rows + 2], extent)
+        cycles += store[op + at.O_BANKS] * use(store, memory, at.FEATURE_BANKS, arguments)
     per = store[op + at.O_DENOMINATOR]
     return max(1, (cycles + per - 1) // per)
 
 
 @inner_kernel
-def run_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
-    """Do a memory operation and keep the main thread busy for its cycles."""
-    e, thread = where
+def run_memory(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
+    """Do a whole operation on memory; the main thread is busy for its cycles."""
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
-    busy = memory_cycles(store, memory, (thread, op + at.O_OPERANDS), extent)
+    busy = memory_cycles(store, memory, thread, op + at.O_OPERANDS, extent)
     if busy > store[at.S_MOST]:
-        fail(store, at.ERROR_LONG, e, op, busy)
+        fail(store, at.ERROR_LONG, element, op, busy)
         return
     do_memory(store, memory, thread, now)
-    store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
-    store[e + at.E_STATE] = at.M_READY
-    store[e + at.E_UNTIL] = now + busy
+    store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += extent
+    store[element + at.E_STATE] = at.M_READY
+    store[element + at.E_UNTIL] = now + busy
     end = now + busy + store[at.K_MEMORY_COMPLETION]
-    record(store, e, op, now, end)
+    record(store, element, op, now, end)
 
 
 @inner_kernel
-def complete(store: Table, e: int, thread: int) -> None:
+def complete(store: Table, element: int, thread: int) -> None:
     """End an asynchronous operation: free its thread and queues, activate or unblock its task."""
     thread = address(thread)
     op = address(store[thread + at.T_OP])
     store[thread + at.T_STATE] = at.FREE
-    store[e + at.E_RUNNING] -= 1
-    store[e + at.E_QUEUES_BUSY] &= ~store[thread + at.T_QUEUES]
+    store[element + at.E_RUNNING] -= 1
+    store[element + at.E_QUEUES_BUSY] &= ~store[thread + at.T_QUEUES]
     action, task = store[op + at.O_ACTION], store[op + at.O_ACTION_TASK]
     if store[op + at.O_SPECIAL] == 1:
         action, task = store[thread + at.T_ACTION], store[thread + at.T_ACTION_TASK]
     if action == at.ACTIVATE:
-        store[e + at.E_ACTIVE] |= 1 << task
+        store[element + at.E_ACTIVE] |= 1 << task
     elif action == at.UNBLOCK:
-        store[e + at.E_BLOCKED] &= ~(1 << task)
+        store[element + at.E_BLOCKED] &= ~(1 << task)
 
 
 @inner_kernel
-def finish(store: Table, e: int, thread: int, now: int) -> None:
-    """Note the end of an operation whose last element went in this cycle."""
+def finish(store: Table, element: int, thread: int, now: int) -> None:
+    """Complete an operation whose last element went in this cycle, or let it complete later."""
     thread = address(thread)
     op = address(store[thread + at.T_OP])
     end = max(now + 1, now + store[at.K_COMPLETION])
     store[at.S_END] = max(store[at.S_END], end)
-    record(store, e, op, store[thread + at.T_START], end)
-    if thread != store[e + at.E_THREADS]:
+    record(store, element, op, store[thread + at.T_START], end)
+    if thread != store[element + at.E_THREADS]:
         store[thread + at.T_STATE] = at.COMPLETING
         store[thread + at.T_NEXT] = now + store[at.K_COMPLETION]
         return
-    store[e + at.E_STATE] = at.M_READY
-    store[e + at.E_UNTIL] = store[thread + at.T_NEXT]
-    complete(store, e, thread)
+    store[element + at.E_STATE] = at.M_READY
+    store[element + at.E_UNTIL] = store[thread + at.T_NEXT]
+    complete(store, element, thread)
 
 
 @part_kernel
-def last_element(store: Table, e: int, thread: int, now: int) -> None:
+def last_element(store: Table, element: int, thread: int, now: int) -> None:
     """Count the elements of a plain operation and end it."""
     op = address(store[address(thread) + at.T_OP])
-    store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
-    finish(store, e, thread, now)
+    store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += store[op + at.O_EXTENT]
+    finish(store, element, thread, now)
 
 
 @inner_kernel
-def bank_meetings(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
-    """Return how many groups read banks that are equal modulo 4 (banks.meetings).
+def bank_conflicts(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
+    """Return how many groups of an operation read two words of one bank (addresses equal modulo 4).
 
-    what = (thread, operand rows of the two sources, elements); before the operation walks.
+    `arguments` are (thread, operand rows of both sources, elements), before the first element.
     """
-    thread, row, other, extent = what
-    if store[row + at.D_KIND] != at.MEMORY or store[other + at.D_KIND] != at.MEMORY:
+    thread, first_row, second_row, extent = arguments
+    if store[first_row + at.D_KIND] != at.MEMORY or store[second_row + at.D_KIND] != at.MEMORY:
         return 0
     group = store[store[thread + at.T_OP] + at.O_GROUP]
     groups = (extent + group - 1) // group
     first = thread + at.T_POSITIONS + 1
     distance = store[first] - store[first + 1]
     step = 0
-    if store[row + at.D_DIMENSIONS] == 1:
-        step += group * store[row + at.D_STRIDE]
-    if store[other + at.D_DIMENSIONS] == 1:
-        step -= group * store[other + at.D_STRIDE]
-    found = 0
+    if store[first_row + at.D_DIMENSIONS] == 1:
+        step += group * store[first_row + at.D_STRIDE]
+    if store[second_row + at.D_DIMENSIONS] == 1:
+        step -= group * store[second_row + at.D_STRIDE]
+    conflicts = 0
     for g in range(min(4, groups)):
         if (distance + g * step) & 3 == 0:
-            found += (groups - g + 3) // 4
-    return found
+            conflicts += (groups - g + 3) // 4
+    return conflicts

@@ -1,4 +1,4 @@
-"""Lines of pointers, each followed once."""
+"""Chains of pointers: find the end of every row, with sums along the way."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Ids = npt.NDArray[np.int64]
 
 @inner_kernel
 def follow(pointer: Ids, sums: Ids, ends: Ids, stack: Ids) -> bool:
-    """Set every row's end and add the sums of the rows on the way; return False for a loop.
+    """Set the end of every row's chain and add up `sums` along it; return False for a loop.
 
-    `ends` comes as -1 everywhere; `stack` is room for one line.
+    pointer: (rows,) next row or -1; sums: (columns, rows), changed; ends: (rows,) -1 at the start,
+    changed; stack: working space for the longest chain.
     """
     for first in range(pointer.size):
         row = first

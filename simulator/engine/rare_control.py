@@ -1,21 +1,25 @@
-"""Instructions that few programs have: scalars, arguments of wavelets, FIFO lengths, registers."""
+"""Rare instructions: scalars, wavelet arguments, FIFO lengths, registers; routers, queues, threads.
+
+`special_control` holds the first group. `change_fabric` holds instructions that change what
+surrounds an element; it is compiled only for programs that have them.
+"""
 
 from __future__ import annotations
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.columns import Memory, Table, Word
 from tilewright.simulator.engine.fabric import schedule
-from tilewright.simulator.engine.jit import What, inner_kernel, use
+from tilewright.simulator.engine.jit import FeatureArguments, inner_kernel, use
 from tilewright.simulator.engine.operations import fail, start_of
 from tilewright.simulator.engine.scalar import compute
 
 
 @inner_kernel
-def load_register(store: Table, e: int, row: int) -> None:
+def load_register(store: Table, element: int, row: int) -> None:
     """Load a descriptor into a register."""
-    register = store[e + at.E_REGISTERS] + store[row + at.L_REGISTER] * at.R_WIDTH
+    register = store[element + at.E_REGISTERS] + store[row + at.L_REGISTER] * at.R_WIDTH
     operand = store[row + at.L_ROW]
-    position = start_of(store, e, operand)
+    position = start_of(store, element, operand)
     if position < 0:
         return
     store[register + at.R_ROW] = operand
@@ -26,59 +30,59 @@ def load_register(store: Table, e: int, row: int) -> None:
     for i in range(at.R_WIDTH - at.R_EXTRAS):
         extra = store[register + at.R_EXTRAS + i] - 1
         if extra >= 0:
-            owner = store[e + at.E_REGISTERS] + extra * at.R_WIDTH
+            owner = store[element + at.E_REGISTERS] + extra * at.R_WIDTH
             store[owner + at.R_ROW] = store[row + at.L_REGISTER] + 1
 
 
 @inner_kernel
-def special_control(store: Table, memory: Memory, what: What) -> Word:
-    """Do a scalar instruction, or one on arguments, FIFO lengths or registers.
+def special_control(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
+    """Do an instruction on scalars, wavelet arguments, FIFO lengths or registers.
 
-    what = (element, address of the instruction, -, -). Returns its cycles.
+    `arguments` are (element, address of the instruction, 0, 0). Return its cycles.
     """
-    e, pc, _, _ = what
+    element, pc, _, _ = arguments
     code = store[pc]
     if code == at.I_COMPUTE:
-        compute(store, memory, e, store[pc + 1])
+        compute(store, memory, element, store[pc + 1])
         return store[at.K_SCALAR]
     if code == at.I_SET_LENGTH:
-        pool = store[e + at.E_POOLS] + store[pc + 1] * at.Q_WIDTH
+        pool = store[element + at.E_POOLS] + store[pc + 1] * at.Q_WIDTH
         store[pool + store[pc + 2]] = store[pc + 3]
         return store[at.K_COUNTER]
     if code == at.I_LOAD_REGISTER:
-        load_register(store, e, store[pc + 1])
+        load_register(store, element, store[pc + 1])
         return store[at.K_DESCRIPTOR]
     if code >= at.I_END_TEARDOWN:
-        return use(store, memory, at.FEATURE_FABRIC, what)
+        return use(store, memory, at.FEATURE_FABRIC, arguments)
     shift, bits = store[pc + 2], store[pc + 3]
-    value = (store[e + at.E_ARGUMENT] >> shift) & ((1 << abs(bits)) - 1)
+    value = (store[element + at.E_ARGUMENT] >> shift) & ((1 << abs(bits)) - 1)
     if bits < 0 and value >> (-bits - 1):
         value -= 1 << -bits
-    store[store[e + at.E_VARIABLES] + store[pc + 1]] = value
+    store[store[element + at.E_VARIABLES] + store[pc + 1]] = value
     return 0
 
 
 @inner_kernel
-def torn_state(store: Table, e: int, pc: int) -> Word:
-    """Return the state of the torn-down color that an instruction names, or -1 and an error."""
-    state = store[e + at.E_ROUTER]
+def torn_state(store: Table, element: int, pc: int) -> Word:
+    """Return the router state of the torn-down color of an instruction, or -1 and an error."""
+    state = store[element + at.E_ROUTER]
     while state > 0 and store[state + at.X_COLOR] != store[pc + 1]:
         state = store[state + at.X_NEXT]
     if state > 0 and store[state + at.X_TORN] == 1:
         return state
-    fail(store, at.ERROR_NO_TEARDOWN, e, pc, store[pc + 1])
+    fail(store, at.ERROR_NO_TEARDOWN, element, pc, store[pc + 1])
     return -1
 
 
 @inner_kernel
-def end_teardown(store: Table, e: int, pc: int) -> Word:
-    """Let a color move again at the element's router; return the cycles of the instruction."""
+def end_teardown(store: Table, element: int, pc: int) -> Word:
+    """End the teardown of a color at the element's router; return the cycles of the instruction."""
     now, position = store[at.S_CYCLE], store[pc + 2]
-    state = torn_state(store, e, pc)
+    state = torn_state(store, element, pc)
     if state < 0:
         return 0
     if position >= 0 and store[state + at.X_VALID] >> position & 1 == 0:
-        fail(store, at.ERROR_POSITION, e, pc, position)
+        fail(store, at.ERROR_POSITION, element, pc, position)
         return 0
     store[state + at.X_TORN] = 0
     if position >= 0:
@@ -90,9 +94,9 @@ def end_teardown(store: Table, e: int, pc: int) -> Word:
 
 
 @inner_kernel
-def reconfigure(store: Table, e: int, pc: int) -> Word:
-    """Give a torn-down color another route, switch and filter; return the cycles."""
-    state = torn_state(store, e, pc)
+def reconfigure(store: Table, element: int, pc: int) -> Word:
+    """Change route, switch and filter of a torn-down color; return the cycles."""
+    state = torn_state(store, element, pc)
     if state < 0:
         return 0
     change = store[state + at.X_CHANGES] + store[pc + 2] * at.C_WIDTH
@@ -107,24 +111,24 @@ def reconfigure(store: Table, e: int, pc: int) -> Word:
         for position in range(4):
             mask = store[change + at.C_MASKS + 4 * group + position]
             for rank in range(5):
-                copied = store[way + at.W_COPIES] >> 4 * rank & 15
-                if copied > 0 and mask >> (copied - 1) & 1:
+                copy_of = store[way + at.W_COPIES] >> 4 * rank & 15
+                if copy_of > 0 and mask >> (copy_of - 1) & 1:
                     mask |= 1 << rank
             store[way + at.W_MASKS + position] = mask
     return store[at.K_CONTROL]
 
 
 @inner_kernel
-def bind_queue(store: Table, e: int, pc: int) -> Word:
-    """Bind an empty queue to another color's FIFO; return the cycles."""
-    slot, row = store[pc + 1], store[e + at.E_BOUND] + store[pc + 2] * at.B_WIDTH
-    before, after = store[e + at.E_QUEUES + slot], store[row + at.B_FIFO]
+def bind_queue(store: Table, element: int, pc: int) -> Word:
+    """Bind an empty queue to the FIFO of another color; return the cycles."""
+    slot, row = store[pc + 1], store[element + at.E_BOUND] + store[pc + 2] * at.B_WIDTH
+    before, after = store[element + at.E_QUEUES + slot], store[row + at.B_FIFO]
     words = store[before + at.F_COUNT]
-    if words > 0 or store[e + at.E_QUEUES_BUSY] >> slot & 1:
-        fail(store, at.ERROR_BIND, e, slot, words)
+    if words > 0 or store[element + at.E_QUEUES_BUSY] >> slot & 1:
+        fail(store, at.ERROR_BIND, element, slot, words)
         return 0
-    store[e + at.E_QUEUES + slot] = after
-    if slot < at.OUTPUT_SLOT:  # what comes for a color without a queue waits at the router
+    store[element + at.E_QUEUES + slot] = after
+    if slot < at.OUTPUT_SLOT:  # words of a color without a queue stay in the router
         store[before + at.F_CAP] = 0
         store[after + at.F_CAP] = store[row + at.B_CAP]
         if store[after + at.F_WAITER] >= 0:
@@ -134,29 +138,32 @@ def bind_queue(store: Table, e: int, pc: int) -> Word:
 
 
 @inner_kernel
-def pause(store: Table, e: int, pc: int) -> Word:
+def pause(store: Table, element: int, pc: int) -> Word:
     """Block or unblock a microthread; return the cycles."""
-    thread = store[e + at.E_THREADS] + store[pc + 1] * at.T_WIDTH
+    thread = store[element + at.E_THREADS] + store[pc + 1] * at.T_WIDTH
     blocks = store[pc + 2]
     store[thread + at.T_BLOCKED] = blocks
     if store[thread + at.T_STATE] == (at.RUNNING if blocks else at.PAUSED):
         store[thread + at.T_STATE] = at.PAUSED if blocks else at.RUNNING
-        schedule(store, e, store[at.S_CYCLE] + 1)
+        schedule(store, element, store[at.S_CYCLE] + 1)
     return store[at.K_CONTROL]
 
 
 @inner_kernel
-def change_fabric(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
-    """Do an instruction; return its cycles: what = (element, address of it, -, -)."""
-    e, pc, _, _ = what
+def change_fabric(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
+    """Do an instruction on the fabric; return its cycles.
+
+    `arguments` are (element, address of the instruction, 0, 0).
+    """
+    element, pc, _, _ = arguments
     code = store[pc]
     if code == at.I_END_TEARDOWN:
-        return end_teardown(store, e, pc)
+        return end_teardown(store, element, pc)
     if code == at.I_RECONFIGURE:
-        return reconfigure(store, e, pc)
+        return reconfigure(store, element, pc)
     if code == at.I_BIND:
-        return bind_queue(store, e, pc)
+        return bind_queue(store, element, pc)
     if code == at.I_PAUSE:
-        return pause(store, e, pc)
-    store[e + at.E_LISTEN] |= 1 << (at.FLUSHED + store[pc + 1])
+        return pause(store, element, pc)
+    store[element + at.E_LISTEN] |= 1 << (at.FLUSHED + store[pc + 1])
     return store[at.K_CONTROL]

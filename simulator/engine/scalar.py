@@ -1,6 +1,6 @@
 """Scalar instructions on counters and elements of buffers.
 
-A counter holds an integer, or the bits of a float; results are rounded to the dtype.
+A counter holds an integer, or the bits of a float; a result is rounded to the dtype once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tilewright.simulator.isa.scalars import (
 MANTISSA_BITS: Final = 52
 EXPONENT: Final = 0x7FF << MANTISSA_BITS
 EXPONENT_OF_ONE: Final = 0x3FF << MANTISSA_BITS
-"""Of the bits of an f64. (The functions frexp and ldexp would need numba to run.)"""
+"""Fields of the bits of an f64; the functions frexp and ldexp would need numba at run time."""
 
 
 @inner_kernel
@@ -64,7 +64,7 @@ def wrapped(value: int, dtype: int) -> Word:
 
 @inner_kernel
 def compare(code: int, left: float, right: float) -> Word:
-    """Return 1 when a comparison holds, else 0; -1 when it is none."""
+    """Return 1 if a comparison holds, 0 if not, -1 for another operation."""
     if code == LT:
         return 1 if left < right else 0
     if code == LE:
@@ -99,21 +99,21 @@ def float_quotient(x: Word, y: Word) -> Word:
         return x / y
     if x == 0.0 or x != x:  # noqa: PLR0124 (true for NaN)
         return np.float32(np.nan)
-    # the signs of both count: 1 / y is not allowed, a copy of its sign is
+    # 1 / y is a division by zero in compiled code, the sign of y is not
     signs = np.copysign(np.float32(1.0), x) * np.copysign(np.float32(1.0), y)
     return signs * np.float32(np.inf)
 
 
 @inner_kernel
-def scaled(code: int, x: Word, by: int) -> Word:
-    """Return x times a power of two, exactly; to norm, the one that brings it to 1 <= |x| < 2."""
+def scaled(code: int, x: Word, power_bits: int) -> Word:
+    """Return x * 2^power exactly; NORM takes the power with 1 <= |result| < 2."""
     wide = np.float64(x)  # every f32 is zero, a normal f64, infinite or NaN
     if code == NORM:
         if not 0.0 < abs(wide) < np.inf:
             return wide
         return np.int64((wide.view(np.int64) & ~EXPONENT) | EXPONENT_OF_ONE).view(np.float64)
     # beyond 400 every f32 is zero or infinite
-    power = min(max(((by & 0xFFFF) ^ 0x8000) - 0x8000, -400), 400)
+    power = min(max(((power_bits & 0xFFFF) ^ 0x8000) - 0x8000, -400), 400)
     return wide * np.int64(EXPONENT_OF_ONE + (power << MANTISSA_BITS)).view(np.float64)
 
 
@@ -131,9 +131,9 @@ def on_floats(code: int, dtype: int, left: int, right: int) -> Word:
     if code >= NORM:
         exact = scaled(code, x, right)
         return f64_to_f16(exact) if half else bits_of(np.float32(exact))
-    found = compare(code, x, y)
-    if found >= 0:
-        return found
+    comparison = compare(code, x, y)
+    if comparison >= 0:
+        return comparison
     result = np.float32(float_result(code, x, y))
     return f32_to_f16(result) if half else bits_of(result)
 
@@ -166,20 +166,19 @@ def on_integers(code: int, left: int, right: int) -> Word:
         return size if (left < 0) == (right < 0) else -size
     if code in (MIN, MAX):
         return min(left, right) if code == MIN else max(left, right)
-    found = compare(code, left, right)
-    return found if found >= 0 else on_bits(code, left, right)
+    comparison = compare(code, left, right)
+    return comparison if comparison >= 0 else on_bits(code, left, right)
 
 
 @inner_kernel
-def scalar_value(store: Table, memory: Memory, e: int, at_value: tuple[int, int]) -> Word:
-    """Return a source: at_value = (address of its kind, dtype)."""
-    column, dtype = at_value
+def scalar_value(store: Table, memory: Memory, element: int, column: int, dtype: int) -> Word:
+    """Return the value of a source; `column`: address of its kind, followed by its number."""
     kind, value = store[column], store[column + 1]
     if kind == at.NUMBER:
         return value
     if kind == at.COUNTER_VALUE:
-        return store[store[e + at.E_VARIABLES] + value]
-    position = start_of(store, e, value)
+        return store[store[element + at.E_VARIABLES] + value]
+    position = start_of(store, element, value)
     if position < 0:
         return 0
     store[value + at.D_READS] += 1
@@ -187,39 +186,38 @@ def scalar_value(store: Table, memory: Memory, e: int, at_value: tuple[int, int]
 
 
 @part_kernel
-def is_defined(store: Table, where: tuple[int, int], what: tuple[int, int], right: int) -> Word:
-    """Refuse a division by zero and a shift by more than the bits: what = (operation, dtype)."""
-    e, row = where
-    code, dtype = what
+def is_defined(store: Table, element: int, row: int, right: int) -> Word:
+    """Report a division by zero and a shift beyond the bits of the dtype; return False for both."""
+    code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
     if code == DIV and right == 0:
-        fail(store, at.ERROR_DIVISION, e, row, right)
+        fail(store, at.ERROR_DIVISION, element, row, right)
         return False
     bits = 16 if dtype in (at.SCALAR_I16, at.SCALAR_U16) else 32
     if (code in (SHL, SHR)) and (right < 0 or right >= bits):
-        fail(store, at.ERROR_SHIFT, e, row, right)
+        fail(store, at.ERROR_SHIFT, element, row, right)
         return False
     return True
 
 
 @inner_kernel
-def compute(store: Table, memory: Memory, e: int, row: int) -> None:
+def compute(store: Table, memory: Memory, element: int, row: int) -> None:
     """Do a scalar instruction."""
     code, dtype = store[row + at.U_CODE], store[row + at.U_TYPE]
-    left = scalar_value(store, memory, e, (row + at.U_LEFT, dtype))
-    right = scalar_value(store, memory, e, (row + at.U_RIGHT, dtype))
+    left = scalar_value(store, memory, element, row + at.U_LEFT, dtype)
+    right = scalar_value(store, memory, element, row + at.U_RIGHT, dtype)
     if code == MOV:
         result = wrapped(left, dtype)
     elif dtype in (at.SCALAR_F32, at.SCALAR_F16):
         result = on_floats(code, dtype, left, right)
     else:
-        if not is_defined(store, (e, row), (code, dtype), right):
+        if not is_defined(store, element, row, right):
             return
         result = wrapped(on_integers(code, left, right), dtype)
     target = store[row + at.U_DEST_VALUE]
     if store[row + at.U_DEST] == at.COUNTER_VALUE:
-        store[store[e + at.E_VARIABLES] + target] = result
+        store[store[element + at.E_VARIABLES] + target] = result
         return
-    position = start_of(store, e, target)
+    position = start_of(store, element, target)
     if position >= 0:
         store[target + at.D_WRITES] += 1
         wide = store[target + at.D_WIDE]

@@ -1,7 +1,8 @@
-"""Operations with more than plain vectors: control wavelets, indices, FIFOs, circular buffers.
+"""Special operations element by element: control wavelets, indices, FIFOs, circular buffers.
 
-Slower than the plain datapath and general: the thread holds its operands' rows (`T_ROWS`), which
-registers may have changed since the program was compiled.
+They are slower and more general than the plain datapath: the thread names its operand rows
+(`T_ROWS`), which registers may have changed since the program was compiled. An element goes when
+all its queues and FIFOs are ready. A full or an empty FIFO suspends or ends the operation.
 """
 
 from __future__ import annotations
@@ -18,111 +19,111 @@ from tilewright.simulator.engine.fabric import (
     push,
     schedule,
 )
-from tilewright.simulator.engine.jit import What, address, inner_kernel, use
+from tilewright.simulator.engine.jit import FeatureArguments, address, inner_kernel, use
 from tilewright.simulator.engine.operations import fail, finish, memory_cycles, record
+from tilewright.simulator.engine.places import OperandBits, OperandPlace, ThreadPlace
 from tilewright.simulator.engine.special_start import check_halves, load_special
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.run.trace import BUSY, WAIT_INPUT, WAIT_OUTPUT
 
 
 @inner_kernel
-def pool_push(store: Table, memory: Memory, where: tuple[int, int], bits: int) -> None:
-    """Append a value to the element's FIFO; wake the task that waits for enough data."""
-    e, pool = where
-    tail = store[pool + at.Q_HEAD] + store[pool + at.Q_COUNT]
-    if tail >= store[pool + at.Q_CAP]:
-        tail -= store[pool + at.Q_CAP]
-    wide = store[pool + at.Q_WIDE]
-    write_word(memory, store[pool + at.Q_BASE] + tail * wide, wide, bits)
-    store[pool + at.Q_COUNT] += 1
-    needed = store[pool + at.Q_EMPTY]
-    if needed > 0 and store[pool + at.Q_COUNT] >= needed:
-        store[pool + at.Q_EMPTY] = 0
-        if store[pool + at.Q_PUSH_TASK] >= 0:
-            store[e + at.E_ACTIVE] |= 1 << store[pool + at.Q_PUSH_TASK]
+def fifo_push(store: Table, memory: Memory, element: int, fifo: int, bits: int) -> None:
+    """Append a value to a FIFO in memory; activate the task that waits for enough values."""
+    tail = store[fifo + at.Q_HEAD] + store[fifo + at.Q_COUNT]
+    if tail >= store[fifo + at.Q_CAP]:
+        tail -= store[fifo + at.Q_CAP]
+    wide = store[fifo + at.Q_WIDE]
+    write_word(memory, store[fifo + at.Q_BASE] + tail * wide, wide, bits)
+    store[fifo + at.Q_COUNT] += 1
+    needed = store[fifo + at.Q_EMPTY]
+    if needed > 0 and store[fifo + at.Q_COUNT] >= needed:
+        store[fifo + at.Q_EMPTY] = 0
+        if store[fifo + at.Q_PUSH_TASK] >= 0:
+            store[element + at.E_ACTIVE] |= 1 << store[fifo + at.Q_PUSH_TASK]
 
 
 @inner_kernel
-def pool_pop(store: Table, memory: Memory, where: tuple[int, int]) -> Word:
-    """Take the oldest value of the element's FIFO; wake the task that waits for space."""
-    e, pool = where
-    wide = store[pool + at.Q_WIDE]
-    head = store[pool + at.Q_HEAD]
-    bits = read_word(memory, store[pool + at.Q_BASE] + head * wide, wide)
-    store[pool + at.Q_HEAD] = head + 1 if head + 1 < store[pool + at.Q_CAP] else 0
-    store[pool + at.Q_COUNT] -= 1
-    needed = store[pool + at.Q_FULL]
-    if needed > 0 and store[pool + at.Q_CAP] - store[pool + at.Q_COUNT] >= needed:
-        store[pool + at.Q_FULL] = 0
-        if store[pool + at.Q_POP_TASK] >= 0:
-            store[e + at.E_ACTIVE] |= 1 << store[pool + at.Q_POP_TASK]
+def fifo_pop(store: Table, memory: Memory, element: int, fifo: int) -> Word:
+    """Take the oldest value of a FIFO in memory; activate the task that waits for space."""
+    wide = store[fifo + at.Q_WIDE]
+    head = store[fifo + at.Q_HEAD]
+    bits = read_word(memory, store[fifo + at.Q_BASE] + head * wide, wide)
+    store[fifo + at.Q_HEAD] = head + 1 if head + 1 < store[fifo + at.Q_CAP] else 0
+    store[fifo + at.Q_COUNT] -= 1
+    needed = store[fifo + at.Q_FULL]
+    if needed > 0 and store[fifo + at.Q_CAP] - store[fifo + at.Q_COUNT] >= needed:
+        store[fifo + at.Q_FULL] = 0
+        if store[fifo + at.Q_POP_TASK] >= 0:
+            store[element + at.E_ACTIVE] |= 1 << store[fifo + at.Q_POP_TASK]
     return bits
 
 
 @inner_kernel
-def pool_stops(store: Table, where: tuple[int, int], needed: int, asynchronous: int) -> Word:
-    """Note a full or empty event for so many elements: where = (FIFO, 0 for a push).
+def fifo_event(store: Table, fifo: int, reads: int, needed: int, asynchronous: int) -> Word:
+    """Record that a FIFO lacks space, or with `reads` values, for `needed` elements.
 
-    Returns the action: SUSPEND, TERMINATE, FAULT, or TEST.
+    Return the FIFO's action: SUSPEND, TERMINATE, FAULT, or TEST_OR_SUSPEND of a main thread.
     """
-    pool, reads = where
-    action = store[pool + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]
-    store[pool + (at.Q_EMPTY if reads else at.Q_FULL)] = needed
+    action = store[fifo + (at.Q_EMPTY_ACTION if reads else at.Q_FULL_ACTION)]
+    store[fifo + (at.Q_EMPTY if reads else at.Q_FULL)] = needed
     if action == at.TEST_OR_SUSPEND and asynchronous:
         return at.SUSPEND
     return action
 
 
 @inner_kernel
-def step_special(store: Table, thread: int, which: int) -> None:
-    """Move a memory operand to its next element, around the end of a circular buffer."""
-    row = store[thread + at.T_ROWS + which]
-    column = thread + at.T_POSITIONS + which
+def step_special(store: Table, thread: int, operand: int) -> None:
+    """Move a memory operand to its next element; a circular buffer wraps around."""
+    row = store[thread + at.T_ROWS + operand]
+    column = thread + at.T_POSITIONS + operand
     if store[row + at.D_STRIDE_ROW] >= 0:
-        store[column] += store[thread + at.T_STRIDE + which]
+        store[column] += store[thread + at.T_STRIDE + operand]
         return
     step_position(store, column, row)
     wrap = store[row + at.D_WRAP]
     if wrap > 0:
-        # a one-dimensional operand does not use its counters: the first holds the way gone
-        gone = column + at.COUNTERS
-        store[gone] += store[row + at.D_STRIDE]
-        if store[gone] >= wrap:
+        # a one-dimensional operand uses no counters: the first one keeps the ring offset
+        ring_offset = column + at.COUNTERS
+        store[ring_offset] += store[row + at.D_STRIDE]
+        if store[ring_offset] >= wrap:
             store[column] -= wrap
-            store[gone] -= wrap
+            store[ring_offset] -= wrap
 
 
 @inner_kernel
 def marked(payload: int) -> Word:
-    """Return a wavelet as a value whose two top bits say that it is a control wavelet."""
+    """Return a wavelet's value; its two top bits are set for a control wavelet."""
     return (payload & 0x3FFFFFFF) | (0xC0000000 if payload & at.IS_CONTROL else 0)
 
 
 @inner_kernel
-def take_special(store: Table, memory: Memory, where: tuple[int, int, int], now: int) -> Word:
-    """Return the next value of a source: where = (element, thread, operand)."""
-    e, thread, which = where
-    row = store[thread + at.T_ROWS + which]
-    position = store[thread + at.T_POSITIONS + which]
+def take_special(store: Table, memory: Memory, place: OperandPlace, now: int) -> Word:
+    """Take the next value of a source: a wavelet, a FIFO's value, or a word of memory."""
+    element, thread, operand = place
+    row = store[thread + at.T_ROWS + operand]
+    position = store[thread + at.T_POSITIONS + operand]
     kind = store[row + at.D_KIND]
     if kind == at.FABRIC_IN:
         payload = pop(store, position, now)
         if store[row + at.D_FLAGS] & at.TRANSFORMS:
             if payload >> 30 & 0xFFFF:  # commands of a control wavelet too
-                fail(store, at.ERROR_TOP_BITS, e, store[thread + at.T_OP], payload & 0xFFFFFFFF)
+                fail(
+                    store, at.ERROR_TOP_BITS, element, store[thread + at.T_OP], payload & 0xFFFFFFFF
+                )
             return marked(payload)
         return payload & 0xFFFFFFFF
     store[row + at.D_READS] += 1
     if kind == at.POOL:
-        return pool_pop(store, memory, (e, position))
+        return fifo_pop(store, memory, element, position)
     bits = read_word(memory, position, store[row + at.D_WIDE])
-    step_special(store, thread, which)
+    step_special(store, thread, operand)
     return bits
 
 
 @inner_kernel
 def wavelet_of(store: Table, thread: int, bits: int) -> Word:
-    """Return the wavelet that a fabric destination sends for a value."""
+    """Return the wavelet that a fabric destination sends for a value: with index, or as control."""
     flags = store[store[thread + at.T_ROWS] + at.D_FLAGS]
     if flags & at.INDEXED:
         bits = (bits & 0xFFFF) | (store[thread + at.T_INDEX] & 0xFFFF) << 16
@@ -137,23 +138,20 @@ def wavelet_of(store: Table, thread: int, bits: int) -> Word:
 
 
 @inner_kernel
-def put_special(
-    store: Table, memory: Memory, where: tuple[int, int, int], value: tuple[int, int]
-) -> None:
-    """Give a value to the destination: where = (element, thread, 0), value = (bits, cycle)."""
-    e, thread, _ = where
-    bits, now = value
+def put_special(store: Table, memory: Memory, place: ThreadPlace, bits: int, now: int) -> None:
+    """Give a value to the destination: send it, push it to a FIFO, or write it to memory."""
+    element, thread = place
     row = store[thread + at.T_ROWS]
     position = store[thread + at.T_POSITIONS]
     kind = store[row + at.D_KIND]
     if kind == at.FABRIC_OUT:
         if store[row + at.D_FLAGS] & at.TRANSFORMS and bits >> 30 & 3 in (1, 2):
-            fail(store, at.ERROR_TOP_BITS, e, store[thread + at.T_OP], bits & 0xFFFFFFFF)
+            fail(store, at.ERROR_TOP_BITS, element, store[thread + at.T_OP], bits & 0xFFFFFFFF)
         push(store, position, wavelet_of(store, thread, bits), now)
         return
     store[row + at.D_WRITES] += 1
     if kind == at.POOL:
-        pool_push(store, memory, (e, position), bits)
+        fifo_push(store, memory, element, position, bits)
     else:
         write_word(memory, position, store[row + at.D_WIDE], bits)
         step_special(store, thread, 0)
@@ -161,141 +159,139 @@ def put_special(
 
 @inner_kernel
 def clear_source(store: Table, memory: Memory, thread: int) -> None:
-    """Set the memory vector of the source that a fabout zeroes to zero, at the operation's end."""
-    which = store[store[thread + at.T_OP] + at.O_ZERO]
-    row = store[thread + at.T_ROWS + which]
-    if which == 0 or row < 0 or store[row + at.D_KIND] != at.MEMORY:
+    """Clear the memory vector of the source that `zero_source` of a fabout names."""
+    operand = store[store[thread + at.T_OP] + at.O_ZERO]
+    row = store[thread + at.T_ROWS + operand]
+    if operand == 0 or row < 0 or store[row + at.D_KIND] != at.MEMORY:
         return
-    column = thread + at.T_POSITIONS + which
-    start_walk(store, column, store[thread + at.T_ORIGIN + which])
-    store[column + at.COUNTERS] = store[thread + at.T_RING_OFFSET + which]
+    column = thread + at.T_POSITIONS + operand
+    start_walk(store, column, store[thread + at.T_ORIGIN + operand])
+    store[column + at.COUNTERS] = store[thread + at.T_RING_OFFSET + operand]
     store[row + at.D_WRITES] += store[thread + at.T_EXTENT]
     for _ in range(store[thread + at.T_EXTENT]):
         write_word(memory, store[column], store[row + at.D_WIDE], 0)
-        step_special(store, thread, which)
+        step_special(store, thread, operand)
 
 
 @inner_kernel
 def add_carry(store: Table, thread: int, a: int, b: int) -> Word:
-    """Add two 16-bit numbers and the carry of the element before; keep the new carry."""
+    """Add two 16-bit numbers and the carry of the last element; store the new carry."""
     total = (a & 0xFFFF) + (b & 0xFFFF) + store[thread + at.T_CARRY]
     store[thread + at.T_CARRY] = total >> 16
     return total & 0xFFFF
 
 
 @inner_kernel
-def drop_wavelet(store: Table, where: tuple[int, int], now: int) -> None:
-    """Take a wavelet away; control wavelets count as the operation's elements."""
-    e, thread = where
+def drop_wavelet(store: Table, element: int, thread: int, now: int) -> None:
+    """Remove a wavelet; control wavelets count as the operation's elements."""
     payload = pop(store, store[thread + at.T_POSITIONS + 1], now)
     if payload & at.IS_CONTROL:
         op = store[thread + at.T_OP]
-        store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
+        store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
         store[thread + at.T_LEFT] -= 1
 
 
 @inner_kernel
-def do_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
-    """Do one element; its queues and FIFOs are ready."""
-    e, thread = where
+def do_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
+    """Do one element of a special operation whose queues and FIFOs are ready."""
     op = store[thread + at.T_OP]
     if store[op + at.O_ARITHMETIC] == DROP:
-        drop_wavelet(store, where, now)
+        drop_wavelet(store, element, thread, now)
         return
     a = b = scalar = store[thread + at.T_SCALAR]
     if store[thread + at.T_ROWS + 1] >= 0:
-        a = take_special(store, memory, (e, thread, 1), now)
+        a = take_special(store, memory, OperandPlace(element, thread, 1), now)
     if store[thread + at.T_ROWS + 2] >= 0:
-        b = take_special(store, memory, (e, thread, 2), now)
+        b = take_special(store, memory, OperandPlace(element, thread, 2), now)
     if store[op + at.O_ARITHMETIC] == ADD_CARRY:
         bits = add_carry(store, thread, a, b)
     else:
-        bits = combine(store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], (a, b, scalar))
-    put_special(store, memory, (e, thread, 0), (bits, now))
-    store[store[e + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
+        bits = combine(
+            store[op + at.O_ARITHMETIC], store[op + at.O_TYPE], OperandBits(a, b, scalar)
+        )
+    put_special(store, memory, ThreadPlace(element, thread), bits, now)
+    store[store[element + at.E_RUNS] + store[op + at.O_NUMBER]] += 1
     store[thread + at.T_LEFT] -= store[thread + at.T_STEP]
 
 
 @inner_kernel
-def queue_waits(store: Table, where: tuple[int, int, int], now: int) -> Word:
-    """Return BUSY if a queue operand is ready, else the mood: where = (element, row, queue)."""
-    e, row, queue = where
+def queue_waits(store: Table, element: int, row: int, queue: int, now: int) -> Word:
+    """Return BUSY if a queue operand is ready, else the state in which the element waits."""
     queue = address(queue)
     if store[row + at.D_KIND] == at.FABRIC_OUT:
         if has_space(store, queue, now):
             return BUSY
-        await_space(store, queue, e, now)
+        await_space(store, queue, element, now)
         return WAIT_OUTPUT
     if store[queue + at.F_COUNT] == 0:
         return WAIT_INPUT
     ready = head_ready(store, queue)
     if ready <= now:
         return BUSY
-    schedule(store, e, ready)
+    schedule(store, element, ready)
     return WAIT_INPUT
 
 
 @inner_kernel
-def pool_waits(store: Table, where: tuple[int, int, int], asynchronous: int) -> Word:
-    """Return BUSY if a FIFO operand is ready, else WAIT_...; -1 - action when it ends here.
+def fifo_waits(store: Table, element: int, thread: int, operand: int, asynchronous: int) -> Word:
+    """Return BUSY if a FIFO operand is ready, else the state in which the element waits.
 
-    where = (element, thread, operand).
+    A full or empty FIFO that ends the operation gives -1 - its action.
     """
-    e, thread, which = where
-    pool = store[thread + at.T_POSITIONS + which]
-    count = store[pool + at.Q_COUNT]
+    fifo = store[thread + at.T_POSITIONS + operand]
+    count = store[fifo + at.Q_COUNT]
     needed = store[thread + at.T_GROUP]
-    if which > 0 and count >= needed:
+    if operand > 0 and count >= needed:
         return BUSY
-    if which == 0 and count + needed <= store[pool + at.Q_CAP]:
+    if operand == 0 and count + needed <= store[fifo + at.Q_CAP]:
         return BUSY
     op = store[thread + at.T_OP]
-    declared = store[op + at.O_OPERANDS + which]
+    declared = store[op + at.O_OPERANDS + operand]
     typed = store[declared + at.D_KIND] == at.POOL or store[declared + at.D_FLAGS] & at.FIFO_TYPED
     if not typed and not asynchronous:
-        fail(store, at.ERROR_FIFO_REGISTER, e, op, which)
+        fail(store, at.ERROR_FIFO_REGISTER, element, op, operand)
         return -1 - at.FAULT
-    action = pool_stops(store, (pool, which), needed, asynchronous)
+    action = fifo_event(store, fifo, operand, needed, asynchronous)
     if action == at.SUSPEND:
-        return WAIT_INPUT if which else WAIT_OUTPUT
+        return WAIT_INPUT if operand else WAIT_OUTPUT
     if action == at.FAULT:
-        fail(store, at.ERROR_FIFO, e, op, which)
+        fail(store, at.ERROR_FIFO, element, op, operand)
     return -1 - action
 
 
 @inner_kernel
-def special_ready(store: Table, e: int, thread: int, now: int) -> Word:
-    """Return BUSY if the next element can go, WAIT_... if not, or -1 - action of a FIFO."""
+def special_ready(store: Table, element: int, thread: int, now: int) -> Word:
+    """Return BUSY if the next element can go, else WAIT_..., or -1 - action of a FIFO."""
     asynchronous = store[thread + at.T_ASYNC]
     for step in range(3):
-        which = 2 - step
-        row = store[thread + at.T_ROWS + which]
+        operand = 2 - step
+        row = store[thread + at.T_ROWS + operand]
         if row < 0:
             continue
         kind = store[row + at.D_KIND]
-        mood = BUSY
+        cycle_state = BUSY
         if kind in (at.FABRIC_IN, at.FABRIC_OUT):
-            queue = store[thread + at.T_POSITIONS + which]
-            mood = queue_waits(store, (e, row, queue), now)
+            queue = store[thread + at.T_POSITIONS + operand]
+            cycle_state = queue_waits(store, element, row, queue, now)
         elif kind == at.POOL:
-            mood = pool_waits(store, (e, thread, which), asynchronous)
-        if mood != BUSY:
-            return mood
+            cycle_state = fifo_waits(store, element, thread, operand, asynchronous)
+        if cycle_state != BUSY:
+            return cycle_state
     return BUSY
 
 
 @inner_kernel
 def meets_control(store: Table, thread: int, now: int) -> Word:
-    """Take a control wavelet that ends the operation from its input queue, if one is next."""
+    """Take the control wavelet that ends the operation from an input queue, if it is next."""
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_IS_DATA:
         return False
-    for which in range(1, 3):
-        row = store[thread + at.T_ROWS + which]
+    for operand in range(1, 3):
+        row = store[thread + at.T_ROWS + operand]
         if row < 0 or store[row + at.D_KIND] != at.FABRIC_IN:
             continue
-        if store[thread + at.T_HALF + which]:
+        if store[thread + at.T_HALF + operand]:
             continue  # its value comes first
-        queue = store[thread + at.T_POSITIONS + which]
+        queue = store[thread + at.T_POSITIONS + operand]
         head = store[queue + at.F_RING] + 2 * store[queue + at.F_HEAD]
         if store[queue + at.F_COUNT] > 0 and store[head] <= now and store[head + 1] & at.IS_CONTROL:
             pop(store, queue, now)
@@ -304,54 +300,53 @@ def meets_control(store: Table, thread: int, now: int) -> Word:
 
 
 @inner_kernel
-def end_by_control(store: Table, e: int, thread: int) -> None:
-    """Let the control wavelet that ended an operation act on its task."""
+def end_by_control(store: Table, element: int, thread: int) -> None:
+    """Activate or unblock the task of an operation that a control wavelet ended."""
     bit = 1 << store[thread + at.T_CONTROL_TASK]
     if store[thread + at.T_ON_CONTROL] == at.CONTROL_ACTIVATES:
-        store[e + at.E_ACTIVE] |= bit
+        store[element + at.E_ACTIVE] |= bit
     elif store[thread + at.T_ON_CONTROL] == at.CONTROL_UNBLOCKS:
-        store[e + at.E_BLOCKED] &= ~bit
+        store[element + at.E_BLOCKED] &= ~bit
 
 
 @inner_kernel
-def end_early(store: Table, memory: Memory, where: tuple[int, int], completed: int) -> None:
-    """Note what an operation that a FIFO ended leaves: lengths, the pointer's old value."""
-    e, thread = where
+def end_early(store: Table, memory: Memory, element: int, thread: int, completed: int) -> None:
+    """Store what an operation leaves that a FIFO ended: lengths, the pointer's old value."""
     op = store[thread + at.T_OP]
-    for which in range(3):
-        row = store[thread + at.T_ROWS + which]
+    for operand in range(3):
+        row = store[thread + at.T_ROWS + operand]
         if row >= 0 and store[row + at.D_KIND] == at.POOL:
-            pool = store[thread + at.T_POSITIONS + which]
-            column = pool + (at.Q_READ_LENGTH if which else at.Q_WRITE_LENGTH)
+            fifo = store[thread + at.T_POSITIONS + operand]
+            column = fifo + (at.Q_READ_LENGTH if operand else at.Q_WRITE_LENGTH)
             if store[column] > 0:
                 store[column] = store[thread + at.T_LEFT]
     if store[op + at.O_POINTER] == 1:
         wide = store[store[thread + at.T_ROWS] + at.D_WIDE]
         write_word(memory, store[thread + at.T_ORIGIN], wide, store[thread + at.T_SAVED])
     if store[op + at.O_RESULT] >= 0:
-        store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = completed
+        store[store[element + at.E_VARIABLES] + store[op + at.O_RESULT]] = completed
 
 
 @inner_kernel
 def streams(store: Table, thread: int) -> Word:
-    """Return 2 if an operand of a thread is a queue, 1 if one is a FIFO, else 0."""
-    found = 0
-    for which in range(3):
-        row = store[thread + at.T_ROWS + which]
+    """Return 2 if an operand of a thread is a queue, 1 if it is a FIFO, else 0."""
+    stream = 0
+    for operand in range(3):
+        row = store[thread + at.T_ROWS + operand]
         if row < 0:
             continue
         if store[row + at.D_KIND] in (at.FABRIC_IN, at.FABRIC_OUT):
-            found = 2
+            stream = 2
         elif store[row + at.D_KIND] == at.POOL:
-            found = max(found, 1)
-    return found
+            stream = max(stream, 1)
+    return stream
 
 
 @inner_kernel
 def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
-    """Return how many steps of its outermost dimension a walk has begun.
+    """Return how many steps of its outermost dimension an operand has begun.
 
-    At the end of the walk all counters are 0 again; before it, that is its start.
+    At the end of an operation all counters are 0 again, as at its start: `at_end` tells them apart.
     """
     last = store[row + at.D_DIMENSIONS] - 1
     begun = 0
@@ -363,109 +358,107 @@ def steps_covered(store: Table, column: int, row: int, at_end: int) -> Word:
 
 
 @inner_kernel
-def save_positions(store: Table, e: int, thread: int, at_end: int) -> None:
-    """Let registers that save their address point behind what the operation covered.
+def save_positions(store: Table, element: int, thread: int, at_end: int) -> None:
+    """Move registers that save their address behind the elements that the operation covered.
 
-    Of several dimensions it is the outermost that moves; a step of it that has begun is covered.
-    `at_end` is 0 for an operation that ended before its last element.
+    Of several dimensions the outermost moves; a step that has begun is covered. `at_end` is 0 for
+    an operation that ended before its last element.
     """
     op = store[thread + at.T_OP]
-    for which in range(3):
-        row = store[op + at.O_OPERANDS + which]
+    for operand in range(3):
+        row = store[op + at.O_OPERANDS + operand]
         if row < 0 or store[row + at.D_KIND] != at.REGISTER:
             continue
-        register = store[e + at.E_REGISTERS] + store[row + at.D_BASE] * at.R_WIDTH
-        held = store[thread + at.T_ROWS + which]
-        if store[register + at.R_SAVES] == 0 or store[held + at.D_KIND] != at.MEMORY:
+        register = store[element + at.E_REGISTERS] + store[row + at.D_BASE] * at.R_WIDTH
+        loaded_row = store[thread + at.T_ROWS + operand]
+        if store[register + at.R_SAVES] == 0 or store[loaded_row + at.D_KIND] != at.MEMORY:
             continue
-        column = thread + at.T_POSITIONS + which
+        column = thread + at.T_POSITIONS + operand
         position = store[column]
-        if store[held + at.D_DIMENSIONS] > 1:
-            steps = steps_covered(store, column, held, at_end)
-            position = store[thread + at.T_ORIGIN + which] + steps * store[held + at.D_SAVE]
+        if store[loaded_row + at.D_DIMENSIONS] > 1:
+            steps = steps_covered(store, column, loaded_row, at_end)
+            position = store[thread + at.T_ORIGIN + operand] + steps * store[loaded_row + at.D_SAVE]
         store[register + at.R_POSITION] = position
-        if store[held + at.D_WRAP] > 0:
+        if store[loaded_row + at.D_WRAP] > 0:
             store[register + at.R_RING_OFFSET] = store[column + at.COUNTERS]
 
 
 @inner_kernel
-def run_special_memory(store: Table, memory: Memory, where: tuple[int, int], now: int) -> None:
-    """Do a special operation on memory alone at once."""
-    e, thread = where
+def run_special_memory(store: Table, memory: Memory, element: int, thread: int, now: int) -> None:
+    """Do a whole special operation on memory; the main thread is busy for its cycles."""
     op = store[thread + at.T_OP]
     extent = store[thread + at.T_EXTENT]
-    busy = memory_cycles(store, memory, (thread, thread + at.T_ROWS), extent)
+    busy = memory_cycles(store, memory, thread, thread + at.T_ROWS, extent)
     if busy > store[at.S_MOST]:
-        fail(store, at.ERROR_LONG, e, op, busy)
+        fail(store, at.ERROR_LONG, element, op, busy)
         return
     for _ in range(extent):
-        do_special(store, memory, (e, thread), now)
-    save_positions(store, e, thread, 1)
-    store[e + at.E_STATE] = at.M_READY
-    store[e + at.E_UNTIL] = now + busy
-    record(store, e, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
+        do_special(store, memory, element, thread, now)
+    save_positions(store, element, thread, 1)
+    store[element + at.E_STATE] = at.M_READY
+    store[element + at.E_UNTIL] = now + busy
+    record(store, element, op, now, now + busy + store[at.K_MEMORY_COMPLETION])
 
 
 @inner_kernel
-def launch(store: Table, memory: Memory, what: What) -> Word:
-    """Start a special operation on a free thread: what = (element, thread, cycle, -)."""
-    e, thread, now, _ = what
+def launch(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
+    """Start a special operation on a free thread: `arguments` are (element, thread, cycle, 0)."""
+    element, thread, now, _ = arguments
     op = store[thread + at.T_OP]
-    if not load_special(store, memory, (e, thread), op):
+    if not load_special(store, memory, element, thread, op):
         return 0
-    store[store[e + at.E_RUNS] + store[op + at.O_RUNS]] += 1
+    store[store[element + at.E_RUNS] + store[op + at.O_RUNS]] += 1
     if store[op + at.O_RESULT] >= 0:
-        store[store[e + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
+        store[store[element + at.E_VARIABLES] + store[op + at.O_RESULT]] = 1
     stream = streams(store, thread)
     if stream == 0:
-        run_special_memory(store, memory, (e, thread), now)
+        run_special_memory(store, memory, element, thread, now)
         return 0
     queues = store[thread + at.T_QUEUES]
-    if store[e + at.E_QUEUES_BUSY] & queues:
-        fail(store, at.ERROR_QUEUE_BUSY, e, op, store[e + at.E_QUEUES_BUSY] & queues)
+    if store[element + at.E_QUEUES_BUSY] & queues:
+        fail(store, at.ERROR_QUEUE_BUSY, element, op, store[element + at.E_QUEUES_BUSY] & queues)
         return 0
     store[thread + at.T_STATE] = at.PAUSED if store[thread + at.T_BLOCKED] else at.RUNNING
     store[thread + at.T_NEXT] = now
     store[thread + at.T_FRACTION] = 0
     store[thread + at.T_START] = now
-    store[e + at.E_RUNNING] += 1
-    store[e + at.E_QUEUES_BUSY] |= queues
-    store[e + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
-    store[e + at.E_UNTIL] = now + store[at.K_ISSUE]
+    store[element + at.E_RUNNING] += 1
+    store[element + at.E_QUEUES_BUSY] |= queues
+    store[element + at.E_STATE] = at.M_READY if store[op + at.O_ASYNC] == 1 else at.M_SYNC
+    store[element + at.E_UNTIL] = now + store[at.K_ISSUE]
     return 0
 
 
 @inner_kernel
-def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int) -> Word:
-    """Do the next element of a running special operation if it can go; return the mood."""
-    e, thread = where
+def fire_special(store: Table, memory: Memory, element: int, thread: int, now: int) -> Word:
+    """Do the next element of a running special operation if it can go; return the cycle state."""
     op = store[thread + at.T_OP]
     if meets_control(store, thread, now):
         store[thread + at.T_NEXT] = now + 1
-        save_positions(store, e, thread, 0)
-        check_halves(store, e, thread)
-        end_by_control(store, e, thread)
-        finish(store, e, thread, now)
+        save_positions(store, element, thread, 0)
+        check_halves(store, element, thread)
+        end_by_control(store, element, thread)
+        finish(store, element, thread, now)
         return BUSY
     simd = store[thread + at.T_SIMD]
     if simd:
-        mood = use(store, memory, at.FEATURE_SIMD_READY, (e, thread, now, 0))
+        cycle_state = use(store, memory, at.FEATURE_SIMD_READY, (element, thread, now, 0))
     else:
-        mood = special_ready(store, e, thread, now)
-    if mood < 0:
+        cycle_state = special_ready(store, element, thread, now)
+    if cycle_state < 0:
         store[thread + at.T_NEXT] = now + 1
-        save_positions(store, e, thread, 0)
-        check_halves(store, e, thread)
-        end_early(store, memory, where, mood == -1 - at.TERMINATE)
-        finish(store, e, thread, now)
+        save_positions(store, element, thread, 0)
+        check_halves(store, element, thread)
+        end_early(store, memory, element, thread, cycle_state == -1 - at.TERMINATE)
+        finish(store, element, thread, now)
         return BUSY
-    if mood != BUSY:
-        return mood
+    if cycle_state != BUSY:
+        return cycle_state
     pace = store[op + at.O_CYCLES]
     if simd:
-        pace *= use(store, memory, at.FEATURE_SIMD, (e, thread, now, 0))
+        pace *= use(store, memory, at.FEATURE_SIMD, (element, thread, now, 0))
     else:
-        do_special(store, memory, where, now)
+        do_special(store, memory, element, thread, now)
     per = store[op + at.O_DENOMINATOR]
     if per != 1:
         pace += store[thread + at.T_FRACTION]
@@ -473,20 +466,20 @@ def fire_special(store: Table, memory: Memory, where: tuple[int, int], now: int)
         pace //= per
     store[thread + at.T_NEXT] = now + max(1, pace)
     if store[thread + at.T_LEFT] == 0:
-        save_positions(store, e, thread, 1)
+        save_positions(store, element, thread, 1)
         clear_source(store, memory, thread)
-        finish(store, e, thread, now)
+        finish(store, element, thread, now)
     return BUSY
 
 
 @inner_kernel
-def serve_special(store: Table, memory: Memory, what: What) -> Word:
-    """Serve a running special operation; FIFOs may wake other threads and tasks.
+def serve_special(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:
+    """Serve a running special operation; return the cycle state.
 
-    what = (element, thread, cycle, -). Returns the mood.
+    `arguments` are (element, thread, cycle, 0). FIFOs may wake other threads and tasks.
     """
-    e, thread, now, _ = what
-    mood = fire_special(store, memory, (e, thread), now)
-    if mood == BUSY:
-        schedule(store, e, now + 1)
-    return mood
+    element, thread, now, _ = arguments
+    cycle_state = fire_special(store, memory, element, thread, now)
+    if cycle_state == BUSY:
+        schedule(store, element, now + 1)
+    return cycle_state

@@ -1,4 +1,4 @@
-"""Router buffers that choose: switch positions, filters, and commands of control wavelets.
+"""Router buffers with switches and filters, and the commands of control wavelets.
 
 A control wavelet is routed with the position that it finds; the position changes behind it, from
 the next cycle on (wafer.md §5.3, topics 06 and 07).
@@ -17,7 +17,7 @@ from tilewright.simulator.engine.fabric import (
     push,
     schedule,
 )
-from tilewright.simulator.engine.jit import What, address, inner_kernel
+from tilewright.simulator.engine.jit import FeatureArguments, address, inner_kernel
 
 
 @inner_kernel
@@ -29,8 +29,8 @@ def position_at(store: Table, state: int, now: int) -> Word:
 
 
 @inner_kernel
-def counted(store: Table, state: int) -> Word:
-    """Return what a filter's counter shows for the next wavelet that it counts."""
+def next_count(store: Table, state: int) -> Word:
+    """Return the count of a filter's counter for the next wavelet that it counts."""
     limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
     count = store[state + at.X_COUNT]
     if store[state + at.X_INCLUSIVE] == 1:
@@ -40,7 +40,7 @@ def counted(store: Table, state: int) -> Word:
 
 @inner_kernel
 def rejects(store: Table, state: int, payload: int) -> Word:
-    """Return whether the filter keeps a wavelet from the element."""
+    """Return whether the filter rejects a wavelet, so that it does not reach the element."""
     kind = store[state + at.X_FILTER]
     if kind == at.NO_FILTER or store[state + at.X_TURN] == at.DISABLED:
         return False
@@ -50,38 +50,38 @@ def rejects(store: Table, state: int, payload: int) -> Word:
         inside = store[state + at.X_LOW] <= index <= store[state + at.X_HIGH]
         return not control and not inside
     if store[state + at.X_CONTROL_ONLY] == 1:
-        return not control or counted(store, state) != store[state + at.X_MOST]
+        return not control or next_count(store, state) != store[state + at.X_MOST]
     mask = at.COUNTS_CONTROL if control else at.COUNTS_DATA
     if store[state + at.X_COUNTS] & mask == 0:
         return False
-    return counted(store, state) > store[state + at.X_MOST]
+    return next_count(store, state) > store[state + at.X_MOST]
 
 
 @inner_kernel
 def count_wavelet(store: Table, state: int, payload: int) -> None:
-    """Let the filter's counter see a wavelet that moves; at its limit it starts again."""
+    """Count a wavelet that moves in the filter; at its limit the counter starts again."""
     kind = store[state + at.X_FILTER]
     mask = at.COUNTS_CONTROL if payload & at.IS_CONTROL else at.COUNTS_DATA
     if kind in (at.NO_FILTER, at.RANGE) or store[state + at.X_COUNTS] & mask == 0:
         return
     if store[state + at.X_TURN] == at.DISABLED:
         return
-    shown = counted(store, state)
+    shown = next_count(store, state)
     limit = store[state + at.X_LIMIT + store[state + at.X_TURN]]
     inclusive = store[state + at.X_INCLUSIVE]
     store[state + at.X_COUNT] = shown + inclusive
     if shown >= limit:
         store[state + at.X_COUNT] = 0
         if kind == at.SPARSE_COUNTER:
-            another = store[state + at.X_TURN] == 0 and store[state + at.X_LIMIT + 1] > 0
-            store[state + at.X_TURN] = 1 if another else at.DISABLED
+            has_second = store[state + at.X_TURN] == 0 and store[state + at.X_LIMIT + 1] > 0
+            store[state + at.X_TURN] = 1 if has_second else at.DISABLED
 
 
 @inner_kernel
 def targets_of(store: Table, queue: int, now: int) -> Word:
-    """Return the successors that the head goes to, a bit each; -1 if it has to wait.
+    """Return the successors of the head as bits, -1 if it waits.
 
-    0 means that the head is dropped: its only way was the ramp, and the filter rejects it.
+    0 means that the head is dropped: its only successor is the ramp, and the filter rejects it.
     """
     way = address(store[queue + at.F_WAY])
     state = address(store[way + at.W_STATE])
@@ -100,9 +100,9 @@ def targets_of(store: Table, queue: int, now: int) -> Word:
 
 @inner_kernel
 def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
-    """Move a switch by a command; return whether its position is another one now.
+    """Move a switch by a command; return whether its position changed.
 
-    Buffers that wait for the position look again.
+    Buffers that wait for a position are visited in the next cycle.
     """
     before = position_at(store, state, now)
     valid = store[state + at.X_VALID]
@@ -123,8 +123,8 @@ def turn_switch(store: Table, state: int, command: int, now: int) -> Word:
 
 
 @inner_kernel
-def obey(store: Table, state: int, payload: int, now: int) -> Word:
-    """Do the first command of a control wavelet; return the wavelet as it goes on."""
+def do_command(store: Table, state: int, payload: int, now: int) -> Word:
+    """Do the first command of a control wavelet; return the wavelet that is sent on."""
     command = (payload >> at.COMMAND_AT) & 3
     advances = False
     if command in (at.SWITCH_ADVANCE, at.SWITCH_RESET):
@@ -132,22 +132,22 @@ def obey(store: Table, state: int, payload: int, now: int) -> Word:
     elif command == at.TEARDOWN:
         store[state + at.X_TORN] = 1
         if store[state + at.X_HANDLER] >= 0:
-            e = store[state + at.X_ELEMENT]
-            store[e + at.E_ACTIVE] |= 1 << store[state + at.X_HANDLER]
-            schedule(store, e, now + 1)
+            element = store[state + at.X_ELEMENT]
+            store[element + at.E_ACTIVE] |= 1 << store[state + at.X_HANDLER]
+            schedule(store, element, now + 1)
     mode = store[state + at.X_POP]
     popped = mode == at.ALWAYS_POP
     popped = popped or (mode == at.POP_ON_ADVANCE and advances)
     popped = popped or (mode == at.POP_ON_ADVANCE_NOP and (advances or command == at.NOP))
     if not popped:
         return payload
-    left = (payload & at.COMMANDS) >> at.COMMAND_BITS
-    return (payload & ~at.COMMANDS) | (left & at.COMMANDS)
+    remaining = (payload & at.COMMANDS) >> at.COMMAND_BITS
+    return (payload & ~at.COMMANDS) | (remaining & at.COMMANDS)
 
 
 @inner_kernel
 def move_way(store: Table, queue: int, now: int) -> None:
-    """Move the head to the successors it goes to, then let it act on switch and filter."""
+    """Move the head to its successors, then apply it to the switch and the filter."""
     queue = address(queue)
     way = address(store[queue + at.F_WAY])
     state = address(store[way + at.W_STATE])
@@ -160,7 +160,7 @@ def move_way(store: Table, queue: int, now: int) -> None:
     if payload & at.LAST_ADVANCES:
         turn_switch(store, state, at.SWITCH_ADVANCE, now)
     if payload & at.IS_CONTROL:
-        sent = obey(store, state, sent, now)
+        sent = do_command(store, state, sent, now)
     for i in range(store[queue + at.F_SUCCESSORS]):
         if targets >> i & 1 == 0:
             continue
@@ -177,12 +177,12 @@ def move_way(store: Table, queue: int, now: int) -> None:
 
 
 @inner_kernel
-def visit_way(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
-    """Move a steered buffer's head if it may; return 1 if it has bid for links instead.
+def visit_way(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
+    """Move the head of a steered buffer if it can move; return 1 if it bids for links instead.
 
-    what = (queue, cycle, -, -).
+    `arguments` are (queue, cycle, 0, 0).
     """
-    queue, now = address(what[0]), what[1]
+    queue, now = address(arguments[0]), arguments[1]
     if store[queue + at.F_COUNT] == 0:
         return 0
     ready = head_ready(store, queue)
@@ -210,12 +210,12 @@ def visit_way(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
 
 
 @inner_kernel
-def settle_way(store: Table, memory: Memory, what: What) -> Word:  # noqa: ARG001
-    """Move a steered buffer's head that won all its links; the others try again.
+def settle_way(store: Table, memory: Memory, arguments: FeatureArguments) -> Word:  # noqa: ARG001
+    """Move the head of a steered buffer that won all its links; other buffers try again.
 
-    what = (queue, cycle, -, -).
+    `arguments` are (queue, cycle, 0, 0).
     """
-    queue, now, _, _ = what
+    queue, now, _, _ = arguments
     targets = store[address(store[queue + at.F_WAY]) + at.W_TARGETS]
     for i in range(store[queue + at.F_SUCCESSORS]):
         link = store[queue + at.F_LINK + i]

@@ -19,6 +19,7 @@ from tilewright.simulator.engine.datapath import (
     write_word,
 )
 from tilewright.simulator.engine.operations import load_operands
+from tilewright.simulator.engine.places import Computation, OperandBits
 from tilewright.simulator.fast.fast_jit import inner_kernel, whole
 from tilewright.simulator.fast.value_state import (
     G_ADDRESS,
@@ -90,7 +91,7 @@ def do_stream(flow: Flow, thread: int) -> int:
     store = flow.store
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
-    code = op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE]
+    computation = Computation(op, store[op + at.O_ARITHMETIC], store[op + at.O_TYPE])
     scalar = store[thread + at.T_SCALAR]
     left = source_place(flow, thread, whole(1))
     right = source_place(flow, thread, whole(2))
@@ -105,7 +106,7 @@ def do_stream(flow: Flow, thread: int) -> int:
     for i in range(extent):
         a = next_value(flow, left, i, scalar)
         b = next_value(flow, right, i, scalar)
-        bits = value_of(store, flow.memory, code, (a, b, scalar))
+        bits = value_of(store, flow.memory, computation, OperandBits(a, b, scalar))
         if sends:
             flow.data[out + i] = np.uint32(bits)
         else:
@@ -164,7 +165,7 @@ def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
             return -1
     thread = store[e + at.E_THREADS]
     store[thread + at.T_OP] = op
-    if not load_operands(store, flow.memory, (e, thread), op):
+    if not load_operands(store, flow.memory, e, thread, op):
         return top
     if is_flat(store, op):
         do_flat(store, flow.memory, thread)
