@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 
 help: ## Show these targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 setup: ## Make .venv with everything for development
 	python3 -m venv .venv && .venv/bin/pip install --quiet --editable ".[dev]" && $(PY) tools/dev_links.py
@@ -25,9 +25,15 @@ nightly: ## Run the slow checks too
 golden: ## Write the golden text files anew
 	$(PY) -m pytest --update-golden
 
+answers: ## Compare all pinned answers
+	$(PY) tests/answers/compare_answers.py
+
+answers-update: ## Store the answers of now, after an intended change
+	$(PY) tests/answers/compare_answers.py --update
+
 check: lint types test ## All of the above that CI runs
 
 study: ## Run a study: make study NAME=wafer_matvec
 	.venv/bin/tilewright study run $(NAME)
 
-.PHONY: help setup lint format types test nightly golden check study
+.PHONY: help setup lint format types test nightly golden answers answers-update check study

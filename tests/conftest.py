@@ -18,6 +18,7 @@ settings.load_profile("ci")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+    parser.addoption("--all-answers", action="store_true", help="compare all of tests/answers")
 
 
 @pytest.fixture(scope="session")

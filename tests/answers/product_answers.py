@@ -1,0 +1,348 @@
+"""Answer a stored request with the product: the one place of the net that calls it.
+
+When a module, a class or a field of the product is renamed, this file follows; the requests and
+the stored answers do not, because their keys are written out here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from click.testing import CliRunner
+
+from tilewright.arch.errors import TilewrightError
+from tilewright.arch.flattening import flatten
+from tilewright.arch.load import load_arch
+from tilewright.arch.tree import Arch
+from tilewright.dse.command import cli
+from tilewright.dse.shipped import find_files
+from tilewright.mapper.candidate import grid_candidate
+from tilewright.mapper.evaluation import evaluate
+from tilewright.mapper.grid_counts import predict
+from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.searches.api import search
+from tilewright.mapper.workload import load_workload
+from tilewright.simulator.cost_model import SimulatedCostModel, SimulatedScore
+from tilewright.simulator.fast.run import run_fast
+from tilewright.simulator.lowering.lower import lower
+from tilewright.simulator.machine import Machine
+from tilewright.simulator.parsing import parse_program
+from tilewright.simulator.printing import print_program
+from tilewright.simulator.profile import Profile, load_profile
+from tilewright.simulator.timeline import perfetto
+from tilewright.simulator.trace import RunResult
+
+Data = dict[str, Any]
+
+SECONDS = re.compile(r"searched in \S+ s")
+SCOPE = re.compile(r"^(.*?(?:optimal|lower bound|Pareto set|points).*?) among (.*)$", re.MULTILINE)
+
+
+def answer(request: Data) -> Data:
+    """Return the answer to a request as plain data; an error of a user is an answer too."""
+    try:
+        answered = ANSWERERS[request["ask"]](request)
+    except TilewrightError as error:
+        answered = error_data(error)
+    return plain(answered)
+
+
+def error_data(error: TilewrightError) -> Data:
+    return {"kind": "error", "exit_code": error.exit_code, "text": str(error)}
+
+
+def plain(value: Any) -> Any:
+    """Return JSON data: numbers without end as words, numbers of numpy as Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
+
+
+# --- the mapper ---------------------------------------------------------------------------------
+
+
+def arch_of(request: Data) -> Arch:
+    """Load the architecture of a request: its text, or a shipped file, with changed fields."""
+    if "shipped_arch" in request:
+        (path,) = find_files((request["shipped_arch"],), "hardware")
+        arch = load_arch(path)
+    else:
+        arch = load_arch(request["arch"])
+    return arch.with_values(request["values"]) if "values" in request else arch
+
+
+def answer_search(request: Data) -> Data:
+    options = dict(request.get("options", {}))
+    result = search(arch_of(request), load_workload(request["workload"]), **options)
+    certificate, score, proof = result.certificate, result.best.score, result.front_proof
+    found: Data = {
+        "kind": certificate.kind,
+        "objective": certificate.objective,
+        "value": certificate.value,
+        "bound": certificate.lower_bound,
+        "gap": certificate.gap,
+        "energy": score.energy,
+        "latency": score.latency,
+        "area": score.area,
+        "mapping": dump_mapping(result.best.mapping),
+        "on_chip": result.on_chip,
+        "notes": result.notes,
+    }
+    scopes = [certificate.scope]
+    if proof is not None:
+        found["front_up_to"] = proof.energy
+        found["front"] = [
+            {name: point.score.metric(name) for name in proof.metrics} for point in result.front
+        ]
+        found["front_mappings"] = [dump_mapping(point.mapping) for point in result.front]
+        scopes.append(proof.scope)
+    return {**found, "scope": scopes}
+
+
+def answer_evaluate(request: Data) -> Data:
+    score = evaluate(
+        arch_of(request),
+        load_workload(request["workload"]),
+        load_mapping(request["mapping"]),
+        request.get("conventions", "default"),
+    )
+    return {"kind": "score", **score.to_dict()}
+
+
+# --- the command line ---------------------------------------------------------------------------
+
+
+def answer_command(request: Data) -> Data:
+    """Run a command in a folder with the request's files; seconds are left out, scopes apart."""
+    with folder_with(request.get("files", {})) as folder:
+        ran = CliRunner().invoke(cli, request["args"])
+        if ran.exception is not None and not isinstance(ran.exception, SystemExit):
+            raise ran.exception
+        written = sorted({path.name for path in folder.iterdir()} - request.get("files", {}).keys())
+        files = {
+            name: (folder / name).read_text(encoding="utf-8")
+            for name in written
+            if not name.endswith(".html")  # a page has seconds in it
+        }
+    scopes: list[str] = []
+    if "--json" in request["args"] and ran.exit_code == 0:
+        out: Any = without_scopes(json.loads(ran.stdout), scopes)
+    else:
+        out = cut_scopes(SECONDS.sub("searched", ran.stdout), scopes)
+    return {
+        "kind": "output",
+        "exit_code": ran.exit_code,
+        "out": out,
+        "err": cut_scopes(ran.stderr, scopes),
+        "written": written,
+        "files": files,
+        "scope": scopes,
+    }
+
+
+@contextmanager
+def folder_with(files: Mapping[str, str]) -> Iterator[Path]:
+    """Work in a new folder with some files."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        os.chdir(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
+
+
+def without_scopes(document: Any, scopes: list[str]) -> Any:
+    """Return a JSON document without seconds; move its scopes to a list."""
+    if isinstance(document, dict):
+        if "scope" in document:
+            scopes.append(document["scope"])
+        return {
+            key: without_scopes(item, scopes)
+            for key, item in document.items()
+            if key not in ("scope", "seconds")
+        }
+    if isinstance(document, list):
+        return [without_scopes(item, scopes) for item in document]
+    return document
+
+
+def cut_scopes(text: str, scopes: list[str]) -> str:
+    """Return a text for the terminal without its scopes; move these to a list."""
+
+    def cut(match: re.Match[str]) -> str:
+        scopes.append(match[2])
+        return f"{match[1]} among …"
+
+    return SCOPE.sub(cut, text)
+
+
+# --- the machine --------------------------------------------------------------------------------
+
+
+def answer_run(request: Data) -> Data:
+    """Run the text of a program on both engines; the second is told apart where it differs."""
+    program = parse_program(request["program"], "program.txt")
+    profile = profile_of(request)
+    memory = {name: array_of(packed) for name, packed in request.get("memory", {}).items()}
+    edges = {name: array_of(packed) for name, packed in request.get("edges", {}).items()}
+    machine = dict(request.get("machine", {}))
+    reference = outcome(
+        lambda: run_data(
+            Machine(program, profile, **machine).run(memory=memory, edges=edges, timeline=True)
+        )
+    )
+
+    def by_fast_engine() -> Data:
+        found = run_fast(program, profile, memory, edges, timeline=True)
+        told = {"granted": found.certificate.granted, "elements": found.certificate.elements}
+        return {**run_data(found.result), "fast_engine": told, "scope": [found.engine]}
+
+    fast = outcome(by_fast_engine)
+    reference["text_again"] = print_program(program) == request["program"]
+    return reference if machine else beside(reference, fast)
+
+
+def beside(reference: Data, fast: Data) -> Data:
+    """Return the reference engine's result, with what the other engine says otherwise."""
+    told = {key: fast.pop(key) for key in ("fast_engine", "scope") if key in fast}
+    keys = [key for key in {**reference, **fast} if key != "text_again"]
+    differs = {key: fast.get(key) for key in keys if reference.get(key) != fast.get(key)}
+    return {**reference, **told, "fast_engine_differs": differs}
+
+
+def outcome(run: Callable[[], Data]) -> Data:
+    try:
+        return run()
+    except TilewrightError as error:
+        return error_data(error)
+
+
+def profile_of(request: Data) -> Profile:
+    return load_profile(request["profile"]).with_values(request.get("changes", {}))
+
+
+def run_data(result: RunResult) -> Data:
+    counts, trace = result.counts, result.trace
+    found = {
+        "kind": "run",
+        "cycles": result.cycles,
+        "counts": {
+            "memory_reads": dict(counts.memory_reads),
+            "memory_writes": dict(counts.memory_writes),
+            "memory_read_words": counts.memory_read_words,
+            "memory_write_words": counts.memory_write_words,
+            "macs": counts.macs,
+            "adds": counts.adds,
+            "multiplies": counts.multiplies,
+            "moves": counts.moves,
+            "wavelet_hops": counts.wavelet_hops,
+            "ramp_in_words": counts.ramp_in_words,
+            "ramp_out_words": counts.ramp_out_words,
+            "edge_in_words": counts.edge_in_words,
+            "edge_out_words": counts.edge_out_words,
+        },
+        "memory": {name: digest(array) for name, array in sorted(result.memory.items())},
+        "edges": {
+            name: [digest(stream.values), digest(stream.cycles)]
+            for name, stream in sorted(result.edges.items())
+        },
+        "element_cycles": digest(trace.element_cycles),
+        "link_words": digest(trace.link_words),
+        "element_macs": digest(trace.element_macs),
+        "timeline": digest_of_text(json.dumps(perfetto(result), sort_keys=True)),
+    }
+    if trace.queue_word_cycles is not None:
+        found["queue_word_cycles"] = digest(trace.queue_word_cycles)
+    return found
+
+
+def answer_grid(request: Data) -> Data:
+    """Lower and score a candidate of the grid on both engines."""
+    workload = load_workload(request["workload"])
+    einsum = workload.einsums[0]
+    flat = flatten(arch_of(request), workload.scope(einsum.name))[0]
+    candidate = grid_candidate(flat, einsum, request["choices"])
+    text = print_program(lower(candidate).program)
+    model = SimulatedCostModel(machine=request["profile"])
+    reference = outcome(lambda: score_data(model.score(candidate)))
+    reference.pop("scope", None)
+    fast = outcome(lambda: score_data(replace(model, engine="fast").score(candidate)))
+    return {
+        **beside(reference, fast),
+        "mapping": dump_mapping(candidate.mapping),
+        "predicted": dict(sorted(predict(candidate).items())),
+        "program": [len(text.splitlines()), digest_of_text(text)],
+    }
+
+
+def score_data(score: SimulatedScore) -> Data:
+    return {
+        "kind": "run",
+        "metrics": dict(score.metrics),
+        "counts": dict(score.counts),
+        "energy_by": dict(score.energy_by),
+        "cycles_by": dict(score.cycles_by),
+        "memory_words": dict(score.memory_words),
+        "element_cycles": digest(score.trace.element_cycles),
+        "link_words": digest(score.trace.link_words),
+        "scope": [score.engine],
+    }
+
+
+def digest(array: Any) -> str:
+    """Name an array: its type, its shape and the beginning of a digest of its bytes."""
+    array = np.ascontiguousarray(array)
+    shape = "x".join(map(str, array.shape))
+    return f"{array.dtype}[{shape}] {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
+
+
+def digest_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def packed_array(values: Any) -> Any:
+    """Write an array, or arrays by element, as JSON data."""
+    if isinstance(values, Mapping):
+        return [[*map(int, place), packed_array(array)] for place, array in values.items()]
+    array = np.ascontiguousarray(values)
+    data = base64.b64encode(array.tobytes()).decode("ascii")
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "data": data}
+
+
+def array_of(packed: Any) -> Any:
+    """Read what `packed_array` wrote."""
+    if isinstance(packed, list):
+        return {(row, column): array_of(array) for row, column, array in packed}
+    data = np.frombuffer(base64.b64decode(packed["data"]), dtype=packed["dtype"])
+    return data.reshape(packed["shape"]).copy()
+
+
+ANSWERERS: dict[str, Callable[[Data], Data]] = {
+    "search": answer_search,
+    "evaluate": answer_evaluate,
+    "command": answer_command,
+    "run": answer_run,
+    "grid": answer_grid,
+}
