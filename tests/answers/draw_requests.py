@@ -30,7 +30,7 @@ from pinned_answers import REQUESTS, Data, write
 from request_sources import Source
 
 MOST_SECONDS = 1.0
-PATIENCE = 30  # seconds, those of compilation included
+PATIENCE = 12  # seconds, those of compilation included
 
 FAMILIES: dict[str, Callable[[], list[Source]]] = {
     "single": of_search.single,
@@ -45,6 +45,7 @@ FAMILIES: dict[str, Callable[[], list[Source]]] = {
     "commands": of_model.commands,
     "shipped": of_model.shipped,
     "machine": of_machine.machine,
+    "tested": of_machine.tested,
     "grid": of_machine.grid,
 }
 ALLOWED = {"shipped": 6.0}
@@ -93,7 +94,7 @@ def drawn(family: str, pool: ProcessPoolExecutor) -> Iterator[tuple[Data, float]
         missing, seen = source.amount, set()
         for first in count(source.first, 8):
             seeds = range(first, first + 8)
-            if missing == 0 or first > source.first + max(80, 12 * source.amount):
+            if missing == 0 or first > source.first + 3 * source.amount + 16:
                 break
             for made in pool.map(timed, [(family, which, seed) for seed in seeds]):
                 if made is None or missing == 0:
