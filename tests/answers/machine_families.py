@@ -22,7 +22,7 @@ def of_program(where: str, fair: bool, **machine: Any) -> Callable[[int], Data |
         from machine_programs import random_changes
         from product_answers import packed_array
 
-        from tilewright.simulator.printing import print_program
+        from tilewright.simulator.text.printing import print_program
 
         module, name = where.split(":")
         case = getattr(import_module(module), name)(seed)

@@ -23,26 +23,26 @@ import numpy as np
 from click.testing import CliRunner
 
 from tilewright.arch.errors import TilewrightError
-from tilewright.arch.flattening import flatten
-from tilewright.arch.load import load_arch
-from tilewright.arch.tree import Arch
-from tilewright.dse.command import cli
-from tilewright.dse.shipped import find_files
-from tilewright.mapper.candidate import grid_candidate
-from tilewright.mapper.evaluation import evaluate
-from tilewright.mapper.grid_counts import predict
-from tilewright.mapper.mapping_file import dump_mapping, load_mapping
+from tilewright.arch.flattening.flattening import flatten
+from tilewright.arch.spec.architecture import Arch
+from tilewright.arch.spec.load import load_arch
+from tilewright.dse.command.cli import cli
+from tilewright.dse.command.shipped import find_files
+from tilewright.mapper.grid.candidate import grid_candidate
+from tilewright.mapper.grid.grid_counts import predict
+from tilewright.mapper.mapping.mapping_file import dump_mapping, load_mapping
+from tilewright.mapper.model.evaluation import evaluate
 from tilewright.mapper.searches.api import search
-from tilewright.mapper.workload import load_workload
+from tilewright.mapper.workload.workload_loading import load_workload
 from tilewright.simulator.cost_model import SimulatedCostModel, SimulatedScore
-from tilewright.simulator.fast.run import run_fast
+from tilewright.simulator.fast.fast_machine import run_fast
 from tilewright.simulator.lowering.lower import lower
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.parsing import parse_program
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import Profile, load_profile
-from tilewright.simulator.timeline import perfetto
-from tilewright.simulator.trace import RunResult
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.run.trace import RunResult
+from tilewright.simulator.show.timeline import perfetto
+from tilewright.simulator.text.parsing import parse_program
+from tilewright.simulator.text.printing import print_program
 
 Data = dict[str, Any]
 

@@ -15,9 +15,9 @@ import pytest
 from pinned_answers import Data
 from product_answers import packed_array
 
-from tilewright.simulator.machine import Machine
-from tilewright.simulator.printing import print_program
-from tilewright.simulator.profile import Profile, load_profile
+from tilewright.simulator.profiles.profile import Profile, load_profile
+from tilewright.simulator.run.machine import Machine
+from tilewright.simulator.text.printing import print_program
 
 ROOT = Path(__file__).resolve().parents[2]
 FEATURES = """

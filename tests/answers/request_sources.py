@@ -29,8 +29,8 @@ class Recorder:
     """Loads architectures and workloads for the generators, and remembers their texts."""
 
     def __init__(self) -> None:
-        from tilewright.arch.load import load_arch
-        from tilewright.mapper.workload import load_workload
+        from tilewright.arch.spec.load import load_arch
+        from tilewright.mapper.workload.workload_loading import load_workload
 
         self._loaders = {"load_arch": load_arch, "load_workload": load_workload}
         self._texts: dict[int, tuple[Any, str]] = {}
