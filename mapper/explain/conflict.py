@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.constraint import MappingConstraint
 from tilewright.mapper.explain.subject import Active, Feasible, TooLarge
 
 ROUNDS = 60  # corrections looked at before an irreducible conflict has to do
@@ -27,11 +27,11 @@ class Conflict:
     others can be kept. `unreduced`: the work allowed was used up before either was certain.
     """
 
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[MappingConstraint, ...]
     kind: Literal["smallest", "irreducible", "unreduced"]
 
 
-def find_conflict(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict | None:
+def find_conflict(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict | None:
     """Return the smallest conflict among `constraints`, which conflict; None if lifting all of
     them does not help.
 
@@ -45,7 +45,7 @@ def find_conflict(constraints: Sequence[Constraint], feasible: Feasible) -> Conf
     return _smallest(constraints, feasible)
 
 
-def _smallest(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
+def _smallest(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict:
     everything = frozenset(constraints)
     corrections: list[Active] = []
     irreducible = None
@@ -65,7 +65,9 @@ def _smallest(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict
     return irreducible or _shrunk(constraints, feasible)
 
 
-def _irreducible(constraints: Sequence[Constraint], needed: Active, feasible: Feasible) -> Active:
+def _irreducible(
+    constraints: Sequence[MappingConstraint], needed: Active, feasible: Feasible
+) -> Active:
     """Return an irreducible set of `constraints` that conflicts with `needed`, half by half.
 
     All of them together do (Junker, "QuickXplain", AAAI 2004).
@@ -80,7 +82,7 @@ def _irreducible(constraints: Sequence[Constraint], needed: Active, feasible: Fe
     return below | _irreducible(first, needed | below, feasible)
 
 
-def _grown(constraints: Sequence[Constraint], start: Active, feasible: Feasible) -> Active:
+def _grown(constraints: Sequence[MappingConstraint], start: Active, feasible: Feasible) -> Active:
     kept = start
     for c in constraints:
         if c not in kept and feasible(kept | {c}):
@@ -88,7 +90,7 @@ def _grown(constraints: Sequence[Constraint], start: Active, feasible: Feasible)
     return kept
 
 
-def _shrunk(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
+def _shrunk(constraints: Sequence[MappingConstraint], feasible: Feasible) -> Conflict:
     """Drop constraints one by one while the rest conflicts; what the work does not allow stays."""
     kept = frozenset(constraints)
     known = True
@@ -101,7 +103,7 @@ def _shrunk(constraints: Sequence[Constraint], feasible: Feasible) -> Conflict:
     return Conflict(_in_order(constraints, kept), "irreducible" if known else "unreduced")
 
 
-def _hitting_set(constraints: Sequence[Constraint], sets: Sequence[Active]) -> Active | None:
+def _hitting_set(constraints: Sequence[MappingConstraint], sets: Sequence[Active]) -> Active | None:
     """Return the smallest set that meets all `sets`, the first in file order; None: too many."""
     forced = frozenset(next(iter(s)) for s in sets if len(s) == 1)
     left = [s for s in sets if not s & forced]
@@ -117,13 +119,15 @@ def _hitting_set(constraints: Sequence[Constraint], sets: Sequence[Active]) -> A
     return forced
 
 
-def _in_order(constraints: Sequence[Constraint], chosen: Active) -> tuple[Constraint, ...]:
+def _in_order(
+    constraints: Sequence[MappingConstraint], chosen: Active
+) -> tuple[MappingConstraint, ...]:
     return tuple(c for c in constraints if c in chosen)
 
 
 def smallest_correction(
-    conflict: Conflict, constraints: Sequence[Constraint], feasible: Feasible
-) -> tuple[Constraint, ...]:
+    conflict: Conflict, constraints: Sequence[MappingConstraint], feasible: Feasible
+) -> tuple[MappingConstraint, ...]:
     """Return a smallest set whose removal helps (one or two of them), else an irreducible one."""
     everything = frozenset(constraints)
     for first in conflict.constraints:

@@ -26,7 +26,7 @@ Edit = Callable[[Component], Component]
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class MappingConstraint:
     """One thing that a field of `component` forbids; `lift` returns the component without it.
 
     `kind` is the field (size, keep, loop_bounds, …, enabled; or `unfused`, which comes from mapping
@@ -57,7 +57,7 @@ Locate = Callable[[str, Steps], Where | None]
 
 def constraints_of(
     component: Component, einsum: Einsum, locate: Locate, min_usage: bool = False
-) -> Iterator[Constraint]:
+) -> Iterator[MappingConstraint]:
     """Yield what `component` forbids the mappings of `einsum`, in the order of its fields.
 
     `min_usage` asks for that field too: it gives way where nothing reaches it, so that it never
@@ -68,11 +68,11 @@ def constraints_of(
             yield replace(found, where=locate(component.name, found.steps))
 
 
-def _all(component: Component, einsum: Einsum) -> Iterator[Constraint]:
+def _all(component: Component, einsum: Einsum) -> Iterator[MappingConstraint]:
     for number, dim in enumerate(component.spatial):
         yield from _of_dim(component.name, number, dim, einsum)
     if isinstance(component, Memory) and component.size < inf:
-        yield Constraint(
+        yield MappingConstraint(
             "size", component.name, ("size",), "", f"{component.name} has {component.size:g} bit",
             lift=of_size(inf),
         )  # fmt: skip
@@ -93,13 +93,15 @@ def of_size(size: float) -> Edit:
 # ---- fanouts
 
 
-def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator[Constraint]:
+def _of_dim(name: str, number: int, dim: SpatialDim, einsum: Einsum) -> Iterator[MappingConstraint]:
     at: Steps = ("spatial", number)
     label = f"{name}.{dim.name}"
 
-    def make(kind: str, steps: Steps, text: str, tensor: str = "", **changes: object) -> Constraint:
+    def make(
+        kind: str, steps: Steps, text: str, tensor: str = "", **changes: object
+    ) -> MappingConstraint:
         lift = on_dim(number, **changes)
-        return Constraint(kind, name, (*at, *steps), tensor, text, lift=lift)
+        return MappingConstraint(kind, name, (*at, *steps), tensor, text, lift=lift)
 
     yield make("fanout", ("fanout",), f"{label} has fanout {dim.fanout}", fanout=einsum.operations)
     if dim.usage_scale > 1:
@@ -189,13 +191,13 @@ def on_rules(edit: Callable[[PlacementRules, Kept], PlacementRules]) -> Edit:
     return changed
 
 
-def _of_rules(component: TensorHolder, einsum: Einsum) -> Iterator[Constraint]:
+def _of_rules(component: TensorHolder, einsum: Einsum) -> Iterator[MappingConstraint]:
     name = component.name
     seen = _seen(component, einsum)
 
-    def make(kind: str, text: str, tensor: str, edit: object) -> Constraint:
+    def make(kind: str, text: str, tensor: str, edit: object) -> MappingConstraint:
         lift = on_rules(edit)  # type: ignore[arg-type]
-        return Constraint(kind, name, ("tensors", kind), tensor, text, lift=lift)
+        return MappingConstraint(kind, name, ("tensors", kind), tensor, text, lift=lift)
 
     for tensor in einsum.tensors:
         if any(tensor in r.keep - r.back for r in seen):
@@ -216,10 +218,10 @@ def _of_rules(component: TensorHolder, einsum: Einsum) -> Iterator[Constraint]:
 
 def _of_order(
     component: TensorHolder, einsum: Einsum, seen: Sequence[PlacementRules]
-) -> Iterator[Constraint]:
+) -> Iterator[MappingConstraint]:
     name = component.name
     if any(r.tensor_order_options for r in seen):
-        yield Constraint(
+        yield MappingConstraint(
             "tensor_order_options", name, ("tensors", "tensor_order_options"), "",
             f"{name} orders its tensors", lift=on_rules(_setting(tensor_order_options=())),
         )  # fmt: skip
@@ -227,11 +229,13 @@ def _of_order(
         kind = "force_memory_hierarchy_order"
         text = f"{name} stays at its place in the hierarchy"
         lift = on_rules(_setting(force_memory_hierarchy_order=False))
-        yield Constraint(kind, name, ("tensors", kind), "", text, lift=lift)
+        yield MappingConstraint(kind, name, ("tensors", kind), "", text, lift=lift)
     for index, bound in enumerate(seen[0].tile_shape):
         text = f"the tile at {name} over {compared(bound, einsum)}"
         lift = on_rules(_open_shape(index))
-        yield Constraint("tile_shape", name, ("tensors", "tile_shape", index), "", text, lift=lift)
+        yield MappingConstraint(
+            "tile_shape", name, ("tensors", "tile_shape", index), "", text, lift=lift
+        )
 
 
 def _seen(component: TensorHolder, einsum: Einsum) -> list[PlacementRules]:

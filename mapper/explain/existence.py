@@ -23,7 +23,7 @@ _LANES = 300_000  # choices of a dimension that are looked through
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class FoundMapping:
     """A mapping that fits: a template, and the tile below each of its slots."""
 
     problem: Problem
@@ -52,7 +52,7 @@ class Existence:
     _hints: dict[object, Placement] = field(default_factory=dict, repr=False)
     _problems: dict[object, Problem] = field(default_factory=dict, repr=False)
 
-    def find(self, space: Mapspace) -> Witness | None:
+    def find(self, space: Mapspace) -> FoundMapping | None:
         """Return a mapping that fits; None if there is none. Exact.
 
         UnsupportedFeature if nothing was found in a part, and the rest has more choices of lanes
@@ -64,7 +64,7 @@ class Existence:
                 return found
         return self._found(space)
 
-    def _found(self, space: Mapspace) -> Witness | None:
+    def _found(self, space: Mapspace) -> FoundMapping | None:
         self._share_lanes(space.problem)
         tried: set[Template] = set()
         lattice = Lattice(space.einsum.bounds)
@@ -97,7 +97,7 @@ class Existence:
         templates: Iterable[Template],
         tried: set[Template],
         lattice: Lattice,
-    ) -> Witness | None:
+    ) -> FoundMapping | None:
         for template in templates:
             self.check(0.0)
             if template in tried:
@@ -106,7 +106,7 @@ class Existence:
             self.check(lattice.size)
             tiles = reach(space.problem, template, lattice, lambda: self.check(0.0))
             if tiles is not None:
-                return Witness(space.problem, template, tiles)
+                return FoundMapping(space.problem, template, tiles)
         return None
 
     def _share_lanes(self, problem: Problem) -> None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.mapper.explain.conflict import Conflict, find_conflict, smallest_correction
-from tilewright.mapper.explain.constraint import Constraint, of_size
+from tilewright.mapper.explain.constraint import MappingConstraint, of_size
 from tilewright.mapper.explain.relaxation import (
     Relaxation,
     least_size,
     lifted_altogether,
     relaxation_of,
 )
-from tilewright.mapper.explain.subject import Subject, TooLarge
+from tilewright.mapper.explain.subject import ConstrainedEinsum, TooLarge
 from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.errors import NoFeasibleMapping
 from tilewright.mapper.workload.workload import Workload
@@ -73,7 +73,7 @@ class Explanation:
         return "other constraints; which was not found in time" if self.cut else "other constraints"
 
 
-def explain_infeasible(subject: Subject) -> Explanation | None:
+def explain_infeasible(subject: ConstrainedEinsum) -> Explanation | None:
     """Explain why the Einsum of `subject` has no mapping; None if it has one.
 
     Exact for even tiles under the rules of the mapspace; min_usage gives way (Subject).
@@ -102,7 +102,7 @@ def explain_infeasible(subject: Subject) -> Explanation | None:
     )
 
 
-def _conflicts(subject: Subject) -> Iterator[Conflict]:
+def _conflicts(subject: ConstrainedEinsum) -> Iterator[Conflict]:
     """Yield the smallest conflict, then the smallest without any constraint of those before."""
     left = subject.constraints
     while left and not _known_feasible(subject, frozenset(left)):
@@ -113,7 +113,7 @@ def _conflicts(subject: Subject) -> Iterator[Conflict]:
         left = tuple(c for c in left if c not in conflict.constraints)
 
 
-def _known_feasible(subject: Subject, active: frozenset[Constraint]) -> bool:
+def _known_feasible(subject: ConstrainedEinsum, active: frozenset[MappingConstraint]) -> bool:
     try:
         return subject.feasible(active)
     except TooLarge:
@@ -121,7 +121,7 @@ def _known_feasible(subject: Subject, active: frozenset[Constraint]) -> bool:
 
 
 def _single(
-    subject: Subject, conflicts: Sequence[Conflict], active: frozenset[Constraint]
+    subject: ConstrainedEinsum, conflicts: Sequence[Conflict], active: frozenset[MappingConstraint]
 ) -> list[Relaxation]:
     """Return the least change of every constraint that helps on its own.
 
@@ -136,7 +136,7 @@ def _single(
     return sorted((r for r in found if r is not None), key=lambda r: r.change)
 
 
-def _together(subject: Subject, conflict: Conflict) -> Iterator[Relaxation]:
+def _together(subject: ConstrainedEinsum, conflict: Conflict) -> Iterator[Relaxation]:
     """Yield changes that help together: of each the least one when the others are lifted."""
     lifted = frozenset(smallest_correction(conflict, subject.constraints, subject.feasible))
     rest = frozenset(subject.constraints) - lifted
@@ -149,7 +149,9 @@ def _together(subject: Subject, conflict: Conflict) -> Iterator[Relaxation]:
         yield from (lifted_altogether(c) for c in _ordered(subject, lifted))
 
 
-def _ordered(subject: Subject, chosen: frozenset[Constraint]) -> list[Constraint]:
+def _ordered(
+    subject: ConstrainedEinsum, chosen: frozenset[MappingConstraint]
+) -> list[MappingConstraint]:
     return [c for c in subject.constraints if c in chosen]
 
 
@@ -161,10 +163,10 @@ def why_infeasible(
 
     `backed`: tensors that the outermost memory must keep, as mapping Einsums one by one asks.
     """
-    return explain_infeasible(Subject(arch, workload, einsum, conventions, backed))
+    return explain_infeasible(ConstrainedEinsum(arch, workload, einsum, conventions, backed))
 
 
-def no_mapping(subject: Subject) -> NoFeasibleMapping:
+def no_mapping(subject: ConstrainedEinsum) -> NoFeasibleMapping:
     """Return the error for an Einsum without a mapping, with its explanation."""
     found = explain_infeasible(subject)
     if found is None:  # the search found none where there is one: its method proves nothing
@@ -177,7 +179,7 @@ def no_mapping(subject: Subject) -> NoFeasibleMapping:
     return NoFeasibleMapping(what, where=where, instead=found.help)
 
 
-def _left_out(subject: Subject, found: Explanation) -> Iterator[str]:
+def _left_out(subject: ConstrainedEinsum, found: Explanation) -> Iterator[str]:
     """Say what the room that a memory needs at least does not count."""
     blamed = [c for conflict in found.conflicts for c in conflict.constraints]
     left = subject.exchanged - {c.tensor for c in blamed}
@@ -186,7 +188,7 @@ def _left_out(subject: Subject, found: Explanation) -> Iterator[str]:
         yield f"What it exchanges with other Einsums ({names}) may need room, too."
 
 
-def _line(subject: Subject, conflict: Conflict, constraint: Constraint) -> str:
+def _line(subject: ConstrainedEinsum, conflict: Conflict, constraint: MappingConstraint) -> str:
     """Write a constraint; a size with what the others need at least, if they need no size at all
     without it."""
     if constraint.kind != "size" or conflict.kind == "unreduced":
@@ -199,7 +201,10 @@ def _line(subject: Subject, conflict: Conflict, constraint: Constraint) -> str:
 
 
 def _parts(
-    subject: Subject, constraint: Constraint, active: frozenset[Constraint], size: float
+    subject: ConstrainedEinsum,
+    constraint: MappingConstraint,
+    active: frozenset[MappingConstraint],
+    size: float,
 ) -> dict[str, float]:
     """Return the bits of each tensor in a mapping that needs no more than `size`."""
     for space in subject.spaces(active | {constraint}, {constraint: of_size(size)}):

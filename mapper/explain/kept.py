@@ -11,8 +11,8 @@ from tilewright.arch.names import did_you_mean
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import HolderSpec, TensorsSpec
 from tilewright.arch.spec.tree import Node
-from tilewright.mapper.explain.constraint import Constraint, set_text
-from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.explain.constraint import MappingConstraint, set_text
+from tilewright.mapper.explain.subject import ConstrainedEinsum
 from tilewright.mapper.mapping.mapping import Compute, Mapping, Sequential, Storage
 from tilewright.mapper.mapping.mapping import Node as Step
 from tilewright.mapper.searches.api import search
@@ -40,7 +40,7 @@ class NotKept:
     free: SearchResult
     forced: SearchResult | None
     kept: bool
-    forbidden: tuple[Constraint, ...] = ()
+    forbidden: tuple[MappingConstraint, ...] = ()
     conflict: InfeasibleMapping | None = None
 
     @property
@@ -151,12 +151,12 @@ def _forced(arch: Arch, node: Node, tensor: str) -> Arch:
 
 def _forbidding(
     arch: Arch, workload: Workload, users: Sequence[Einsum], place: tuple[str, str]
-) -> list[Constraint]:
+) -> list[MappingConstraint]:
     """Return the rules that keep the tensor out, each once."""
     tensor, memory = place
-    found: dict[str, Constraint] = {}
+    found: dict[str, MappingConstraint] = {}
     for einsum in users:
-        for c in Subject(arch, workload, einsum).constraints:
+        for c in ConstrainedEinsum(arch, workload, einsum).constraints:
             if (c.kind, c.component, c.tensor) == ("may_keep", memory, tensor):
                 found.setdefault(c.text, c)
             if (c.kind, c.component) == ("enabled", memory):

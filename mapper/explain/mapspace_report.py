@@ -8,20 +8,20 @@ from pathlib import Path
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.explain.constraint import Constraint
-from tilewright.mapper.explain.subject import Subject
-from tilewright.mapper.mapspace.counting.mapspace_size import Size, Sizes
+from tilewright.mapper.explain.constraint import MappingConstraint
+from tilewright.mapper.explain.subject import ConstrainedEinsum
+from tilewright.mapper.mapspace.counting.mapspace_size import CountedSizes, MapspaceSizes
 from tilewright.mapper.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ConstraintEffect:
     """`without`: the mapspace under all other constraints. `after`: under this one and those that
     stand before it."""
 
-    constraint: Constraint
-    without: Size
-    after: Size
+    constraint: MappingConstraint
+    without: CountedSizes
+    after: CountedSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class MapspaceReport:
     """
 
     einsum: str
-    size: Size
-    free: Size
-    effects: tuple[Effect, ...]
+    size: CountedSizes
+    free: CountedSizes
+    effects: tuple[ConstraintEffect, ...]
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as JSON data."""
@@ -77,34 +77,36 @@ def mapspace_report(
     (tile_shape, no_resend_to_below) opens gaps which the canonical mapspace leaves out otherwise:
     without it there may be fewer points.
     """
-    subject = Subject(arch, workload, workload.einsum(einsum), conventions, backed)
+    subject = ConstrainedEinsum(arch, workload, workload.einsum(einsum), conventions, backed)
     constraints = subject.constraints_with_min_usage
     fixed = frozenset(c for c in constraints if c.kind in ("fanout", "unfused"))
     counted = [c for c in constraints if c not in fixed]
     everything = frozenset(constraints)
-    effects, active, sizes = [], fixed, Sizes()
+    effects, active, sizes = [], fixed, MapspaceSizes()
     for constraint in counted:
         active |= {constraint}
         without = _size(sizes, subject, everything - {constraint})
-        effects.append(Effect(constraint, without, _size(sizes, subject, active)))
+        effects.append(ConstraintEffect(constraint, without, _size(sizes, subject, active)))
     whole, free = (_size(sizes, subject, some) for some in (everything, fixed))
     return MapspaceReport(einsum, whole, free, tuple(effects))
 
 
-def _size(sizes: Sizes, subject: Subject, active: frozenset[Constraint]) -> Size:
+def _size(
+    sizes: MapspaceSizes, subject: ConstrainedEinsum, active: frozenset[MappingConstraint]
+) -> CountedSizes:
     try:
         return sizes.of(subject.spaces(active, min_usage=True))
     except TilewrightError:  # too many choices of lanes, or numbers that hold for no Einsum here
-        return Size(None, None, None)
+        return CountedSizes(None, None, None)
 
 
-def _three(size: Size) -> tuple[str, str, str]:
+def _three(size: CountedSizes) -> tuple[str, str, str]:
     known = (size.templates, size.points, size.fitting)
     told = [_number(*pair) for pair in zip(known, size.at_least, strict=True)]
     return told[0], told[1], told[2]
 
 
-def _named(constraint: Constraint) -> str:
+def _named(constraint: MappingConstraint) -> str:
     where = constraint.where
     if where is None:
         return constraint.text

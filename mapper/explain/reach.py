@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.explain.apart import reach_apart
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.mapspace.lattice import Axis, Lattice
+from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.mapspace.points import Points, overflow, reserved_bits, states_below
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.mapspace.uneven_points import UnevenPoints
@@ -199,7 +199,7 @@ def _over_loops(lattice: Lattice, slot: TemporalLoops, need: Need) -> Need:
     return best
 
 
-def _least_below(lattice: Lattice, axes: Sequence[Axis], need: Need) -> Need:
+def _least_below(lattice: Lattice, axes: Sequence[LatticeAxis], need: Need) -> Need:
     shaped = need.reshape(lattice.shape)
     for axis in axes:
         shaped = np.minimum.accumulate(shaped, axis=lattice.axes.index(axis))

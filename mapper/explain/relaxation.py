@@ -9,8 +9,8 @@ from itertools import product
 from math import gcd, inf, lcm
 
 from tilewright.arch.components.components import Comparison, Component, Memory, SpatialDim
-from tilewright.mapper.explain.constraint import Constraint, Edit, of_size, on_dim, on_rules
-from tilewright.mapper.explain.subject import Active, Subject
+from tilewright.mapper.explain.constraint import Edit, MappingConstraint, of_size, on_dim, on_rules
+from tilewright.mapper.explain.subject import Active, ConstrainedEinsum
 from tilewright.mapper.templates.spatial_choices import divisors, holds
 
 _MOST = 5000  # products of lanes tried
@@ -23,14 +23,16 @@ class Relaxation:
     `change`: relative size of the change of a number, inf where the constraint goes altogether.
     """
 
-    constraint: Constraint
+    constraint: MappingConstraint
     text: str
     edit: Edit = field(compare=False, repr=False)
     value: float | None = None
     change: float = inf
 
 
-def relaxation_of(subject: Subject, constraint: Constraint, active: Active) -> Relaxation | None:
+def relaxation_of(
+    subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active
+) -> Relaxation | None:
     """Return the least change of `constraint` that lets the rest of `active` have a mapping.
 
     None if not even lifting it helps.
@@ -50,12 +52,12 @@ def relaxation_of(subject: Subject, constraint: Constraint, active: Active) -> R
     return lifted_altogether(constraint)
 
 
-def lifted_altogether(constraint: Constraint) -> Relaxation:
+def lifted_altogether(constraint: MappingConstraint) -> Relaxation:
     """Return the change that takes a constraint away."""
     return Relaxation(constraint, _lifted(constraint), constraint.lift)
 
 
-def _lifted(constraint: Constraint) -> str:
+def _lifted(constraint: MappingConstraint) -> str:
     path, tensor = constraint.path, constraint.tensor
     if constraint.kind == "may_keep":
         return f"{path}: with {tensor} too"
@@ -69,7 +71,7 @@ def _lifted(constraint: Constraint) -> str:
 # ---- sizes
 
 
-def least_size(subject: Subject, constraint: Constraint, active: Active) -> float:
+def least_size(subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active) -> float:
     """Return the least size, in bits, with which the memory leaves a mapping (exact)."""
     unit = _unit(subject, constraint)
     now = subject.sizes().get(constraint.component, 0.0)
@@ -86,11 +88,13 @@ def least_size(subject: Subject, constraint: Constraint, active: Active) -> floa
     return float(high * unit)
 
 
-def _fits_with(subject: Subject, constraint: Constraint, active: Active, size: float) -> bool:
+def _fits_with(
+    subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active, size: float
+) -> bool:
     return subject.fits(subject.spaces(active | {constraint}, {constraint: of_size(size)}))
 
 
-def _unit(subject: Subject, constraint: Constraint) -> Fraction:
+def _unit(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Fraction:
     """Return a common measure of all widths: what the memory holds is a multiple of it."""
     memory = _component(subject, constraint)
     assert isinstance(memory, Memory)
@@ -101,7 +105,7 @@ def _unit(subject: Subject, constraint: Constraint) -> Fraction:
     return Fraction(gcd(*(w.numerator for w in widths)), lcm(*(w.denominator for w in widths)))
 
 
-def _size(subject: Subject, constraint: Constraint, active: Active) -> Relaxation:
+def _size(subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active) -> Relaxation:
     size = least_size(subject, constraint, active)
     now = subject.sizes()[constraint.component]
     text = f"{constraint.path}: {size:g} (now {now:g})"
@@ -115,7 +119,7 @@ _Try = tuple[float, float, Edit]  # relative change, the number, the edit
 
 
 def _first(
-    subject: Subject, constraint: Constraint, active: Active, tries: Iterator[_Try]
+    subject: ConstrainedEinsum, constraint: MappingConstraint, active: Active, tries: Iterator[_Try]
 ) -> Relaxation:
     """Return the first change of `tries` that helps; else the constraint has to go."""
     for change, value, edit in tries:
@@ -126,7 +130,7 @@ def _first(
     return lifted_altogether(constraint)
 
 
-def _fanouts(subject: Subject, constraint: Constraint) -> Iterator[_Try]:
+def _fanouts(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterator[_Try]:
     number = int(constraint.steps[1])
     now = _component(subject, constraint).spatial[number].fanout
     for lanes in _products(list(subject.einsum.bounds.values())):
@@ -134,7 +138,7 @@ def _fanouts(subject: Subject, constraint: Constraint) -> Iterator[_Try]:
             yield lanes / now - 1, lanes, on_dim(number, fanout=lanes)
 
 
-def _values(subject: Subject, constraint: Constraint) -> Iterator[_Try]:
+def _values(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Iterator[_Try]:
     """Yield other values of a comparison, the nearest first: extents or their products."""
     bound = _comparison(subject, constraint)
     extents = [n for v, n in subject.einsum.bounds.items() if v in bound.rank_variables]
@@ -169,7 +173,7 @@ def _products(extents: Sequence[int]) -> list[int]:
     return sorted(found)[:_MOST]
 
 
-def _component(subject: Subject, constraint: Constraint) -> Component:
+def _component(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Component:
     return next(
         c
         for flat in subject.flats(frozenset())
@@ -178,11 +182,11 @@ def _component(subject: Subject, constraint: Constraint) -> Component:
     )
 
 
-def _dim(subject: Subject, constraint: Constraint) -> SpatialDim:
+def _dim(subject: ConstrainedEinsum, constraint: MappingConstraint) -> SpatialDim:
     return _component(subject, constraint).spatial[int(constraint.steps[1])]
 
 
-def _comparison(subject: Subject, constraint: Constraint) -> Comparison:
+def _comparison(subject: ConstrainedEinsum, constraint: MappingConstraint) -> Comparison:
     index = int(constraint.steps[-1])
     if constraint.kind == "loop_bounds":
         return _dim(subject, constraint).loop_bounds[index]
@@ -191,7 +195,7 @@ def _comparison(subject: Subject, constraint: Constraint) -> Comparison:
     return found
 
 
-def _written(constraint: Constraint, bound: Comparison) -> Edit:
+def _written(constraint: MappingConstraint, bound: Comparison) -> Edit:
     """Return the edit that puts another comparison in the place of one."""
     index = int(constraint.steps[-1])
 

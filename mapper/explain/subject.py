@@ -11,8 +11,8 @@ from tilewright.arch.errors import TilewrightError, Where
 from tilewright.arch.flattening.flat import FlatArch
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.architecture import Arch
-from tilewright.mapper.explain.constraint import Constraint, Edit, Steps, constraints_of
-from tilewright.mapper.explain.existence import Existence, Witness
+from tilewright.mapper.explain.constraint import Edit, MappingConstraint, Steps, constraints_of
+from tilewright.mapper.explain.existence import Existence, FoundMapping
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.model.conventions import conventions_called
 from tilewright.mapper.searches.budget import UNLIMITED, Budget
@@ -21,7 +21,7 @@ from tilewright.mapper.workload.einsum import Einsum
 from tilewright.mapper.workload.workload import Workload
 
 WORK = 3e9  # states times templates looked at: some ten seconds
-Active = frozenset[Constraint]
+Active = frozenset[MappingConstraint]
 _PLACING = ("keep", "may_keep", "back")
 
 
@@ -30,7 +30,7 @@ class TooLarge(Exception):  # noqa: N818 - control flow inside this package
 
 
 @dataclass
-class Subject:
+class ConstrainedEinsum:
     """What can be asked about one Einsum; `backed`: tensors the outermost memory must keep.
 
     min_usage is left out: it gives way where nothing reaches it, so it never forbids a mapping.
@@ -51,21 +51,21 @@ class Subject:
     cut: bool = False
     _known: dict[Active, bool] = field(default_factory=dict, repr=False)
     _flats: dict[frozenset[str], tuple[FlatArch, ...]] = field(default_factory=dict, repr=False)
-    _all: tuple[Constraint, ...] | None = field(default=None, repr=False)
-    _more: tuple[Constraint, ...] | None = field(default=None, repr=False)
+    _all: tuple[MappingConstraint, ...] | None = field(default=None, repr=False)
+    _more: tuple[MappingConstraint, ...] | None = field(default=None, repr=False)
     _existence: Existence = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._existence = Existence(self.check)
 
     @property
-    def constraints(self) -> tuple[Constraint, ...]:
+    def constraints(self) -> tuple[MappingConstraint, ...]:
         """All constraints, in file order; disabled components count as one each."""
         if self._all is None:
             self._all = tuple(c for c in self._collected() if not self._waived(c))
         return self._all
 
-    def _waived(self, constraint: Constraint) -> bool:
+    def _waived(self, constraint: MappingConstraint) -> bool:
         """Tell whether a constraint is about where a tensor that is exchanged is held first.
 
         What keeps it in any case is none: fused or not, a tile of it lies there. The outermost
@@ -100,13 +100,13 @@ class Subject:
         return frozenset(set.intersection(*found) - ordered) if found else frozenset()
 
     @property
-    def constraints_with_min_usage(self) -> tuple[Constraint, ...]:
+    def constraints_with_min_usage(self) -> tuple[MappingConstraint, ...]:
         """All constraints and min_usage, in file order."""
         if self._more is None:
             self._more = tuple(self._collected(min_usage=True))
         return self._more
 
-    def _collected(self, min_usage: bool = False) -> Iterator[Constraint]:
+    def _collected(self, min_usage: bool = False) -> Iterator[MappingConstraint]:
         seen: set[str] = set()
         disabled = self._disabled()
         for flat in self.flats(frozenset()):
@@ -117,10 +117,10 @@ class Subject:
         for name in disabled:
             text = f"{name} is disabled for {self.einsum.name}"
             where = self.locate(name, ("enabled",))
-            yield Constraint("enabled", name, ("enabled",), "", text, where)
+            yield MappingConstraint("enabled", name, ("enabled",), "", text, where)
         for tensor in (t for t in self.einsum.tensors if t in self.backed):
             text = f"mapped one by one, Einsums exchange {tensor} through the outermost memory"
-            yield Constraint("unfused", "", (), tensor, text)
+            yield MappingConstraint("unfused", "", (), tensor, text)
 
     def _disabled(self) -> list[str]:
         """Return the components that `enabled` takes off the way to every Compute, or all of it."""
@@ -153,7 +153,7 @@ class Subject:
     def spaces(
         self,
         active: Active,
-        edits: Mapping[Constraint, Edit] | None = None,
+        edits: Mapping[MappingConstraint, Edit] | None = None,
         min_usage: bool = False,
     ) -> list[Mapspace]:
         """Return the mapspaces under the constraints `active`; `edits` replace some of them.
@@ -214,7 +214,7 @@ class Subject:
             self.cut = True
             raise TooLarge
 
-    def mapping_of(self, space: Mapspace) -> Witness | None:
+    def mapping_of(self, space: Mapspace) -> FoundMapping | None:
         """Return a mapping of a space, as a template and tiles; TooLarge as above."""
         try:
             return self._existence.find(space)
@@ -222,7 +222,7 @@ class Subject:
             self.cut = True
             raise TooLarge from None
 
-    def enabled_alone(self, constraint: Constraint) -> bool:
+    def enabled_alone(self, constraint: MappingConstraint) -> bool:
         """Tell whether enabling one component, with the rules it has, makes mappings possible."""
         rest = frozenset(c for c in self.constraints if c != constraint)
         backed = frozenset(c.tensor for c in rest if c.kind == "unfused")

@@ -11,9 +11,9 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.spec import HolderSpec
 from tilewright.mapper.explain.conflict import Conflict, find_conflict
-from tilewright.mapper.explain.constraint import Constraint, set_text
+from tilewright.mapper.explain.constraint import MappingConstraint, set_text
 from tilewright.mapper.explain.infeasible import no_mapping
-from tilewright.mapper.explain.subject import Active, Subject, TooLarge, concluded
+from tilewright.mapper.explain.subject import Active, ConstrainedEinsum, TooLarge, concluded
 from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.request import Request
 from tilewright.mapper.searches.unfused import shared_tensors
@@ -33,7 +33,7 @@ def no_mapping_together(request: Request) -> InfeasibleMapping:
     """
     subjects = _exchanging(request)
     alone = _first_alone(subjects)
-    return _Together(request, subjects).explained() if alone is None else alone
+    return _WorkloadConflict(request, subjects).explained() if alone is None else alone
 
 
 def no_mapping_alone(request: Request) -> InfeasibleMapping | None:
@@ -44,7 +44,7 @@ def no_mapping_alone(request: Request) -> InfeasibleMapping | None:
     return _first_alone(_exchanging(request))
 
 
-def _first_alone(subjects: Sequence[Subject]) -> InfeasibleMapping | None:
+def _first_alone(subjects: Sequence[ConstrainedEinsum]) -> InfeasibleMapping | None:
     for subject in subjects:
         with suppress(TooLarge):
             if not subject.feasible(frozenset(subject.constraints)):
@@ -52,7 +52,7 @@ def _first_alone(subjects: Sequence[Subject]) -> InfeasibleMapping | None:
     return None
 
 
-def _exchanging(request: Request) -> list[Subject]:
+def _exchanging(request: Request) -> list[ConstrainedEinsum]:
     """Return what can be asked about each Einsum, wherever shared tensors stay."""
     subjects, shared = _subjects(request), shared_tensors(request.workload)
     for subject in subjects:
@@ -60,9 +60,9 @@ def _exchanging(request: Request) -> list[Subject]:
     return subjects
 
 
-def _subjects(request: Request) -> list[Subject]:
+def _subjects(request: Request) -> list[ConstrainedEinsum]:
     return [
-        Subject(
+        ConstrainedEinsum(
             request.arch, request.workload, einsum, request.options.conventions,
             uneven=request.uneven_variables(einsum), budget=request.explanation_budget,
         )
@@ -70,12 +70,14 @@ def _subjects(request: Request) -> list[Subject]:
     ]  # fmt: skip
 
 
-def _constraints(subjects: Sequence[Subject], shared: frozenset[str]) -> dict[Constraint, None]:
+def _constraints(
+    subjects: Sequence[ConstrainedEinsum], shared: frozenset[str]
+) -> dict[MappingConstraint, None]:
     """Return the constraints that Einsums can conflict about, each once.
 
     That a memory without end keeps what no Einsum exchanges is no cause.
     """
-    found: dict[Constraint, None] = {}
+    found: dict[MappingConstraint, None] = {}
     for subject in subjects:
         endless = {name for name, size in subject.sizes().items() if size == inf}
         for c in subject.constraints:
@@ -89,10 +91,10 @@ def _is_vague(conflict: Conflict) -> bool:
     return conflict.kind == "unreduced" and len(conflict.constraints) > LISTED
 
 
-class _Together:
+class _WorkloadConflict:
     """The whole workload with constraints that can be lifted, tried by searching it."""
 
-    def __init__(self, request: Request, subjects: list[Subject]) -> None:
+    def __init__(self, request: Request, subjects: list[ConstrainedEinsum]) -> None:
         self._request = request
         self._subjects = subjects  # that leave open where what is exchanged is held
         self._unfused = _subjects(request)
@@ -146,7 +148,7 @@ class _Together:
             instead=instead,
         )
 
-    def _helps(self, blamed: tuple[Constraint, ...]) -> Iterator[str]:
+    def _helps(self, blamed: tuple[MappingConstraint, ...]) -> Iterator[str]:
         """Yield single changes that help; what takes too long is left out, but for one search for
         each memory."""
         everything = frozenset(self._constraints)
@@ -157,7 +159,7 @@ class _Together:
                 if self._verdict(everything - {c}):
                     yield self._help(c)
 
-    def _help(self, constraint: Constraint) -> str:
+    def _help(self, constraint: MappingConstraint) -> str:
         """Write what to change where lifting a constraint helps."""
         if constraint.kind != "size":
             with_or_out = "with {} too" if constraint.kind == "may_keep" else "without {}"
@@ -168,7 +170,7 @@ class _Together:
         except TooLarge:
             return f"{constraint.path}: more than {now:g}"
 
-    def _least(self, constraint: Constraint) -> int:
+    def _least(self, constraint: MappingConstraint) -> int:
         low = int(self._sizes[constraint.component])
         high = self._plenty()
         while high - low > 1:
@@ -214,7 +216,7 @@ class _Together:
             return True
         return self._fits(self._lifted([c for c in self._constraints if c in lifted]))
 
-    def _alone(self, subject: Subject, lifted: Active) -> bool:
+    def _alone(self, subject: ConstrainedEinsum, lifted: Active) -> bool:
         return subject.feasible(frozenset(subject.constraints) - lifted)
 
     def _fits(self, arch: Arch) -> bool | None:
@@ -232,7 +234,7 @@ class _Together:
             return None
         return True
 
-    def _lifted(self, constraints: list[Constraint]) -> Arch:
+    def _lifted(self, constraints: list[MappingConstraint]) -> Arch:
         """Write the architecture without some constraints."""
         changes: dict[str, object] = {}
         for c in constraints:

@@ -19,7 +19,7 @@ from tilewright.mapper.searches.exact.label_metrics import Goal
 from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.objective.targets import SweepTarget, TracedMapping
 from tilewright.mapper.searches.program.program import TemplateProgram
-from tilewright.mapper.searches.uneven.uneven_search import BEAM, Run
+from tilewright.mapper.searches.uneven.uneven_search import BEAM, UnevenRun
 
 TIE = 1e-12
 
@@ -30,7 +30,7 @@ class UnevenSweep:
 
     def __init__(self, space: Mapspace, memories: tuple[str, ...], budget: Budget) -> None:
         refuse_unsupported(space.problem, networks=space.problem.conventions.links_carry_all_rounds)
-        self._run = Run(space, Goal("energy"), budget, memories)
+        self._run = UnevenRun(space, Goal("energy"), budget, memories)
         self._memories = len(memories)
         self._run.rank()
         self._begun = False
@@ -48,12 +48,12 @@ class UnevenSweep:
     @property
     def lower_bound(self) -> tuple[float, ...]:
         """Return the row of one instance that no mapping is below; inf: there is none."""
-        rows = [self._start(energy, number) for _, energy, number in self._run.ranking.least]
+        rows = [self._start(energy, number) for _, energy, number in self._run.ranking.ranked]
         none = (inf, inf, *(0.0,) * self._memories)
         return tuple(np.min(rows, axis=0).tolist()) if rows else none
 
     def _start(self, energy: float, number: int) -> Floats:
-        steps = self._run.ranking.plan(number).fewest
+        steps = self._run.ranking.plan(number).fewest_steps
         unused = np.zeros((1, self._memories))
         row: Floats = self._floors(np.array([energy]), np.array([steps]), unused)[0]
         return row
@@ -65,7 +65,7 @@ class UnevenSweep:
         labels, so that there is something to compare with.
         """
         for beam in (0,) if self._begun else (BEAM, 0):
-            for _, energy, number in self._run.ranking.least:
+            for _, energy, number in self._run.ranking.ranked:
                 first = self._start(energy, number)
                 if target.hopeful(first[np.newaxis])[0] and first[0] <= most_energy * (1 + TIE):
                     self._template(number, target, most_energy, beam)
@@ -76,14 +76,14 @@ class UnevenSweep:
             floors = self._floors(energy, steps, used)
             return target.hopeful(floors) & (floors[:, 0] <= most_energy * (1 + TIE))
 
-        came = self._run.arrivals(number, keep, beam)
-        if not came.rows:
+        came = self._run.completed_mappings(number, keep, beam)
+        if not came.metrics:
             return
         program = TemplateProgram(came.plan.template, came.plan.slots, (), ())
-        wanted = target.wanted(np.array(came.rows))
-        target.offer([TracedMapping(came.rows[i], program, came.tiles(i)) for i in wanted])
+        wanted = target.wanted(np.array(came.metrics))
+        target.offer([TracedMapping(came.metrics[i], program, came.tiles(i)) for i in wanted])
 
     def _floors(self, energy: Floats, steps: Floats, used: Floats) -> Floats:
-        floor = self._run.ranking.floor
+        floor = self._run.ranking.lower_bound
         bounds = [floor(energy, steps, kind) for kind in (ENERGY, LATENCY)]
         return np.column_stack([*bounds, used])

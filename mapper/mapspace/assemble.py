@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.mapper.mapping.mapping import (
@@ -29,14 +29,20 @@ def assemble(problem: Problem, slots: Sequence[Slot], tiles: Sequence[Tile]) -> 
     for slot, tile in zip(slots, tiles, strict=True):
         if isinstance(slot, Fill):
             holder = slot
-        _extend(nodes, _nodes(problem, slot, holder, (above, tile)))
+        loop_tiles = {
+            variable: extent
+            for variable, before, extent in zip(problem.einsum.bounds, above, tile, strict=True)
+            if before != extent
+        }
+        _extend(nodes, _nodes(problem, slot, holder, loop_tiles))
         above = tile
     nodes.append(Compute(problem.einsum.name, problem.components[-1].name))
     return Mapping(tuple(nodes))
 
 
-def _extend(nodes: list[Node], more: Iterator[Node]) -> None:
-    for node in more:
+def _extend(nodes: list[Node], following: Iterable[Node]) -> None:
+    """Append nodes; Storage nodes of one memory right below each other become one node."""
+    for node in following:
         last = nodes[-1] if nodes else None
         if (
             isinstance(node, Storage)
@@ -49,32 +55,23 @@ def _extend(nodes: list[Node], more: Iterator[Node]) -> None:
 
 
 def _nodes(
-    problem: Problem, slot: Slot, holder: Fill | None, step: tuple[Tile, Tile]
+    problem: Problem, slot: Slot, holder: Fill | None, loop_tiles: dict[str, int]
 ) -> Iterator[Node]:
+    """Yield the nodes of a slot; `loop_tiles`: the tile below each of its loops."""
     if isinstance(slot, Fill):
         persistent = slot.backing and problem.einsum.access(slot.tensor).persistent
         yield Storage((slot.tensor,), slot.component, persistent)
     elif isinstance(slot, TollCrossing):
         yield Toll((slot.tensor,), slot.component)
     elif isinstance(slot, TemporalLoops):
-        changed = _changed(problem, step)
-        for variable in sorted(changed, key=lambda v: _rank(problem, holder, v)):
-            yield Temporal(variable, changed[variable])
+        for variable in sorted(loop_tiles, key=lambda v: _loop_rank(problem, holder, v)):
+            yield Temporal(variable, loop_tiles[variable])
     elif isinstance(slot, SpatialLoops):
-        changed = _changed(problem, step)
-        for variable in (v for v in slot.variables if v in changed):
-            yield Spatial(variable, changed[variable], slot.name, slot.component)
+        for variable in (v for v in slot.variables if v in loop_tiles):
+            yield Spatial(variable, loop_tiles[variable], slot.name, slot.component)
 
 
-def _changed(problem: Problem, step: tuple[Tile, Tile]) -> dict[str, int]:
-    return {
-        v: after
-        for v, before, after in zip(problem.einsum.bounds, *step, strict=True)
-        if before != after
-    }
-
-
-def _rank(problem: Problem, holder: Fill | None, variable: str) -> tuple[int, int]:
+def _loop_rank(problem: Problem, holder: Fill | None, variable: str) -> tuple[int, int]:
     """Put loops relevant to the holder first and partly relevant ones last.
 
     The order of the loops of a gap changes no count; a loop over a relevant variable directly

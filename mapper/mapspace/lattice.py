@@ -18,11 +18,11 @@ from tilewright.arch.components.components import Comparison
 from tilewright.mapper.templates.spatial_choices import compares
 from tilewright.mapper.workload.einsum import TensorAccess
 
-Part = tuple[slice, ...]
+Block = tuple[slice, ...]  # of an array of the lattice's shape
 
 
 @dataclass(frozen=True)
-class Axis:
+class LatticeAxis:
     """Exponent of `prime` in the tile of variable number `variable`: 0 … radix - 1."""
 
     variable: int
@@ -43,15 +43,15 @@ class Lattice:
             for prime, exponent in factorise(bound)
         ]
         stride = 1
-        axes: list[Axis] = []
+        axes: list[LatticeAxis] = []
         for index, prime, radix in reversed(radices):
-            axes.append(Axis(index, prime, radix, stride))
+            axes.append(LatticeAxis(index, prime, radix, stride))
             stride *= radix
         self.axes = tuple(reversed(axes))
         self.size = stride
         self.shape = tuple(axis.radix for axis in self.axes)
         self._shifts: dict[object, NDArray[np.int64]] = {}
-        self._kept: dict[Comparison, NDArray[np.bool_]] = {}
+        self._admitted: dict[Comparison, NDArray[np.bool_]] = {}
 
     @cached_property
     def digits(self) -> NDArray[np.int64]:
@@ -70,13 +70,13 @@ class Lattice:
         return tiles
 
     def admitted(self, comparisons: Iterable[Comparison]) -> NDArray[np.bool_]:
-        """Tell of each state whether its tile keeps all of some comparisons (fanout.holds)."""
-        found = np.ones(self.size, np.bool_)
+        """Tell of each state whether its tile satisfies all comparisons (spatial_choices.holds)."""
+        admitted = np.ones(self.size, np.bool_)
         for comparison in comparisons:
-            if comparison not in self._kept:
-                self._kept[comparison] = self._compared(comparison)
-            found &= self._kept[comparison]
-        return found
+            if comparison not in self._admitted:
+                self._admitted[comparison] = self._compared(comparison)
+            admitted &= self._admitted[comparison]
+        return admitted
 
     def _compared(self, comparison: Comparison) -> NDArray[np.bool_]:
         columns = [i for i, v in enumerate(self.variables) if v in comparison.rank_variables]
@@ -84,10 +84,10 @@ class Lattice:
         tiles = self.tiles[:, columns].astype(exact)
         if comparison.operator.startswith("product"):
             tiles = tiles.prod(axis=1, keepdims=True)
-        kept: NDArray[np.bool_] = compares(comparison)(tiles, comparison.value).all(axis=1)
-        return kept.astype(np.bool_)
+        satisfied: NDArray[np.bool_] = compares(comparison)(tiles, comparison.value).all(axis=1)
+        return satisfied.astype(np.bool_)
 
-    def axes_of(self, variables: Sequence[str]) -> list[Axis]:
+    def axes_of(self, variables: Sequence[str]) -> list[LatticeAxis]:
         """Return the axes of some variables, by name."""
         chosen = {self.variables.index(v) for v in variables}
         return [axis for axis in self.axes if axis.variable in chosen]
@@ -111,15 +111,16 @@ class Lattice:
                 name = self.variables[axis.variable]
                 if name in variables:
                     lanes = [choice[variables.index(name)] for choice in choices]
-                    known = {n: valuation(n, axis.prime) for n in set(lanes)}
-                    shift[:, column] = [known[n] for n in lanes]
+                    exponent_of = {n: valuation(n, axis.prime) for n in set(lanes)}
+                    shift[:, column] = [exponent_of[n] for n in lanes]
             self._shifts[key] = shift
         return self._shifts[key]
 
-    def meeting(self, shift: NDArray[np.int64]) -> tuple[Part, Part]:
-        """Return the tiles that a choice of lanes divides, and those that it leaves of them.
+    def meeting(self, shift: NDArray[np.int64]) -> tuple[Block, Block]:
+        """Return the tiles that a choice of lanes divides, and the tiles of one lane.
 
-        Parts of arrays of the lattice's `shape`, in the same order.
+        Blocks of arrays of the lattice's `shape`, in the same order: with E exponents along an axis
+        and a shift of e, exponents e … E - 1 above and 0 … E - 1 - e below.
         """
         above = tuple(slice(int(e), None) for e in shift)
         return above, tuple(slice(0, r - int(e)) for e, r in zip(shift, self.shape, strict=True))
@@ -135,22 +136,25 @@ class Lattice:
     def occupancy(
         self, access: TensorAccess, lanes: Mapping[str, int] | None = None
     ) -> NDArray[np.float64]:
-        """Elements of the tensor under each tile (model.md §1.3), shape (states,).
+        """Return the elements of the tensor under each tile (model.md §1.3), shape (states,).
 
         `lanes`: under that many tiles of a variable side by side.
         """
-        many = lanes or {}
+        side_by_side = lanes or {}
         size = np.ones(self.size)
         for _, form in access.projection:
             extent = np.full(self.size, float(form.least))
             for name, factor in form.terms:
-                tile = self.tiles[:, self.variables.index(name)] * many.get(name, 1)
+                tile = self.tiles[:, self.variables.index(name)] * side_by_side.get(name, 1)
                 extent += abs(factor) * (tile - 1)
             size *= extent
         return size
 
     def visits(self, access: TensorAccess, relevances: Sequence[str]) -> NDArray[np.float64]:
-        """Iterations above each tile over the variables of the given relevances to the tensor."""
+        """Return the iterations above each tile, shape (states,).
+
+        Only variables of the given relevances to the tensor count.
+        """
         count = np.ones(self.size)
         for index, (name, bound) in enumerate(zip(self.variables, self.bounds, strict=True)):
             if access.relevance(name) in relevances:

@@ -1,4 +1,10 @@
-"""The points of one template: a tile below each slot, the last one of a single iteration."""
+"""The points of one template: a tile below each slot, the last one of a single iteration.
+
+A point is a chain of tiles from the whole iteration space to the unit tile. Over m = 4, three slots
+of which the first and the last are temporal loops over m have the points (4, 4, 1), (2, 2, 1) and
+(1, 1, 1). Points are counted from the innermost slot up: the completions of a tile are the chains
+below it.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +24,24 @@ from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem, required_tile_shape
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors, holds
+from tilewright.mapper.templates.spatial_choices import (
+    Choice,
+    DimName,
+    SpatialLoops,
+    divisors,
+    holds,
+)
 
 Tiles = tuple[Tile, ...]
 EXACT = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
 
 class Points:
-    """Enumerates, counts and samples the points of `slots`, a skeleton of `template`.
+    """Enumerates, counts and samples the points of `slots`, the slot sequence of `template`.
 
-    `lattice`: that of the Einsum, made if it is not given.
+    `lattice`: that of the Einsum, made if it is not given. `pins`: per slot, the tile_shape that
+    must hold above it. `memories`: those of finite capacity. A state is the index of a tile in the
+    lattice; with uneven loops (UnevenPoints) it is the tile and the variables still to be cut.
     """
 
     def __init__(
@@ -45,7 +59,7 @@ class Points:
         self._later = self._variables_later()
         self.pins = [required_tile_shape(problem, template, slot) for slot in self.slots]
         self.lattice = lattice or Lattice(problem.einsum.bounds)
-        self._weights: list[Any] | None = None
+        self._completions: list[Any] | None = None
         self.memories = tuple(
             c.name for c in problem.components if isinstance(c, Memory) and c.size < inf
         )
@@ -64,7 +78,11 @@ class Points:
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
         for points in self.with_chosen_lanes():
-            yield from points._extend((), points._bounds, (0.0,) * len(points.memories))
+            yield from points.with_fixed_lanes()
+
+    def with_fixed_lanes(self) -> Iterator[Tiles]:
+        """Enumerate the points that fit, if no reservation waits for lanes to be chosen."""
+        return self._extend((), self._bounds, (0.0,) * len(self.memories))
 
     def without_capacity(self) -> Iterator[Tiles]:
         """Enumerate all points, whether they fit or not, in a fixed order."""
@@ -79,19 +97,16 @@ class Points:
         yield from extend((), self.start())
 
     def with_chosen_lanes(self) -> Iterator[Points]:
-        """Yield the same points, by the lanes that holders below them see below themselves."""
-        under = {
-            name for slot in self.slots if isinstance(slot, Reservation) for name in slot.open_dims
-        }
-        fans = [
-            s for s in self.slots if isinstance(s, SpatialLoops) and (s.component, s.name) in under
-        ]
-        if not fans:
+        """Yield the same points in parts, one for each choice of the open dimensions."""
+        names = {n for slot in self.slots if isinstance(slot, Reservation) for n in slot.open_dims}
+        dims = (slot for slot in self.slots if isinstance(slot, SpatialLoops))
+        open_dims = [loops for loops in dims if (loops.component, loops.name) in names]
+        if not open_dims:
             yield self
             return
-        for chosen in product(*(fan.choices for fan in fans)):
-            only = {(f.component, f.name): c for f, c in zip(fans, chosen, strict=True)}
-            slots = [_known(slot, fans, only) for slot in self.slots]
+        for chosen in product(*(loops.choices for loops in open_dims)):
+            lanes = {(d.component, d.name): c for d, c in zip(open_dims, chosen, strict=True)}
+            slots = [_with_chosen_lanes(slot, open_dims, lanes) for slot in self.slots]
             yield Points(self.problem, self.template, slots, self.lattice)
 
     def _extend(self, done: Tiles, tile: Tile, used: tuple[float, ...]) -> Iterator[Tiles]:
@@ -111,25 +126,25 @@ class Points:
     ) -> tuple[float, ...] | None:
         """Return the bits in use of each of `memories` below slot `index`, from those above it.
 
-        None if the slot refuses the tile above it, or its memory has no room for it.
+        None if the slot refuses the tile above it, or its memory has no capacity for it.
         """
         slot = self.slots[index]
         if not self.admits(index, tile):
             return None
         if not isinstance(slot, Reservation) or slot.component not in self.memories:
             return used
-        which = self.memories.index(slot.component)
+        memory = self.memories.index(slot.component)
         named = dict(zip(self._names, tile, strict=True))
-        bits = used[which] + reserved_bits(self.problem, slot, named)
+        bits = used[memory] + reserved_bits(self.problem, slot, named)
         if bits > self.problem.capacity_bits(slot):
             return None
-        return (*used[:which], bits, *used[which + 1 :])
+        return (*used[:memory], bits, *used[memory + 1 :])
 
     def tiles_below(self, index: int, tile: Tile) -> Iterator[Tile]:
         """Yield the tiles that slot `index` can leave of the one above it."""
         slot = self.slots[index]
         if isinstance(slot, SpatialLoops):
-            yield from self._dealt(slot, tile)
+            yield from self._tiles_per_lane(slot, tile)
             return
         variables = slot.variables if isinstance(slot, TemporalLoops) else ()
         single = isinstance(slot, TemporalLoops) and slot.single
@@ -147,12 +162,13 @@ class Points:
         later = self._later[index]
         return all(e == 1 or v in later for v, e in zip(self._names, tile, strict=True))
 
-    def _dealt(self, fan: SpatialLoops, tile: Tile) -> Iterator[Tile]:
-        for choice in fan.choices:
-            lanes = dict(zip(fan.variables, choice, strict=True))
+    def _tiles_per_lane(self, loops: SpatialLoops, tile: Tile) -> Iterator[Tile]:
+        """Yield the tile of one lane for each choice whose lanes divide the tile above."""
+        for choice in loops.choices:
+            lanes = dict(zip(loops.variables, choice, strict=True))
             pairs = [(e, lanes.get(v, 1)) for v, e in zip(self._names, tile, strict=True)]
-            if all(extent % share == 0 for extent, share in pairs):
-                yield tuple(extent // share for extent, share in pairs)
+            if all(extent % number == 0 for extent, number in pairs):
+                yield tuple(extent // number for extent, number in pairs)
 
     @property
     def count(self) -> int:
@@ -176,37 +192,42 @@ class Points:
         return tuple(tiles)
 
     def _counts(self) -> list[Any]:
-        """Ways to finish from each state, below the last slot first; exact whole numbers."""
-        if self._weights is None:
-            ways = self._tabulated(np.float64)
-            exact = all(float(table.max()) < EXACT for table in ways)
-            self._weights = ways if exact else self._tabulated(object)
-        return self._weights
+        """Return the completions of each state, below the last slot first.
+
+        Whole numbers: float64 if it holds all of them exactly, else Python integers.
+        """
+        if self._completions is None:
+            tables = self._tabulated(np.float64)
+            exact = all(float(table.max()) < EXACT for table in tables)
+            self._completions = tables if exact else self._tabulated(object)
+        return self._completions
 
     def _tabulated(self, kind: type) -> list[Any]:
         lattice = self.lattice
-        ways: Any = np.zeros(lattice.size, kind)
-        ways[0] = 1
-        tables = [ways]
+        counts: Any = np.zeros(lattice.size, kind)
+        counts[0] = 1
+        tables = [counts]
         for index in range(len(self.slots) - 1, -1, -1):
-            ways = ways_above(lattice, self.slots[index], ways)
+            counts = completions_above(lattice, self.slots[index], counts)
             for state, tile in enumerate(lattice.tiles.tolist() if self.pins[index] else ()):
                 if not self.admits(index, tile):
-                    ways[state] = 0
-            tables.append(ways)
+                    counts[state] = 0
+            tables.append(counts)
         return tables
 
     def completions(self, index: int, state: Any) -> int:
-        """Count the ways to finish from the tile above slot `index`, exact."""
+        """Return the number of completions of the tile above slot `index`, exact."""
         return int(self._counts()[len(self.slots) - index][state])
 
     def completions_by_state(self, index: int) -> Any:
-        """Count the ways to finish from each tile above slot `index`, exact, per state."""
+        """Return the completions of each tile above slot `index`, exact, shape (states,)."""
         return self._counts()[len(self.slots) - index]
 
     def admitted(self, index: int) -> Any:
-        """Tell for each state whether the tile_shape at slot `index` lets it pass; None: it asks
-        for nothing."""
+        """Tell for each state whether the tile_shape at slot `index` lets it pass.
+
+        Shape (states,); None if there is no tile_shape.
+        """
         if not self.pins[index]:
             return None
         return self.lattice.admitted(self.pins[index])
@@ -239,49 +260,51 @@ class Points:
 
     def successors(self, index: int, state: Any) -> list[Any]:
         """Return the states that slot `index` can leave of the one above it."""
-        found = states_below(self.lattice, self.slots[index], state)
-        return [s for s in found if self._can_finish(index, self.tile_of(s))]
+        below = states_below(self.lattice, self.slots[index], state)
+        return [s for s in below if self._can_finish(index, self.tile_of(s))]
 
     def options(self, index: int, state: Any) -> list[Any]:
-        """Return those of the successors from which the other slots can be finished."""
-        ways = self._counts()[len(self.slots) - 1 - index]
-        return [s for s in states_below(self.lattice, self.slots[index], state) if ways[s]]
+        """Return the successors from which the remaining slots can be completed."""
+        counts = self._counts()[len(self.slots) - 1 - index]
+        return [s for s in states_below(self.lattice, self.slots[index], state) if counts[s]]
 
 
-def _known(
-    slot: Slot, fans: Sequence[SpatialLoops], only: Mapping[tuple[str, str], tuple[int, ...]]
+def _with_chosen_lanes(
+    slot: Slot, open_dims: Sequence[SpatialLoops], chosen: Mapping[DimName, Choice]
 ) -> Slot:
-    """Return a slot of a template in which some dimensions have one choice of lanes."""
-    if isinstance(slot, SpatialLoops) and (slot.component, slot.name) in only:
-        return replace(slot, choices=(only[slot.component, slot.name],))
+    """Return a slot of a template in which the open dimensions have one choice of lanes each."""
+    if isinstance(slot, SpatialLoops) and (slot.component, slot.name) in chosen:
+        return replace(slot, choices=(chosen[slot.component, slot.name],))
     if not isinstance(slot, Reservation) or not slot.open_dims:
         return slot
     lanes = dict(slot.lanes)
-    for fan in fans:
-        if (fan.component, fan.name) in slot.open_dims:
-            for variable, share in zip(fan.variables, only[fan.component, fan.name], strict=True):
-                lanes[variable] = lanes.get(variable, 1) * share
-    known = tuple(sorted((v, share) for v, share in lanes.items() if share > 1))
-    return replace(slot, lanes=known, open_dims=())
+    for loops in open_dims:
+        dim = (loops.component, loops.name)
+        if dim in slot.open_dims:
+            for variable, number in zip(loops.variables, chosen[dim], strict=True):
+                lanes[variable] = lanes.get(variable, 1) * number
+    distributed = tuple(sorted((v, number) for v, number in lanes.items() if number > 1))
+    return replace(slot, lanes=distributed, open_dims=())
 
 
-def ways_above(lattice: Lattice, slot: Slot, ways: Any) -> Any:
-    """Return the number of ways to finish from each state above a slot."""
+def completions_above(lattice: Lattice, slot: Slot, completions: Any) -> Any:
+    """Return the completions of each state above a slot from those below it, shape (states,)."""
     if isinstance(slot, SpatialLoops):
-        total = np.zeros(lattice.shape, ways.dtype)
+        total = np.zeros(lattice.shape, completions.dtype)
         for shift in lattice.shifts(slot.variables, slot.choices):
             above, below = lattice.meeting(shift)
-            total[above] += ways.reshape(lattice.shape)[below]
+            total[above] += completions.reshape(lattice.shape)[below]
         return total.reshape(-1)
     if not isinstance(slot, TemporalLoops):
-        return ways.copy()
+        return completions.copy()
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    sums = [_summed_below(lattice, group, ways) for group in groups]
-    return sum(sums) - (len(sums) - 1) * ways
+    sums = [_summed_below(lattice, group, completions) for group in groups]
+    return sum(sums) - (len(sums) - 1) * completions  # no loop at all is in each sum
 
 
-def _summed_below(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
-    shaped = ways.reshape([axis.radix for axis in lattice.axes] or [1])
+def _summed_below(lattice: Lattice, variables: Sequence[str], completions: Any) -> Any:
+    """Return, per state, the sum over all tiles that loops over the variables can leave."""
+    shaped = completions.reshape([axis.radix for axis in lattice.axes] or [1])
     for number, axis in enumerate(lattice.axes):
         if lattice.variables[axis.variable] in variables:
             shaped = np.cumsum(shaped, axis=number)
@@ -289,7 +312,7 @@ def _summed_below(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
 
 
 def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
-    """Return the states that a slot can lead to, from the one above it."""
+    """Return the states that a slot can leave of the one above it, ascending."""
     if isinstance(slot, SpatialLoops):
         shifts = lattice.shifts(slot.variables, slot.choices)
         possible = shifts[(shifts <= lattice.digits[state]).all(axis=1)]
@@ -297,14 +320,14 @@ def states_below(lattice: Lattice, slot: Slot, state: int) -> list[int]:
     if not isinstance(slot, TemporalLoops):
         return [state]
     groups = [(v,) for v in slot.variables] if slot.single else [slot.variables]
-    found = [state]
+    below = [state]
     for group in groups:
         reached = [state]
         for axis in lattice.axes_of(group):
             steps = range(int(lattice.digits[state, lattice.axes.index(axis)]) + 1)
             reached = [s - step * axis.stride for s in reached for step in steps]
-        found += reached
-    return sorted(set(found))
+        below += reached
+    return sorted(set(below))
 
 
 def reserved_bits(problem: Problem, slot: Reservation, tile: Mapping[str, int]) -> float:
@@ -336,9 +359,9 @@ def occupied(problem: Problem, slots: Sequence[Slot], tiles: Tiles) -> dict[str,
 def overflow(
     problem: Problem, slots: Sequence[Slot], tiles: Tiles
 ) -> tuple[str, dict[str, float], float] | None:
-    """Return the first memory that a point overfills, the bits of each tensor there, its room."""
-    room = {s.component: problem.capacity_bits(s) for s in slots if isinstance(s, Reservation)}
-    for name, parts in occupied(problem, slots, tiles).items():
-        if sum(parts.values()) > room[name]:
-            return name, parts, room[name]
+    """Return the first memory that a point overfills, the bits of each tensor there, its size."""
+    sizes = {s.component: problem.capacity_bits(s) for s in slots if isinstance(s, Reservation)}
+    for name, bits_of in occupied(problem, slots, tiles).items():
+        if sum(bits_of.values()) > sizes[name]:
+            return name, bits_of, sizes[name]
     return None

@@ -29,35 +29,40 @@ Step = tuple[int, bool]  # tile of one variable, and whether an uneven loop may 
 State = tuple[Step, ...]
 
 
-def loop_tiles(step: Step, wholes: Sequence[int]) -> list[Step]:
+def loop_tiles(step: Step, cuttable: Sequence[int]) -> list[Step]:
     """Return the tiles that a temporal loop, or none, can leave of a tile.
 
-    `wholes`: the tiles that an uneven loop may cut.
+    `cuttable`: the tiles that an uneven loop may cut. Of 6 with an uneven loop still to come:
+    1, 2, 3 and 6, and with that loop 4 and 5.
     """
-    tile, open_ = step
-    even = [(below, open_ and below in wholes) for below in divisors(tile)]
-    return even + [(below, False) for below in range(2, tile) if open_ and tile % below]
+    tile, may_cut = step
+    even = [(below, may_cut and below in cuttable) for below in divisors(tile)]
+    return even + [(below, False) for below in range(2, tile) if may_cut and tile % below]
 
 
-def lane_tiles(step: Step, lanes: int, wholes: Sequence[int]) -> list[Step]:
-    """Return the tiles that dealing a tile to a number of lanes can leave."""
-    tile, open_ = step
-    found = [(tile // lanes, open_ and tile // lanes in wholes)] if tile % lanes == 0 else []
-    if open_ and 1 < lanes <= tile:
-        smallest, largest = -(-tile // lanes), -(-tile // (lanes - 1)) - 1
-        found += [(below, False) for below in range(smallest, largest + 1) if tile % below]
-    return found
+def lane_tiles(step: Step, lanes: int, cuttable: Sequence[int]) -> list[Step]:
+    """Return the tiles that distributing a tile over a number of lanes can leave."""
+    tile, may_cut = step
+    even = [(tile // lanes, may_cut and tile // lanes in cuttable)] if tile % lanes == 0 else []
+    if not may_cut or not 1 < lanes <= tile:
+        return even
+    smallest, largest = -(-tile // lanes), -(-tile // (lanes - 1)) - 1
+    return even + [(below, False) for below in range(smallest, largest + 1) if tile % below]
 
 
-def is_chain(tiles: Sequence[int], wholes: Sequence[int]) -> bool:
-    """Tell whether each tile divides the one before it, but for one that is among `wholes`."""
+def is_chain(tiles: Sequence[int], cuttable: Sequence[int]) -> bool:
+    """Tell whether each tile divides the one before it, but for one cut of a `cuttable` tile."""
     cut = [above for above, below in pairwise(tiles) if above % below]
     falls = all(above >= below for above, below in pairwise(tiles))
-    return falls and len(cut) <= 1 and all(above in wholes for above in cut)
+    return falls and len(cut) <= 1 and all(above in cuttable for above in cut)
 
 
 def check_uneven(einsum: Einsum, uneven: frozenset[str], exact: bool) -> None:
-    """Refuse what an uneven mapspace cannot be: `exact` remainders are counted, or averages."""
+    """Refuse rank variables that cannot be uneven.
+
+    `exact`: remainders are counted exactly, else on average. TilewrightError for names that the
+    Einsum does not have, UnsupportedFeature for variables in sums with average tiles.
+    """
     unknown = uneven - set(einsum.bounds)
     if unknown:
         raise TilewrightError(
@@ -86,10 +91,10 @@ class UnevenPoints(Points):
         lattice: Lattice | None = None,
     ) -> None:
         super().__init__(problem, template, slots, lattice)
-        self._ways: dict[tuple[int, State], int] = {}
-        self._ends: dict[tuple[int, int, Step], bool] = {}
+        self._completion_counts: dict[tuple[int, State], int] = {}
+        self._finishable: dict[tuple[int, int, Step], bool] = {}
         self._work = 0
-        self._wholes = [problem.cuttable_tiles.get(name, ()) for name in self._names]
+        self._cuttable = [problem.cuttable_tiles.get(name, ()) for name in self._names]
 
     def __iter__(self) -> Iterator[Tiles]:
         """Enumerate the points whose tiles fit, in a fixed order."""
@@ -136,11 +141,11 @@ class UnevenPoints(Points):
             yield from self._continue((*done, _tile(below)), below, after)
 
     def completions(self, index: int, state: State) -> int:
-        """Count the ways to finish from the tile above slot `index`."""
+        """Return the number of completions of the state above slot `index`."""
         if index == len(self.slots):
             return int(all(tile == 1 for tile, _ in state))
         key = (index, state)
-        if key not in self._ways:
+        if key not in self._completion_counts:
             options = self.successors(index, state)
             self._work += len(options)
             if self._work > MAX_WORK:
@@ -149,8 +154,10 @@ class UnevenPoints(Points):
                     " count",
                     instead="fewer uneven rank variables; the exact search does not count",
                 )
-            self._ways[key] = sum(self.completions(index + 1, option) for option in options)
-        return self._ways[key]
+            self._completion_counts[key] = sum(
+                self.completions(index + 1, option) for option in options
+            )
+        return self._completion_counts[key]
 
     def successors(self, index: int, state: State) -> list[State]:
         """Return the states that slot `index` can leave; none if its pins refuse the tile."""
@@ -158,14 +165,14 @@ class UnevenPoints(Points):
         if not self.admits(index, _tile(state)):
             return []
         if isinstance(slot, TemporalLoops):
-            found = self._looped(slot, state)
+            reached = self._below_loops(slot, state)
         elif isinstance(slot, SpatialLoops):
-            found = self._spread(slot, state)
+            reached = self._below_lanes(slot, state)
         else:
-            found = [state]
+            reached = [state]
         return [
             below
-            for below in found
+            for below in reached
             if all(self._finishes(index + 1, v, step) for v, step in enumerate(below))
         ]
 
@@ -174,30 +181,35 @@ class UnevenPoints(Points):
         if index == len(self.slots):
             return step[0] == 1
         key = (index, v, step)
-        if key not in self._ends:
-            name, slot = self._names[v], self.slots[index]
-            below = [step]
-            if isinstance(slot, TemporalLoops) and name in slot.variables:
-                below = loop_tiles(step, self._wholes[v])
-            elif isinstance(slot, SpatialLoops) and name in slot.variables:
-                place = slot.variables.index(name)
-                lanes = sorted({choice[place] for choice in slot.choices})
-                below = [one for n in lanes for one in lane_tiles(step, n, self._wholes[v])]
-            self._ends[key] = any(self._finishes(index + 1, v, one) for one in below)
-        return self._ends[key]
+        if key not in self._finishable:
+            below = self._steps_below(self.slots[index], v, step)
+            self._finishable[key] = any(self._finishes(index + 1, v, each) for each in below)
+        return self._finishable[key]
+
+    def _steps_below(self, slot: Slot, v: int, step: Step) -> list[Step]:
+        """Return the steps of variable number `v` that a slot can leave of one."""
+        name = self._names[v]
+        if not isinstance(slot, TemporalLoops | SpatialLoops) or name not in slot.variables:
+            return [step]
+        if isinstance(slot, TemporalLoops):
+            return loop_tiles(step, self._cuttable[v])
+        position = slot.variables.index(name)
+        lanes = sorted({choice[position] for choice in slot.choices})
+        return [below for n in lanes for below in lane_tiles(step, n, self._cuttable[v])]
 
     def options(self, index: int, state: State) -> list[State]:
-        """Return those of the successors from which the other slots can be finished."""
+        """Return the successors from which the remaining slots can be completed."""
         return [s for s in self.successors(index, state) if self.completions(index + 1, s)]
 
     def tile_of(self, state: State) -> Tile:
         """Return the tile of a state."""
         return _tile(state)
 
-    def _looped(self, slot: TemporalLoops, state: State) -> list[State]:
+    def _below_loops(self, slot: TemporalLoops, state: State) -> list[State]:
+        """Return the states below temporal loops."""
         choices = [
-            loop_tiles(step, wholes) if name in slot.variables else [step]
-            for name, step, wholes in zip(self._names, state, self._wholes, strict=True)
+            loop_tiles(step, cuttable) if name in slot.variables else [step]
+            for name, step, cuttable in zip(self._names, state, self._cuttable, strict=True)
         ]
         points: Iterator[State] = product(*choices)
         if not slot.single:
@@ -208,16 +220,17 @@ class UnevenPoints(Points):
             if sum(a[0] != b[0] for a, b in zip(state, below, strict=True)) <= 1
         ]
 
-    def _spread(self, slot: SpatialLoops, state: State) -> list[State]:
-        found: list[State] = []
+    def _below_lanes(self, slot: SpatialLoops, state: State) -> list[State]:
+        """Return the states below spatial loops."""
+        below: list[State] = []
         for choice in slot.choices:
             lanes = dict(zip(slot.variables, choice, strict=True))
             options = [
-                lane_tiles(step, lanes.get(name, 1), wholes)
-                for name, step, wholes in zip(self._names, state, self._wholes, strict=True)
+                lane_tiles(step, lanes.get(name, 1), cuttable)
+                for name, step, cuttable in zip(self._names, state, self._cuttable, strict=True)
             ]
-            found += product(*options)
-        return found
+            below += product(*options)
+        return below
 
 
 def _tile(state: State) -> Tile:

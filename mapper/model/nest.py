@@ -34,13 +34,13 @@ class Lowering:
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class ReservationItem:
     """The tile of the tensor held at step `holder` of the path takes its place from here down."""
 
     holder: int
 
 
-Item = int | Reservation  # a place in path.steps, or a reservation
+Item = int | ReservationItem  # a place in path.steps, or a reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def nest_of(
             if path.steps[holder].tensor == tensor.name:  # type: ignore[union-attr]
                 nest += sorted(group)
                 group = []
-                nest.append(Reservation(holder))
+                nest.append(ReservationItem(holder))
         loop = loops.get(place)
         if loop is not None:
             if loop.spatial is None:

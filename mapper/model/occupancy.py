@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.mapper.model.nest import Reservation, TensorNest
+from tilewright.mapper.model.nest import ReservationItem, TensorNest
 from tilewright.mapper.model.path import Hold, Path
 from tilewright.mapper.model.view import Count, lowest_terms
 
@@ -40,7 +40,7 @@ def occupancies(nest: TensorNest) -> list[Occupancy]:
     loops_above = 0
     top = next(item for item in nest.items if isinstance(item, int) and item not in loops)
     for item in nest.items:
-        if isinstance(item, Reservation):
+        if isinstance(item, ReservationItem):
             step = path.steps[item.holder]
             assert isinstance(step, Hold)
             holder = view.holder(step.component, tensor.name)

@@ -119,10 +119,10 @@ class EinsumSolver:
                 f"no mapping of {einsum.name} found within the budget", instead="a larger budget"
             )
         from tilewright.mapper.explain.infeasible import no_mapping
-        from tilewright.mapper.explain.subject import Subject
+        from tilewright.mapper.explain.subject import ConstrainedEinsum
 
         backed, uneven = self._backed(einsum), self._request.uneven_variables(einsum)
-        subject = Subject(
+        subject = ConstrainedEinsum(
             self.arch, self.workload, einsum, self.conventions, backed, uneven,
             budget=self._request.explanation_budget,
         )  # fmt: skip

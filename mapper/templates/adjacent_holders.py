@@ -1,12 +1,12 @@
-"""Holders that stand together: their tiles shrink in any order, also past a deeper memory.
+"""Adjacent holders: their tiles shrink in any order, also past a deeper memory.
 
-By default holders with no loop between them form a run whose order says nothing about time
-(docs/conventions.md §4): each keeps what the loops below the run leave, up to the first loop that
-makes it stay. In a plain template the holders of one memory come in every order, and a holder's
-loops stand right above it, so most of these mappings are there already. Left over are runs in
-which a holder streams past one of a deeper memory, which the hierarchy lists below it, and runs in
-which several windows slide over one loop. Each becomes a template of its own: the tiles are filled
-above the loops of the run and reserved group by group below them.
+By default the order of holders with no loop between them says nothing about time
+(docs/conventions.md §4): each keeps the tile that the loops below all of them leave, up to the
+first loop that makes it stay. A plain template has the holders of one memory in every order, and
+the loops of a holder right above it, so most of these mappings are there already. Two cases are
+left: a holder streams past one of a deeper memory, which the hierarchy lists below it; or several
+windows slide over one loop. Each such group of adjacent holders makes a template of its own: the
+tiles are filled above the loops of the group and reserved below them, in a stated order.
 """
 
 from __future__ import annotations
@@ -20,59 +20,57 @@ from tilewright.mapper.templates.placement import AdjacentHolders, Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slot_sequence import sliding_variables, streaming_variables
 
+_Group = tuple[int, ...]  # numbers of holders whose tiles are reserved in one place
+
 
 def with_adjacent_holders(
     problem: Problem, template: Template, crowded: frozenset[str] = frozenset()
 ) -> Iterator[Template]:
-    """Yield `template`, then its variants with one or more runs.
+    """Yield `template`, then its variants with one or more groups of adjacent holders.
 
-    `crowded`: memories in which room may be short even if everything kept there fits.
+    `crowded`: memories whose capacity may be short even if everything kept there fits.
     """
     yield template
-    known = list(_runs(problem, template, crowded | overflowing(problem, template)))
-    for number in range(1, len(known) + 1):
-        for chosen in combinations(known, number):
-            spans = sorted((run.first, run.last) for run in chosen)
-            if all(a[1] < b[0] for a, b in pairwise(spans)):
-                ordered = tuple(sorted(chosen, key=lambda run: run.first))
+    options = list(_adjacent(problem, template, crowded | overflowing(problem, template)))
+    for number in range(1, len(options) + 1):
+        for chosen in combinations(options, number):
+            spans = sorted((adjacent.first, adjacent.last) for adjacent in chosen)
+            if all(upper[1] < lower[0] for upper, lower in pairwise(spans)):
+                ordered = tuple(sorted(chosen, key=lambda adjacent: adjacent.first))
                 yield replace(template, adjacent=ordered)
 
 
-def _runs(problem: Problem, template: Template, full: frozenset[str]) -> Iterator[AdjacentHolders]:
-    """Enumerate the runs of neighbouring holders that no other template stands for."""
-    top = sum(holder.backing for holder in template.holders)
+def _adjacent(
+    problem: Problem, template: Template, full: frozenset[str]
+) -> Iterator[AdjacentHolders]:
+    """Enumerate the adjacent holders whose mappings no plain template has."""
+    backing_count = sum(holder.backing for holder in template.holders)
     if not full:
         return
     count = len(template.holders)
-    for first in range(top, count):
+    for first in range(backing_count, count):
         for last in range(first + 1, count):
-            if template.holders[last].backing or not _can_stand_together(
+            if template.holders[last].backing or not _may_be_adjacent(
                 problem, template, first, last
             ):
                 break
-            maker = _Maker(problem, template, (first, last), full)
-            if first not in maker.moving:
-                continue
-            for groups in maker.extend((), maker.moving):
-                yield AdjacentHolders(first, last, groups)
+            yield from _ReservationOrders(problem, template, range(first, last + 1), full).runs()
 
 
 def adjacent_across(
     problem: Problem, template: Template, span: tuple[int, int], crowded: frozenset[str]
 ) -> Iterator[AdjacentHolders]:
-    """Enumerate the runs from above to below (or at) holder `span[1]`, which is backed there.
+    """Enumerate the adjacent holders that reach from above holder `span[1]` to it or below.
 
-    They begin at holder `span[0]` or below; holders that are backed keep their whole tiles.
+    That holder is backed there. They begin at holder `span[0]` or below; backed holders keep their
+    whole tiles. `crowded`: as above.
     """
     full = crowded | overflowing(problem, template)
     for first in range(*span):
         for last in range(span[1], len(template.holders)):
-            if not _can_stand_together(problem, template, first, last):
+            if not _may_be_adjacent(problem, template, first, last):
                 break
-            maker = _Maker(problem, template, (first, last), full)
-            if first in maker.moving:
-                for groups in maker.extend((), maker.moving):
-                    yield AdjacentHolders(first, last, groups)
+            yield from _ReservationOrders(problem, template, range(first, last + 1), full).runs()
 
 
 def overflowing(problem: Problem, template: Template) -> frozenset[str]:
@@ -80,96 +78,113 @@ def overflowing(problem: Problem, template: Template) -> frozenset[str]:
     bits: dict[str, float] = {}
     for holder in template.holders:
         size = problem.einsum.access(holder.tensor).tile_size(problem.einsum.bounds)
-        need = size * problem.value_bits(problem.reservation(holder))
-        bits[holder.component] = bits.get(holder.component, 0.0) + need
+        needed = size * problem.value_bits(problem.reservation(holder))
+        bits[holder.component] = bits.get(holder.component, 0.0) + needed
     sizes = {name: getattr(problem.holder(name), "size", inf) for name in bits}
-    return frozenset(name for name, need in bits.items() if sizes[name] < need)
+    return frozenset(name for name, needed in bits.items() if sizes[name] < needed)
 
 
-def _can_stand_together(problem: Problem, template: Template, first: int, last: int) -> bool:
-    """Tell whether the mapspace has points without lanes between two holders."""
+def _may_be_adjacent(problem: Problem, template: Template, first: int, last: int) -> bool:
+    """Tell whether the mapspace has points without spatial loops between two holders."""
     outer = problem.level(template.holders[first].component)
     inner = problem.level(template.holders[last].component)
     return all(
-        any(prod(choice) == 1 for choice in fan.choices)
-        for fan in problem.spatial_loops(template)
-        if outer < problem.level(fan.component) <= inner
+        any(prod(choice) == 1 for choice in loops.choices)
+        for loops in problem.spatial_loops(template)
+        if outer < problem.level(loops.component) <= inner
     )
 
 
-class _Maker:
-    """Enumerates the orders in which the tiles of one run are reserved."""
+class _ReservationOrders:
+    """Enumerates the orders in which the tiles of some adjacent holders are reserved.
+
+    `members`: the numbers of the holders; `full`: memories whose capacity may be short.
+    """
 
     def __init__(
-        self, problem: Problem, template: Template, span: tuple[int, int], full: frozenset[str]
+        self, problem: Problem, template: Template, members: range, full: frozenset[str]
     ) -> None:
         self._problem = problem
         self._template = template
-        self._span = span
+        self._members = members
         self._full = full
-        first, last = span
-        tensors = [template.holders[i].tensor for i in range(first, last + 1)]
-        self.moving = tuple(
+        tensors = [template.holders[i].tensor for i in members]
+        self._shrinking = tuple(
             i
-            for i in range(first, last + 1)
-            if template.holders[i].tensor not in tensors[i - first + 1 :]
-            and not template.holders[i].backing
-        )  # a holder right above another one of its tensor keeps its whole tile
+            for position, i in enumerate(members)
+            if tensors[position] not in tensors[position + 1 :] and not template.holders[i].backing
+        )  # a holder right above another holder of its tensor keeps its whole tile
 
-    def extend(
-        self, done: tuple[tuple[int, ...], ...], rest: tuple[int, ...]
-    ) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """Yield the groups, in the order in which their tiles are reserved."""
-        if not rest:
-            yield done
+    def runs(self) -> Iterator[AdjacentHolders]:
+        """Yield the adjacent holders with each order; none if the first one keeps its tile."""
+        first, last = self._members[0], self._members[-1]
+        if first not in self._shrinking:
             return
-        for size in range(1, len(rest) + 1):
-            for group in combinations(rest, size):
-                left = tuple(i for i in rest if i not in group)
-                if self._is_cut(left):
-                    continue
-                if self._pays(done, group) and self._makes_sense(done, group, left):
-                    yield from self.extend((*done, group), left)
+        for groups in self._extend((), self._shrinking):
+            yield AdjacentHolders(first, last, groups)
 
-    def _makes_sense(
-        self, done: tuple[tuple[int, ...], ...], group: tuple[int, ...], left: tuple[int, ...]
-    ) -> bool:
-        slides = sliding_variables(self._problem, self._template, group, left)
+    def _extend(
+        self, reserved: tuple[_Group, ...], waiting: tuple[int, ...]
+    ) -> Iterator[tuple[_Group, ...]]:
+        """Yield the groups in the order of their reservations, from those already `reserved`."""
+        if not waiting:
+            yield reserved
+            return
+        for size in range(1, len(waiting) + 1):
+            for group in combinations(waiting, size):
+                later = tuple(i for i in waiting if i not in group)
+                if self._splits(later):
+                    continue
+                if self._saves_capacity(reserved, group) and self._is_new(reserved, group, later):
+                    yield from self._extend((*reserved, group), later)
+
+    def _is_new(self, reserved: tuple[_Group, ...], group: _Group, later: tuple[int, ...]) -> bool:
+        """Tell whether no other order of reservations stands for the same mappings."""
+        slides = sliding_variables(self._problem, self._template, group, later)
         if len(group) > 1 and not slides:
             return False
-        if not done:
+        if not reserved:
             return True
-        if any(self._keeps_order(i, j) for i in group for before in done for j in before if j > i):
+        if self._reorders_a_memory(reserved, group):
             return False
-        streams = streaming_variables(self._problem, self._template, (*group, *left))
-        last = done[-1]
-        if any(not self._all_relevant(v, last) for v in (*streams, *slides)):
+        streams = streaming_variables(self._problem, self._template, (*group, *later))
+        last = reserved[-1]
+        if any(not self._all_stream(v, last) for v in (*streams, *slides)):
             return True
         return not slides and min(group) > max(last)  # in the same place: in one order only
 
-    def _keeps_order(self, upper: int, lower: int) -> bool:
-        """Tell whether another template has the two holders the other way round."""
-        one, other = self._template.holders[upper], self._template.holders[lower]
-        if one.component != other.component:
-            return False
-        return not self._template.placement.rules_of(one.component).tensor_order_options
+    def _reorders_a_memory(self, reserved: tuple[_Group, ...], group: _Group) -> bool:
+        """Tell whether another template has two holders of one memory the other way round."""
+        return any(
+            self._may_swap(upper, lower)
+            for upper in group
+            for earlier in reserved
+            for lower in earlier
+            if lower > upper
+        )
 
-    def _all_relevant(self, variable: str, group: Sequence[int]) -> bool:
+    def _may_swap(self, upper: int, lower: int) -> bool:
+        component = self._template.holders[upper].component
+        if component != self._template.holders[lower].component:
+            return False
+        return not self._template.placement.rules_of(component).tensor_order_options
+
+    def _all_stream(self, variable: str, group: Sequence[int]) -> bool:
         return variable in streaming_variables(self._problem, self._template, group)
 
-    def _is_cut(self, left: tuple[int, ...]) -> bool:
-        """Tell whether the upper holders are through before the lower ones: two runs then."""
-        if not left:
+    def _splits(self, later: tuple[int, ...]) -> bool:
+        """Tell whether exactly the upper holders are reserved: the rest is a group of its own."""
+        if not later:
             return False
-        first, last = self._span
-        whole = [i for i in range(first, last + 1) if i not in left]
-        return whole == list(range(first, first + len(whole)))
+        done = [i for i in self._members if i not in later]
+        first = self._members[0]
+        return done == list(range(first, first + len(done)))
 
-    def _pays(self, done: tuple[tuple[int, ...], ...], group: tuple[int, ...]) -> bool:
-        """Every holder that shrinks further than elsewhere is in a memory that is too small."""
+    def _saves_capacity(self, reserved: tuple[_Group, ...], group: _Group) -> bool:
+        """Tell whether each holder that shrinks further than elsewhere is in a full memory."""
         holders = self._template.holders
-        full = [i for i in group if holders[i].component in self._full]
-        if len(group) > 1 and not full:
+        in_full = [i for i in group if holders[i].component in self._full]
+        if len(group) > 1 and not in_full:
             return False
-        deepest = max((i for earlier in done for i in earlier), default=-1)
-        return all(i > deepest or i in full for i in group)
+        deepest = max((i for earlier in reserved for i in earlier), default=-1)
+        return all(i > deepest or i in in_full for i in group)

@@ -1,34 +1,42 @@
-"""Templates that no search for little energy or time needs: another one is never worse.
+"""Templates that no search for little energy or time needs: another template is never worse.
 
 Where hierarchies are open, a holder of an outer memory may stand below one of a deeper memory, so
-that loops between the two make it keep less at a time. If its memory has room for all that is kept
-there, it may as well stand above: it is filled no more often, and nothing else changes. Usage of
-that memory grows, so where usage counts (`crowded`) nothing is left out.
+that loops between the two shrink its tile. If its memory has capacity for everything kept there,
+the holder may as well stand above: it is filled no more often, and nothing else changes. The usage
+of that memory grows, so nothing is left out where usage counts (`crowded`).
 """
 
 from __future__ import annotations
 
 from tilewright.mapper.templates.adjacent_holders import overflowing
-from tilewright.mapper.templates.placement import Template
+from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.templates.problem import Problem
 
 
 def is_needless(problem: Problem, template: Template, crowded: frozenset[str]) -> bool:
     """Tell whether the template with its first holder out of order put in order is never worse."""
-    if (
-        problem.has_networks or problem.einsum.is_copy
-    ):  # their costs depend on all loops above lanes
+    # the costs of networks and copies depend on all loops above lanes
+    if problem.has_networks or problem.einsum.is_copy:
         return False
+    holder = _first_out_of_order(problem, template)
+    if holder is None:
+        return False
+    rules = template.placement.rules_of(holder.component)
+    if holder.tensor in rules.no_resend_to_below:
+        return False
+    if rules.tile_shape and problem.conventions.honours_tile_shape:
+        return False
+    return holder.component not in crowded | overflowing(problem, template)
+
+
+def _first_out_of_order(problem: Problem, template: Template) -> Holder | None:
+    """Return the first holder below a holder of a deeper memory; backing holders stand on top."""
     deepest = -1
     for holder in template.holders:
         if holder.backing:
-            continue  # these stand on top in any case
-        level = problem.level(holder.component)
-        if level >= deepest:
-            deepest = level
             continue
-        rules = template.placement.rules_of(holder.component)
-        free = holder.tensor not in rules.no_resend_to_below
-        free = free and not (rules.tile_shape and problem.conventions.honours_tile_shape)
-        return free and holder.component not in crowded | overflowing(problem, template)
-    return False
+        level = problem.level(holder.component)
+        if level < deepest:
+            return holder
+        deepest = level
+    return None

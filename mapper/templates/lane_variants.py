@@ -1,9 +1,10 @@
-"""Templates whose slots depend on lanes that stand elsewhere: one variant for each of these.
+"""Variants of a template, one for each choice of the lanes on which its slots depend.
 
-A memory that is spread over the grid of an Array has as much room as the places that work, and how
-many do depends on the lanes of the grid, below it. A holder that stands below lanes of a deeper
-level than its own (a hierarchy out of order, or a tensor that is first held below the lanes) sees
-the tiles of all these lanes together (docs/conventions.md §8, §9).
+Two kinds of slots depend on lanes chosen elsewhere. A memory spread over the grid of an Array has
+the capacity of the places at work, and the spatial loops over the grid, below it, decide how many
+these are. A holder below spatial loops of a deeper level than its own (a hierarchy out of order, or
+a tensor that is first held below the loops) sees the tiles of all these lanes together
+(docs/conventions.md §8, §9).
 """
 
 from __future__ import annotations
@@ -12,37 +13,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, overload
+from typing import NamedTuple, overload
 
-from tilewright.mapper.model.distributed import (
-    at_least_one,
-    grid_of,
-    in_proportion,
-    places_at_work,
-)
+from tilewright.mapper.model.distributed import grid_of, places_at_work
 from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
 from tilewright.mapper.templates.placement import LaneRestriction, Template
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
-
-if TYPE_CHECKING:
-    from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.problem import Problem
+from tilewright.mapper.templates.spatial_choices import Choice, DimName, Lanes, SpatialLoops
 
 MAX_VARIANTS = 20_000
 
-Lanes = tuple[tuple[str, int], ...]  # rank variable, lanes
-DimName = tuple[str, str]  # component, dimension
+_Groups = Sequence[tuple[Choice, ...]]  # choices that make no difference to any slot, together
 
-Choice = tuple[int, ...]  # lanes of a dimension, per variable
+
+class _Restrictable(NamedTuple):
+    """A dimension whose lanes decide something, with the choices that are told apart."""
+
+    loops: SpatialLoops
+    groups: _Groups
 
 
 def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
-    """Yield `template`, or one variant for each choice of the lanes that its slots depend on.
+    """Yield `template`, or one variant for each choice of the lanes on which its slots depend.
 
     UnsupportedFeature if these are too many; none then if nothing of the template ever fits.
     """
     options = _options(problem, template)
-    count = prod(len(groups) for _, groups in options)
+    count = prod(len(option.groups) for option in options)
     if count > MAX_VARIANTS:
         if not problem.fits_single_values(template):
             return
@@ -57,33 +55,33 @@ def with_lanes(problem: Problem, template: Template) -> Iterator[Template]:
 
 def some_lanes(problem: Problem, template: Template) -> Iterator[Template]:
     """Yield the variants with the first and the last choice of each dimension."""
-    options = _options(problem, template)
     yield from _variants(
-        template, [(fan, groups[:: max(1, len(groups) - 1)]) for fan, groups in options]
+        template,
+        [
+            _Restrictable(loops, groups[:: max(1, len(groups) - 1)])
+            for loops, groups in _options(problem, template)
+        ],
     )
 
 
-_Groups = Sequence[tuple[Choice, ...]]
-
-
-def _variants(
-    template: Template, options: Sequence[tuple[SpatialLoops, _Groups]]
-) -> Iterator[Template]:
-    dealt = [
-        [LaneRestriction(fan.component, fan.name, group) for group in groups]
-        for fan, groups in options
+def _variants(template: Template, options: Sequence[_Restrictable]) -> Iterator[Template]:
+    restrictions = [
+        [LaneRestriction(loops.component, loops.name, group) for group in groups]
+        for loops, groups in options
     ]
-    for chosen in product(*dealt):
+    for chosen in product(*restrictions):
         yield replace(template, lane_restrictions=chosen)
 
 
-def _options(problem: Problem, template: Template) -> list[tuple[SpatialLoops, _Groups]]:
+def _options(problem: Problem, template: Template) -> list[_Restrictable]:
     """Return the dimensions whose lanes decide something, with the choices that are told apart."""
-    found = ((fan, _groups(problem, template, fan)) for fan in problem.spatial_loops(template))
-    return [(fan, groups) for fan, groups in found if groups is not None]
+    grouped = (
+        (loops, _groups(problem, template, loops)) for loops in problem.spatial_loops(template)
+    )
+    return [_Restrictable(loops, groups) for loops, groups in grouped if groups is not None]
 
 
-class _Alone(Sequence[tuple[Choice, ...]]):
+class _SingleChoices(Sequence[tuple[Choice, ...]]):
     """Each choice as a group of its own, made when it is looked at."""
 
     def __init__(self, choices: Sequence[Choice]) -> None:
@@ -96,101 +94,109 @@ class _Alone(Sequence[tuple[Choice, ...]]):
     def __getitem__(self, index: int) -> tuple[Choice, ...]: ...
 
     @overload
-    def __getitem__(self, index: slice) -> _Alone: ...
+    def __getitem__(self, index: slice) -> _SingleChoices: ...
 
-    def __getitem__(self, index: int | slice) -> tuple[Choice, ...] | _Alone:
+    def __getitem__(self, index: int | slice) -> tuple[Choice, ...] | _SingleChoices:
         if isinstance(index, slice):
-            return _Alone(self._choices[index])
+            return _SingleChoices(self._choices[index])
         return (self._choices[index],)
 
 
-def _groups(problem: Problem, template: Template, fan: SpatialLoops) -> _Groups | None:
-    """Return the choices that make no difference to any slot, together; None: none of them does."""
-    if not fan.choices:
+def _groups(problem: Problem, template: Template, loops: SpatialLoops) -> _Groups | None:
+    """Group the choices that make no difference to any slot; None if no choice does."""
+    if not loops.choices:
         return None
-    early = early_holders(problem, template, problem.level(fan.component))
-    if early:
-        runs = [i for run in template.adjacent for i in range(run.first, run.last + 1)]
-        if set(early) & set(runs):  # its tile does not shrink: another order stands for the rest
-            alone = tuple(c for c in fan.choices if prod(c) == 1)
-            return [alone] if alone else []
-        if problem.uneven & set(fan.variables):
-            raise UnsupportedFeature(
-                f"uneven tiles of {', '.join(fan.variables)} over lanes of {fan.component} above"
-                " holders of an outer memory",
-                instead="even tiles, or force_memory_hierarchy_order: true",
-            )
-        return (
-            _alike(problem, template, fan, early)
-            if problem.groups_lane_choices
-            else _Alone(fan.choices)
-        )
-    if len(fan.choices) == 1 or not _feeds_places(problem, template, fan):
+    below = early_holders(problem, template, problem.level(loops.component))
+    if below:
+        return _groups_above(problem, template, loops, below)
+    if len(loops.choices) == 1 or not _feeds_places(problem, template, loops):
         return None
     groups: dict[int, list[Choice]] = {}
-    for choice in fan.choices:
+    for choice in loops.choices:
         groups.setdefault(prod(choice), []).append(choice)
     return [tuple(group) for _, group in sorted(groups.items())]
 
 
-def _alike(
-    problem: Problem, template: Template, fan: SpatialLoops, early: Sequence[int]
+def _groups_above(
+    problem: Problem, template: Template, loops: SpatialLoops, below: Sequence[int]
 ) -> _Groups:
-    """Group the choices that are factors of the same slots.
+    """Group the choices of a dimension that stands above the holders `below` of outer memories."""
+    adjacent = {i for each in template.adjacent for i in range(each.first, each.last + 1)}
+    if adjacent & set(below):  # its tile does not shrink: another order stands for the rest
+        one_lane = tuple(c for c in loops.choices if prod(c) == 1)
+        return [one_lane] if one_lane else []
+    if problem.uneven & set(loops.variables):
+        raise UnsupportedFeature(
+            f"uneven tiles of {', '.join(loops.variables)} over lanes of {loops.component} above"
+            " holders of an outer memory",
+            instead="even tiles, or force_memory_hierarchy_order: true",
+        )
+    if problem.groups_lane_choices:
+        return _groups_by_effect(problem, template, loops, below)
+    return _SingleChoices(loops.choices)
+
+
+def _groups_by_effect(
+    problem: Problem, template: Template, loops: SpatialLoops, below: Sequence[int]
+) -> _Groups:
+    """Group the choices that multiply the counts of the same slots.
 
     Whether lanes run over a variable decides which loops may stand between them and the holders;
     how many do multiplies the tile of a tensor and divides its visits, unless it sees the variable
     through a window, or one that skips.
     """
-    accesses = [problem.einsum.access(template.holders[i].tensor) for i in early]
-    matters = [v for v in fan.variables if any(v in a.rank_variables for a in accesses)]
+    accesses = [problem.einsum.access(template.holders[i].tensor) for i in below]
+    relevant = [v for v in loops.variables if any(v in a.rank_variables for a in accesses)]
     windows = [
-        v for v in matters if not all(a.is_plain(v) for a in accesses if v in a.rank_variables)
+        v for v in relevant if not all(a.is_plain(v) for a in accesses if v in a.rank_variables)
     ]
-    feeds = _feeds_places(problem, template, fan)
+    feeds_places = _feeds_places(problem, template, loops)
     groups: dict[object, list[Choice]] = {}
-    for choice in fan.choices:
-        lanes = dict(zip(fan.variables, choice, strict=True))
-        over = tuple(lanes[v] > 1 for v in matters)
+    for choice in loops.choices:
+        lanes = dict(zip(loops.variables, choice, strict=True))
+        distributed = tuple(lanes[v] > 1 for v in relevant)
         total = prod(choice)
-        key = (total > 1, feeds and total, over, tuple(lanes[v] for v in windows))
-        groups.setdefault(key, []).append(choice)
+        seen = tuple(lanes[v] for v in windows)
+        groups.setdefault((total > 1, feeds_places and total, distributed, seen), []).append(choice)
     return [tuple(group) for group in groups.values()]
 
 
-def _feeds_places(problem: Problem, template: Template, fan: SpatialLoops) -> bool:
+def _feeds_places(problem: Problem, template: Template, loops: SpatialLoops) -> bool:
     """Tell whether the template holds something in a memory spread along this dimension."""
-    held = {holder.component for holder in (*template.holders, *template.tolls)}
+    names = {holder.component for holder in (*template.holders, *template.tolls)}
     for level, component in enumerate(problem.components):
         grid = grid_of(problem.components, level)
-        if component.name in held and grid is not None and grid.name == fan.component:
-            least = 2 if problem.conventions.whole_places or component.physical_fanout == 1 else 1
-            if fan.name in {d.name for d in component.physical_spatial if d.fanout >= least}:
-                return True
+        if component.name not in names or grid is None or grid.name != loops.component:
+            continue
+        whole = problem.conventions.whole_places or component.physical_fanout == 1
+        dims = {d.name for d in component.physical_spatial if d.fanout >= (2 if whole else 1)}
+        if loops.name in dims:
+            return True
     return False
 
 
 def swapped_variables(
-    problem: Problem, template: Template, fans: Sequence[SpatialLoops]
+    problem: Problem, template: Template, dims: Sequence[SpatialLoops]
 ) -> list[set[str]]:
     """Return, per gap below a holder, the variables that no temporal loop there may have.
 
-    A holder below the gap and below lanes of a deeper level sees the lanes below the loop; over a
-    variable that matters to its tensor the two cannot change places (model/nest.py).
+    A holder below the gap and below spatial loops of a deeper level sees these loops below the
+    temporal one; over a variable that matters to its tensor the two cannot change places
+    (model/nest.py).
     """
-    found: list[set[str]] = [set() for _ in template.holders]
-    for fan in fans:
-        level = problem.level(fan.component)
+    swapped: list[set[str]] = [set() for _ in template.holders]
+    for loops in dims:
+        level = problem.level(loops.component)
         for index in early_holders(problem, template, level):
             access = problem.einsum.access(template.holders[index].tensor)
-            taken = {v for v in _dealt(fan) if access.relevance(v) != "irrelevant"}
+            distributed = {v for v in _first_lanes(loops) if access.relevance(v) != "irrelevant"}
             for gap in range(_first_at(problem, template, level), index):
-                found[gap] |= taken
-    return found
+                swapped[gap] |= distributed
+    return swapped
 
 
 def early_holders(problem: Problem, template: Template, level: int) -> tuple[int, ...]:
-    """Return the holders that stand below the lanes of a component at `level`, a deeper one."""
+    """Return the holders of outer memories below the spatial loops of a component at `level`."""
     holders = template.holders
     first = _first_at(problem, template, level)
     return tuple(
@@ -199,68 +205,68 @@ def early_holders(problem: Problem, template: Template, level: int) -> tuple[int
 
 
 def _first_at(problem: Problem, template: Template, level: int) -> int:
-    """Return the first holder at or below `level`: lanes of that level stand right above it."""
+    """Return the first holder at or below `level`: the loops of that level stand right above it."""
     holders = template.holders
     return next(
         (i for i, h in enumerate(holders) if problem.level(h.component) >= level), len(holders)
     )
 
 
-def remaining_choices(template: Template, fans: Sequence[SpatialLoops]) -> tuple[SpatialLoops, ...]:
+def remaining_choices(template: Template, dims: Sequence[SpatialLoops]) -> tuple[SpatialLoops, ...]:
     """Return the dimensions with the choices that the template leaves them."""
     if not template.lane_restrictions:
-        return tuple(fans)
-    only = {(dealt.component, dealt.dim): dealt.choices for dealt in template.lane_restrictions}
+        return tuple(dims)
+    only = {(each.component, each.dim): each.choices for each in template.lane_restrictions}
     return tuple(
-        replace(fan, choices=only.get((fan.component, fan.name), fan.choices)) for fan in fans
+        replace(loops, choices=only.get((loops.component, loops.name), loops.choices))
+        for loops in dims
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
-    """Lanes written above a holder that it sees below it: chosen, and still to be chosen."""
+class LanesSeenBelow:
+    """Spatial loops written above a holder that it sees below it: chosen, and still open."""
 
     lanes: Lanes = ()
-    under: tuple[DimName, ...] = ()
+    open_dims: tuple[DimName, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.lanes or self.under)
+        return bool(self.lanes or self.open_dims)
 
 
-def lanes_above(
-    problem: Problem, template: Template, fans: Sequence[SpatialLoops]
-) -> tuple[Above, ...]:
+def lanes_seen_below(
+    problem: Problem, template: Template, dims: Sequence[SpatialLoops]
+) -> tuple[LanesSeenBelow, ...]:
     """Return, per holder, the lanes written above it that it sees below it, over all variables."""
     lanes: list[dict[str, int]] = [{} for _ in template.holders]
-    under: list[list[DimName]] = [[] for _ in template.holders]
-    for fan in fans:
-        for index in early_holders(problem, template, problem.level(fan.component)):
-            if len(fan.choices) > 1:
-                under[index].append((fan.component, fan.name))
+    open_dims: list[list[DimName]] = [[] for _ in template.holders]
+    for loops in dims:
+        for index in early_holders(problem, template, problem.level(loops.component)):
+            if len(loops.choices) > 1:
+                open_dims[index].append((loops.component, loops.name))
                 continue
-            for variable, share in _dealt(fan).items():
-                lanes[index][variable] = lanes[index].get(variable, 1) * share
+            for variable, number in _first_lanes(loops).items():
+                lanes[index][variable] = lanes[index].get(variable, 1) * number
     return tuple(
-        Above(tuple(sorted(known.items())), tuple(open_))
-        for known, open_ in zip(lanes, under, strict=True)
+        LanesSeenBelow(tuple(sorted(chosen.items())), tuple(names))
+        for chosen, names in zip(lanes, open_dims, strict=True)
     )
 
 
-def _dealt(fan: SpatialLoops) -> dict[str, int]:
+def _first_lanes(loops: SpatialLoops) -> dict[str, int]:
     """Return the lanes of the first choice of a dimension; none if no lanes are legal there.
 
-    All choices that a template leaves have lanes over the same variables, of those that matter.
+    All choices that a template leaves have lanes over the same of the variables that matter.
     """
-    choice = fan.choices[0] if fan.choices else (1,) * len(fan.variables)
-    return {v: lanes for v, lanes in zip(fan.variables, choice, strict=True) if lanes > 1}
+    choice = loops.choices[0] if loops.choices else (1,) * len(loops.variables)
+    return {v: lanes for v, lanes in zip(loops.variables, choice, strict=True) if lanes > 1}
 
 
-def working_places(problem: Problem, fans: Sequence[SpatialLoops]) -> dict[str, Count]:
+def working_places(problem: Problem, dims: Sequence[SpatialLoops]) -> dict[str, Count]:
     """Return how many places of each distributed memory work; see model/distributed.py."""
     used: dict[tuple[str, str], Count] = {
-        (fan.component, fan.name): prod(fan.choices[0])
-        for fan in fans
-        if fan.choices and prod(fan.choices[0]) > 1
+        (loops.component, loops.name): prod(loops.choices[0])
+        for loops in dims
+        if loops.choices and prod(loops.choices[0]) > 1
     }
-    rule = at_least_one if problem.conventions.whole_places else in_proportion
-    return places_at_work(problem.components, used, rule)
+    return places_at_work(problem.components, used, problem.conventions.places)

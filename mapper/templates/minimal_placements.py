@@ -1,9 +1,10 @@
 """Placements that hold no more than they must: if any placement has a mapping, one of these has.
 
-To take a holder out of a mapping frees room, and the loops around it stand in one gap that allows
-all that both allowed. It can break a rule in few ways: a set of a deeper memory may name this one;
-tile_shape is about the first holder of its memory; no_resend_to_below of a holder above would reach
-down to the next holder of the tensor. There, and for the outermost holder, nothing is left out.
+To take a holder out of a mapping frees capacity, and the loops around it stand in one gap that
+allows all that both gaps allowed. Three rules may break: a set of a deeper memory may name the
+holder's memory; tile_shape applies to the first holder of its memory; no_resend_to_below of a
+holder above would reach down to the next holder of the tensor. In these cases, and for the
+outermost holder, nothing is left out.
 (Uneven loops and lanes do not change places, so that for uneven tiles this is no proof.)
 """
 
@@ -14,28 +15,28 @@ from dataclasses import dataclass
 from itertools import product
 
 from tilewright.arch.components.components import PlacementRules, TensorHolder, Toll
-from tilewright.mapper.templates.placement import Placement
+from tilewright.mapper.templates.placement import Kept, Placement, placement_of
 from tilewright.mapper.workload.einsum import Einsum
 
-_Kept = dict[str, tuple[tuple[str, ...], PlacementRules]]
-_Holds = tuple[bool, ...]  # the ways in which a level may hold a tensor or not
+_Holds = tuple[bool, ...]  # the legal answers to: does this level hold the tensor?
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
-    """A holder with the rules it has below what the levels above keep.
+class _HolderLevel:
+    """A memory or Toll with its rules, given the tensors that the levels above keep.
 
-    `held`: tensors that these hold; `is_named`: by the rules of a deeper holder.
+    `held`: tensors kept above; `is_named`: the rules of a deeper component name this one;
+    `sent_once`: tensors under no_resend_to_below of a component above.
     """
 
     component: TensorHolder
     rules: PlacementRules
     held: frozenset[str]
     is_named: bool
-    sent_once: frozenset[str]  # by a holder above
+    sent_once: frozenset[str]
 
-    def ways(self, tensor: str, backed: frozenset[str]) -> _Holds:
-        """Return whether the level may hold a tensor, and whether it may do without."""
+    def options(self, tensor: str, backed: frozenset[str]) -> _Holds:
+        """Return whether the level may do without a tensor, and whether it may hold it."""
         is_toll = isinstance(self.component, Toll)
         if tensor in self.rules.back and tensor in self.held:
             return ()
@@ -45,7 +46,7 @@ class _Level:
         may = must or tensor in self.rules.may_keep
         if tensor in backed:
             return (True,) if may else ()
-        return tuple(way for way, is_open in ((False, not must), (True, may)) if is_open)
+        return tuple(holds for holds, is_legal in ((False, not must), (True, may)) if is_legal)
 
     def helps(self, tensor: str) -> bool:
         """Tell whether it can help that the level holds a tensor although it need not."""
@@ -56,56 +57,67 @@ class _Level:
 def sparse_placements(
     components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str] = frozenset()
 ) -> Iterator[Placement]:
-    """Enumerate them, those that hold little first; arguments as of `placements`."""
+    """Enumerate the minimal placements, those that hold little first.
 
-    def ways(level: _Level, tensor: str, open_: _Holds) -> _Holds:
-        return open_[:1] if len(open_) > 1 and not level.helps(tensor) else open_
+    The arguments are those of `placement.placements`.
+    """
 
-    yield from _placed(components, einsum, backed, ways)
+    def fewest(level: _HolderLevel, tensor: str, options: _Holds) -> _Holds:
+        return options[:1] if len(options) > 1 and not level.helps(tensor) else options
+
+    yield from _placed(components, einsum, backed, fewest)
 
 
 def placement_like(
-    components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str], other: Placement
+    components: Sequence[TensorHolder], einsum: Einsum, backed: frozenset[str], model: Placement
 ) -> Placement | None:
-    """Return the placement that keeps what `other` keeps; None if the rules do not allow it."""
-    kept = dict(other.kept)
+    """Return the placement that keeps what `model` keeps; None if the rules do not allow it."""
+    kept = dict(model.kept)
 
-    def ways(level: _Level, tensor: str, open_: _Holds) -> _Holds:
-        wanted = tensor in kept.get(level.component.name, ())
-        return (wanted,) if wanted in open_ else ()
+    def as_in_model(level: _HolderLevel, tensor: str, options: _Holds) -> _Holds:
+        holds = tensor in kept.get(level.component.name, ())
+        return (holds,) if holds in options else ()
 
-    return next(_placed(components, einsum, backed, ways), None)
+    return next(_placed(components, einsum, backed, as_in_model), None)
 
 
 def _placed(
     components: Sequence[TensorHolder],
     einsum: Einsum,
     backed: frozenset[str],
-    ways: Callable[[_Level, str, _Holds], _Holds],
+    choose: Callable[[_HolderLevel, str, _Holds], _Holds],
 ) -> Iterator[Placement]:
-    """Enumerate the placements in which each level holds each tensor in one of some `ways`."""
-    below = [frozenset[str]().union(*(c.tensors.names for c in components[i + 1 :]))
-             for i in range(len(components))]  # fmt: skip
+    """Enumerate the placements in which `choose` picks from the options of each level."""
 
-    def extend(kept: _Kept) -> Iterator[Placement]:
-        held = frozenset(tensor for tensors, _ in kept.values() for tensor in tensors)
+    def extend(kept: Kept) -> Iterator[Placement]:
         if len(kept) == len(components):
-            if held >= set(einsum.tensors):
-                named = tuple((name, tensors) for name, (tensors, _) in kept.items())
-                yield Placement(named, tuple(rules for _, rules in kept.values()))
+            if _held_in(kept) >= set(einsum.tensors):
+                yield placement_of(kept)
             return
-        component = components[len(kept)]
-        above = {name: frozenset(tensors) for name, (tensors, _) in kept.items()}
-        level = _Level(
-            component, component.tensors.resolve(above), held,
-            bool({component.name, "Above"} & below[len(kept)]),
-            frozenset[str]().union(*(rules.no_resend_to_below for _, rules in kept.values())),
-        )  # fmt: skip
-        is_first = not kept and not isinstance(component, Toll)
+        level = _level_below(kept, components)
+        is_first = not kept and not isinstance(level.component, Toll)
         first = backed if is_first else frozenset[str]()
-        options = [ways(level, t, level.ways(t, first)) for t in einsum.tensors]
+        options = [choose(level, t, level.options(t, first)) for t in einsum.tensors]
         for chosen in product(*options):
             tensors = tuple(t for t, holds in zip(einsum.tensors, chosen, strict=True) if holds)
-            yield from extend({**kept, component.name: (tensors, level.rules)})
+            yield from extend({**kept, level.component.name: (tensors, level.rules)})
 
     yield from extend({})
+
+
+def _held_in(kept: Kept) -> frozenset[str]:
+    return frozenset(tensor for tensors, _ in kept.values() for tensor in tensors)
+
+
+def _level_below(kept: Kept, components: Sequence[TensorHolder]) -> _HolderLevel:
+    """Return the next component with its rules below the levels that have chosen."""
+    component = components[len(kept)]
+    above = {name: frozenset(tensors) for name, (tensors, _) in kept.items()}
+    named_below = frozenset[str]().union(*(c.tensors.names for c in components[len(kept) + 1 :]))
+    return _HolderLevel(
+        component,
+        component.tensors.resolve(above),
+        _held_in(kept),
+        bool({component.name, "Above"} & named_below),
+        frozenset[str]().union(*(rules.no_resend_to_below for _, rules in kept.values())),
+    )

@@ -7,7 +7,7 @@ interleavings that respect the hierarchy, and a tensor's first holder (its backi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
 
@@ -44,12 +44,16 @@ class Placement:
         raise KeyError(component)
 
 
+Kept = Mapping[str, tuple[tuple[str, ...], PlacementRules]]  # component -> tensors, rules
+
+
 @dataclass(frozen=True, slots=True)
 class AdjacentHolders:
     """Holders number `first` … `last` with no loop between them; their tiles shrink below.
 
-    Group by group, loops over which all that are left stream, then one over which the group
-    slides, then the reservations of the group. A holder in no group keeps its whole tile.
+    The slots below them come group by group: loops over which all holders of this and later groups
+    stream, one loop over which the group slides, then the reservations of the group. A holder in no
+    group keeps its whole tile.
     """
 
     first: int
@@ -59,7 +63,7 @@ class AdjacentHolders:
 
 @dataclass(frozen=True, slots=True)
 class LaneRestriction:
-    """The only `choices` left of a spatial dimension (see lane_variants.py)."""
+    """The only `choices` of lanes that a template leaves a spatial dimension (lane_variants.py)."""
 
     component: str
     dim: str
@@ -68,7 +72,11 @@ class LaneRestriction:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A placement with an order: `holders` outermost first; `tolls` are not ordered."""
+    """A placement with an order: `holders` outermost first; `tolls` are not ordered.
+
+    `adjacent`: groups of holders with no loop between them; `lane_restrictions`: dimensions of
+    which the template fixes the lanes, because its slots depend on them.
+    """
 
     placement: Placement
     holders: tuple[Holder, ...]
@@ -85,39 +93,45 @@ def placements(
     `components`: the holders of the path, outermost first. `backed`: tensors that the outermost
     memory must keep (intermediates of an unfused mapping).
     """
-    yield from _place(list(components), einsum, backed, {})
+    yield from _extend(list(components), einsum, backed, {})
 
 
-def _place(
-    rest: list[TensorHolder],
-    einsum: Einsum,
-    backed: frozenset[str],
-    kept: dict[str, tuple[tuple[str, ...], PlacementRules]],
+def _extend(
+    components: list[TensorHolder], einsum: Einsum, backed: frozenset[str], kept: Kept
 ) -> Iterator[Placement]:
-    if not rest:
-        above = set().union(*(tensors for tensors, _ in kept.values()), set())
-        if above >= set(einsum.tensors):
-            yield Placement(
-                tuple((name, tensors) for name, (tensors, _) in kept.items()),
-                tuple(rules for _, rules in kept.values()),
-            )
+    """Enumerate the placements that keep `kept` above the rest of the `components`."""
+    if not components:
+        if _tensors_in(kept) >= set(einsum.tensors):
+            yield placement_of(kept)
         return
-    component = rest[0]
+    component = components[0]
     rules = component.tensors.resolve({name: frozenset(t) for name, (t, _) in kept.items()})
     for chosen in _choices(component, rules, einsum, kept):
         first_memory = not isinstance(component, Toll) and not kept
         if first_memory and not backed <= set(chosen):
             continue
-        yield from _place(rest[1:], einsum, backed, {**kept, component.name: (chosen, rules)})
+        yield from _extend(
+            components[1:], einsum, backed, {**kept, component.name: (chosen, rules)}
+        )
+
+
+def placement_of(kept: Kept) -> Placement:
+    """Return the placement that keeps tensors by component, outermost component first."""
+    return Placement(
+        tuple((name, tensors) for name, (tensors, _) in kept.items()),
+        tuple(rules for _, rules in kept.values()),
+    )
+
+
+def _tensors_in(kept: Kept) -> set[str]:
+    return set().union(*(tensors for tensors, _ in kept.values()), set())
 
 
 def _choices(
-    component: TensorHolder,
-    rules: PlacementRules,
-    einsum: Einsum,
-    kept: Mapping[str, tuple[tuple[str, ...], PlacementRules]],
+    component: TensorHolder, rules: PlacementRules, einsum: Einsum, kept: Kept
 ) -> Iterator[tuple[str, ...]]:
-    above: set[str] = set().union(*(tensors for tensors, _ in kept.values()), set())
+    """Enumerate the tensors that `component` may hold below what is `kept`, the most first."""
+    above = _tensors_in(kept)
     allowed = set(einsum.tensors)
     if isinstance(component, Toll):
         allowed &= above  # a Toll is never the outermost holder (model.md §8.1)
@@ -131,36 +145,44 @@ def _choices(
 
 
 def templates(
-    found: Iterable[Placement], tolls: frozenset[str], floats: frozenset[str] = frozenset()
+    chosen: Iterable[Placement], tolls: frozenset[str], floating: frozenset[str] = frozenset()
 ) -> Iterator[Template]:
     """Enumerate every template of some placements, in which `tolls` name the Tolls.
 
-    `floats`: tensors whose outermost holder may float, unless it is of the outermost memory.
+    `floating`: tensors whose outermost holder may float, unless it is of the outermost memory.
     """
-    for placement in found:
-        seen: set[str] = set()
-        backing: list[Holder] = []
-        groups: list[list[Holder]] = []
-        passing: list[Holder] = []
-        below = False
-        for name, tensors in placement.kept:
-            if name in tolls:
-                passing += [Holder(t, name) for t in tensors]
-                continue
-            floating = floats - seen if below else frozenset()
-            below = True
-            backing += [Holder(t, name, True) for t in tensors if t not in seen | floating]
-            held = [t for t in tensors if t in seen | floating]
-            groups.append([Holder(t, name, floating=t in floating) for t in held])
-            seen |= set(tensors)
+    for placement in chosen:
+        backing, groups = _holders_of(placement, tolls, floating)
+        crossed = tuple(Holder(t, name) for name, held in placement.kept if name in tolls
+                        for t in held)  # fmt: skip
         for order in _orders(groups, placement):
-            yield Template(placement, (*backing, *order), tuple(passing))
+            yield Template(placement, (*backing, *order), crossed)
+
+
+def _holders_of(
+    placement: Placement, tolls: frozenset[str], floating: frozenset[str]
+) -> tuple[list[Holder], list[list[Holder]]]:
+    """Return the backing holders of a placement, and those below them by memory."""
+    held_above: set[str] = set()
+    backing: list[Holder] = []
+    groups: list[list[Holder]] = []
+    is_outermost = True
+    for name, tensors in placement.kept:
+        if name in tolls:
+            continue
+        floats = frozenset() if is_outermost else floating - held_above
+        is_outermost = False
+        backing += [Holder(t, name, True) for t in tensors if t not in held_above | floats]
+        held = [t for t in tensors if t in held_above | floats]
+        groups.append([Holder(t, name, floating=t in floats) for t in held])
+        held_above |= set(tensors)
+    return backing, groups
 
 
 def until_backed(template: Template) -> Template:
     """Leave out the holders below the level that backs the last tensor.
 
-    As AccelForge does for copies, whatever `keep` says about deeper memories.
+    AccelForge does this for copy Einsums, whatever `keep` says about deeper memories.
     """
     levels = [name for name, _ in template.placement.kept]
     last = max(levels.index(h.component) for h in template.holders if h.backing)
@@ -169,6 +191,7 @@ def until_backed(template: Template) -> Template:
 
 
 def _orders(groups: list[list[Holder]], placement: Placement) -> Iterator[tuple[Holder, ...]]:
+    """Enumerate the orders of the holders of each memory, outermost memory first."""
     if any(_may_leave_hierarchy(group, placement) for group in groups):
         yield from _interleavings(groups, placement)
         return
@@ -184,8 +207,8 @@ def _ordered_groups(
     for first in permutations(groups[0]):
         if not order_allowed(first, placement):
             continue
-        for rest in _ordered_groups(groups[1:], placement):
-            yield (*first, *rest)
+        for following in _ordered_groups(groups[1:], placement):
+            yield (*first, *following)
 
 
 def _may_leave_hierarchy(group: list[Holder], placement: Placement) -> bool:
@@ -197,8 +220,11 @@ def _may_leave_hierarchy(group: list[Holder], placement: Placement) -> bool:
 def _interleavings(
     groups: list[list[Holder]], placement: Placement
 ) -> Iterator[tuple[Holder, ...]]:
-    """Yield the orders in which only pairs with a memory that is set free leave the hierarchy: that
-    memory may stand above others, and others above it."""
+    """Enumerate the orders in which memories outside the hierarchy may stand anywhere.
+
+    A pair of holders keeps the order of its memories unless one of the two memories has
+    force_memory_hierarchy_order false.
+    """
     level = {h: depth for depth, group in enumerate(groups) for h in group}
     free = {h: _may_leave_hierarchy([h], placement) for h in level}
 
@@ -207,20 +233,23 @@ def _interleavings(
             return False
         return first.tensor == second.tensor or not (free[first] or free[second])
 
-    def extend(done: tuple[Holder, ...], rest: tuple[Holder, ...]) -> Iterator[tuple[Holder, ...]]:
-        if not rest:
-            yield done
-            return
-        for holder in rest:
-            if not any(must_precede(other, holder) for other in rest if other is not holder):
-                yield from extend((*done, holder), tuple(h for h in rest if h is not holder))
-
-    for order in extend((), tuple(level)):
-        if all(
-            order_allowed([h for h in order if level[h] == depth], placement)
-            for depth in range(len(groups))
-        ):
+    for order in _linear_extensions(tuple(level), must_precede):
+        by_memory = ([h for h in order if level[h] == depth] for depth in range(len(groups)))
+        if all(order_allowed(held, placement) for held in by_memory):
             yield order
+
+
+def _linear_extensions(
+    holders: tuple[Holder, ...], must_precede: Callable[[Holder, Holder], bool]
+) -> Iterator[tuple[Holder, ...]]:
+    """Enumerate the orders of `holders` that respect a partial order."""
+    if not holders:
+        yield ()
+        return
+    for first in holders:
+        following = tuple(h for h in holders if h is not first)
+        if not any(must_precede(holder, first) for holder in following):
+            yield from ((first, *order) for order in _linear_extensions(following, must_precede))
 
 
 def order_allowed(order: Sequence[Holder], placement: Placement) -> bool:
@@ -232,6 +261,7 @@ def order_allowed(order: Sequence[Holder], placement: Placement) -> bool:
 
 
 def _agrees(order: Sequence[Holder], option: tuple[frozenset[str], ...]) -> bool:
+    """Tell whether the holders come in the order of the tensor sets of an option."""
     ranks = [next((i for i, group in enumerate(option) if h.tensor in group), None) for h in order]
     listed = [rank for rank in ranks if rank is not None]
     return listed == sorted(listed)

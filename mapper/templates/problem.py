@@ -23,9 +23,9 @@ from tilewright.mapper.model.conventions import DEFAULT, Conventions
 from tilewright.mapper.templates.placement import Holder, Template
 from tilewright.mapper.templates.slots import Fill, Reservation, Slot
 from tilewright.mapper.templates.spatial_choices import (
-    Dim,
+    PathDimension,
     SpatialLoops,
-    Unlimited,
+    UnlimitedCapacity,
     apply_min_usage,
     bounds_in_effect,
     divisors,
@@ -40,9 +40,9 @@ _Bans = Mapping[str, frozenset[str]]  # component -> variables without a spatial
 class _CapacityFreeChoices(NamedTuple):
     """Spatial choices without regard to capacity, and the tiles that they need at each level."""
 
-    dims: tuple[Dim, ...]
+    dims: tuple[PathDimension, ...]
     loops: tuple[SpatialLoops, ...]
-    needs: Unlimited
+    needs: UnlimitedCapacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +220,12 @@ def _capacity_free_choices(problem: Problem, banned: _Bans) -> _CapacityFreeChoi
                 variables = tuple(sorted(variables, reverse=True))
             bounds = bounds_in_effect(dim, problem.einsum, conventions, bans)
             choices = lane_choices(dim, problem.einsum, variables, bounds, problem.uneven)
-            dims.append(Dim(level, dim, SpatialLoops(component.name, dim.name, variables, choices)))
-    needs = Unlimited()
+            dims.append(
+                PathDimension(
+                    level, dim, SpatialLoops(component.name, dim.name, variables, choices)
+                )
+            )
+    needs = UnlimitedCapacity()
     loops = apply_min_usage(dims, problem.einsum, needs, problem.cuttable_tiles)
     return _CapacityFreeChoices(tuple(dims), loops, needs)
 

@@ -3,138 +3,205 @@
 The gaps are canonical: loops that another gap serves at no higher cost are left out. Loops over
 variables relevant to the non-backing holder above can be raised above it, loops over variables
 irrelevant to the holder below can be lowered under it (proofs: lattice.md §2; what is
-said there about constraints holds here where a rule of the file pins a holder).
+said there about constraints holds here where a rule of the file pins a holder). For two holders of
+A(m, k), in a memory and in a buffer below it, the slots are
+
+    Fill(A, memory)  Reservation(A, memory)  TemporalLoops(m, k)  Fill(A, buffer)
+    Reservation(A, buffer)  TemporalLoops(the variables irrelevant to A)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from math import prod
 
-from tilewright.mapper.model.view import Count
 from tilewright.mapper.templates.lane_variants import (
-    Above,
     early_holders,
-    lanes_above,
+    lanes_seen_below,
     remaining_choices,
     swapped_variables,
     working_places,
 )
 from tilewright.mapper.templates.placement import AdjacentHolders, Holder, Template
 from tilewright.mapper.templates.problem import Problem
-from tilewright.mapper.templates.slots import Fill, Reservation, Slot, TemporalLoops, TollCrossing
+from tilewright.mapper.templates.slots import (
+    Fill,
+    Reservation,
+    Slot,
+    TemporalLoops,
+    TollCrossing,
+)
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 from tilewright.mapper.workload.einsum import TensorAccess
 
+_Bans = Sequence[frozenset[str]]  # per gap below a holder: variables without a temporal loop there
+
 
 def slot_sequence(problem: Problem, template: Template) -> tuple[Slot, ...]:
-    """Lay out the slots of `template`, outermost first; the problem keeps them."""
+    """Return the slots of `template`, outermost first; the problem keeps them."""
     slots = problem.slot_sequences.get(template)
     if slots is None:
-        slots = problem.slot_sequences[template] = _laid_out(problem, template)
+        slots = problem.slot_sequences[template] = _SlotLayout(problem, template).slots()
     return slots
 
 
-def _laid_out(problem: Problem, template: Template) -> tuple[Slot, ...]:
-    fans = remaining_choices(template, problem.spatial_loops(template))
-    lanes, places = lanes_above(problem, template, fans), working_places(problem, fans)
-    bans = _bans(problem, template, fans)
-    tolls = sorted(template.tolls, key=lambda t: (problem.level(t.component), t.tensor))
-    runs = {i: run for run in template.adjacent for i in range(run.first, run.last + 1)}
-    slots: list[Slot] = []
-    last = len(problem.components) - 1
-    placed = -1
-    for index, holder in enumerate((*template.holders, None)):
-        level = last if holder is None else problem.level(holder.component)
-        run = runs.get(index)
-        inside = run is not None and index > run.first
-        ready = [
-            toll
-            for toll in _reachable(problem, template, index, tolls)
-            if run is None or not _is_open(template, run, index, toll.tensor)
-        ]
-        tolls = [toll for toll in tolls if toll not in ready]
-        for depth in range(max(placed, level) + 1):
-            name = problem.components[depth].name
-            here = [fan for fan in fans if fan.component == name and depth > placed]
-            slots += [_without_lanes(fan) for fan in here] if inside else here
-            slots += [TollCrossing(t.tensor, name) for t in ready if t.component == name]
-        placed = max(placed, level)
-        if holder is not None:
+class _SlotLayout:
+    """Lays out the slots of one template from the outermost holder to the Compute."""
+
+    def __init__(self, problem: Problem, template: Template) -> None:
+        self._problem = problem
+        self._template = template
+        self._dims = remaining_choices(template, problem.spatial_loops(template))
+        self._seen_below = lanes_seen_below(problem, template, self._dims)
+        self._bans = _temporal_bans(problem, template, self._dims)
+        self._adjacent = {
+            i: each for each in template.adjacent for i in range(each.first, each.last + 1)
+        }
+        self._tolls = sorted(
+            template.tolls, key=lambda t: (problem.level(t.component), t.tensor)
+        )  # still to be crossed
+        self._depth = -1  # spatial loops down to this level are laid out
+
+    def slots(self) -> tuple[Slot, ...]:
+        """Return the slots, with the places that share each reservation."""
+        slots: list[Slot] = []
+        for index, holder in enumerate(self._template.holders):
+            self._descend(slots, index, self._problem.level(holder.component))
             slots.append(Fill(holder.tensor, holder.component, holder.backing))
-            if run is None:
-                slots += _gap(problem, template, index, (bans, lanes))
-            elif all(index not in group for group in run.groups):
-                slots.append(problem.reservation(holder))
-            if run is not None and index == run.last:
-                slots += _run(problem, template, run, bans)
-    if not problem.conventions.spatial_loops_in_file_order:
-        slots = _last_dimension_first(problem, slots)
-    return tuple(_with_room(slot, places) for slot in slots)
+            slots += self._below_fill(index, holder)
+        self._descend(slots, len(self._template.holders), len(self._problem.components) - 1)
+        if not self._problem.conventions.spatial_loops_in_file_order:
+            slots = _last_dimension_first(self._problem, slots)
+        places = working_places(self._problem, self._dims)
+        return tuple(
+            replace(slot, places=places[slot.component])
+            if isinstance(slot, Reservation) and places.get(slot.component, 1) != 1
+            else slot
+            for slot in slots
+        )
+
+    def _descend(self, slots: list[Slot], index: int, level: int) -> None:
+        """Add the spatial loops and Tolls above holder `index`, which stands at `level`."""
+        crossed = self._crossed_above(index)
+        self._tolls = [toll for toll in self._tolls if toll not in crossed]
+        adjacent = self._adjacent.get(index)
+        is_inside = adjacent is not None and index > adjacent.first
+        for depth in range(max(self._depth, level) + 1):
+            name = self._problem.components[depth].name
+            if depth > self._depth:
+                dims = [loops for loops in self._dims if loops.component == name]
+                slots += [_single_lane(loops) for loops in dims] if is_inside else dims
+            slots += [TollCrossing(t.tensor, name) for t in crossed if t.component == name]
+        self._depth = max(self._depth, level)
+
+    def _crossed_above(self, index: int) -> list[Holder]:
+        """Return the Tolls to cross right above holder `index`."""
+        adjacent = self._adjacent.get(index)
+        return [
+            toll
+            for toll in _reachable_tolls(self._problem, self._template, index, self._tolls)
+            if adjacent is None or not _shrinks_below(self._template, adjacent, index, toll.tensor)
+        ]
+
+    def _below_fill(self, index: int, holder: Holder) -> Iterator[Slot]:
+        """Lay out the reservation of a holder and the loops of its gap."""
+        adjacent = self._adjacent.get(index)
+        if adjacent is None:
+            yield from self._gap(index, holder)
+            return
+        if all(index not in group for group in adjacent.groups):
+            yield self._problem.reservation(holder)
+        if index == adjacent.last:
+            yield from _adjacent_gap(
+                self._problem, self._template, adjacent, self._bans[adjacent.last]
+            )
+
+    def _gap(self, index: int, holder: Holder) -> Iterator[Slot]:
+        """Lay out the loops between holder `index` and the next one, with the reservation."""
+        problem, template = self._problem, self._template
+        seen_below = self._seen_below[index]
+        reservation = problem.reservation(holder)
+        if seen_below:
+            reservation = replace(
+                reservation, lanes=seen_below.lanes, open_dims=seen_below.open_dims
+            )
+        is_last = index + 1 == len(template.holders)
+        if not is_last and template.holders[index + 1].backing:
+            yield reservation
+            return
+        access = problem.einsum.access(holder.tensor)
+        allowed = [v for v in problem.einsum.bounds if v not in self._bans[index]]
+        pinned = _is_pinned(problem, template, index)
+        relevant = _with_relevance(access, allowed, "relevant")
+        is_outermost = holder.backing or holder.floating
+        if not is_outermost and not (problem.conventions.loops_sink and seen_below):
+            if pinned:
+                yield from _loops(relevant)
+            yield from _loops(_with_relevance(access, allowed, "partial"), single=True)
+        yield reservation
+        below = allowed if holder.backing or pinned else _without(allowed, relevant)
+        yield from _loops([v for v in below if _useful_above(problem, template, index + 1, v)])
 
 
 def _last_dimension_first(problem: Problem, slots: Sequence[Slot]) -> list[Slot]:
-    """Turn every run of dimensions behind a network round: AccelForge writes each above those
-    before it. Elsewhere the order costs nothing, and alike for all Einsums they can be shared."""
-    found: list[Slot] = []
-    for _, run in groupby(slots, lambda slot: isinstance(slot, SpatialLoops)):
-        together = list(run)
+    """Reverse each sequence of dimensions behind a network, as AccelForge writes them.
+
+    Elsewhere the order costs nothing, and in the order of the file Einsums can share the loops.
+    """
+    ordered: list[Slot] = []
+    for _, group in groupby(slots, lambda slot: isinstance(slot, SpatialLoops)):
+        together = list(group)
         behind = any(_is_behind_network(problem, slot) for slot in together)
-        found += together[::-1] if behind else together
-    return found
+        ordered += together[::-1] if behind else together
+    return ordered
 
 
 def _is_behind_network(problem: Problem, slot: Slot) -> bool:
     return isinstance(slot, SpatialLoops) and problem.level(slot.component) >= problem.first_network
 
 
-def _with_room(slot: Slot, places: Mapping[str, Count]) -> Slot:
-    """Share what is reserved in a distributed memory among its places."""
-    if isinstance(slot, Reservation) and places.get(slot.component, 1) != 1:
-        return replace(slot, places=places[slot.component])
-    return slot
+def _shrinks_below(template: Template, adjacent: AdjacentHolders, index: int, tensor: str) -> bool:
+    """Tell whether an adjacent holder of `tensor` above `index` shrinks below the last of them."""
+    holding = [
+        i for i in range(adjacent.first, adjacent.last + 1) if template.holders[i].tensor == tensor
+    ]
+    return bool(holding) and holding[-1] < index
 
 
-def _is_open(template: Template, run: AdjacentHolders, index: int, tensor: str) -> bool:
-    """Tell whether a holder of `tensor` above `index` still shrinks below the run."""
-    held = [i for i in range(run.first, run.last + 1) if template.holders[i].tensor == tensor]
-    return bool(held) and held[-1] < index
+def _single_lane(loops: SpatialLoops) -> SpatialLoops:
+    """Return a dimension between adjacent holders: it has one lane, or they are not adjacent."""
+    return replace(loops, choices=tuple(c for c in loops.choices if prod(c) == 1))
 
 
-def _without_lanes(fan: SpatialLoops) -> SpatialLoops:
-    """Holders on both sides of lanes do not stand together."""
-    return replace(fan, choices=tuple(c for c in fan.choices if prod(c) == 1))
-
-
-def _run(
-    problem: Problem, template: Template, run: AdjacentHolders, bans: Sequence[frozenset[str]]
+def _adjacent_gap(
+    problem: Problem, template: Template, adjacent: AdjacentHolders, banned: frozenset[str]
 ) -> Iterator[Slot]:
-    """Lay out the loops below a run of holders, with its reservations."""
-    allowed = [v for v in problem.einsum.bounds if v not in bans[run.last]]
-    members = range(run.first, run.last + 1)
-    pinned = any(template.holders[i].backing or _pinned(problem, template, i) for i in members)
-    before: tuple[str, ...] = tuple(problem.einsum.bounds)  # nothing streams for the first time
-    for number, group in enumerate(run.groups):
-        later = [i for rest in run.groups[number + 1 :] for i in rest]
+    """Lay out the loops below adjacent holders, with their reservations."""
+    allowed = [v for v in problem.einsum.bounds if v not in banned]
+    members = range(adjacent.first, adjacent.last + 1)
+    pinned = any(template.holders[i].backing or _is_pinned(problem, template, i) for i in members)
+    streamed: tuple[str, ...] = tuple(problem.einsum.bounds)  # no loop above the first group
+    for number, group in enumerate(adjacent.groups):
+        later = list(chain.from_iterable(adjacent.groups[number + 1 :]))
         streams = streaming_variables(problem, template, (*group, *later))
         slides = sliding_variables(problem, template, group, later)
-        passing = [v for v in streams if v in allowed and (pinned or v not in before)]
-        yield from _loops(passing)
+        free = _without((v for v in streams if v in allowed), () if pinned else streamed)
+        yield from _loops(free)
         yield from _loops([v for v in slides if v in allowed], single=True)
         yield from (problem.reservation(template.holders[i]) for i in group)
-        before = streaming_variables(problem, template, group)
-    yield from _loops(
-        [
-            v
-            for v in allowed
-            if (pinned or v not in before) and _useful_above(problem, template, run.last + 1, v)
-        ]
-    )
+        streamed = streaming_variables(problem, template, group)
+    free = _without(allowed, () if pinned else streamed)
+    yield from _loops([v for v in free if _useful_above(problem, template, adjacent.last + 1, v)])
+
+
+def _without(variables: Iterable[str], excluded: Sequence[str]) -> list[str]:
+    return [v for v in variables if v not in excluded]
 
 
 def _loops(variables: Sequence[str], single: bool = False) -> Iterator[TemporalLoops]:
+    """Yield the slot of temporal loops over some variables; no slot over none."""
     if variables:
         yield TemporalLoops(tuple(variables), single)
 
@@ -152,113 +219,78 @@ def sliding_variables(
 ) -> tuple[str, ...]:
     """Return the variables over which all of `group` slide while those of `later` stream."""
     streams = streaming_variables(problem, template, later)
-    slides = problem.shared_variables(
-        frozenset(template.holders[i].tensor for i in group), "partial"
-    )
+    tensors = frozenset(template.holders[i].tensor for i in group)
+    slides = problem.shared_variables(tensors, "partial")
     return tuple(v for v in streams if v in slides)
 
 
-def _reachable(
+def _reachable_tolls(
     problem: Problem, template: Template, index: int, tolls: Sequence[Holder]
 ) -> list[Holder]:
-    """Return the tolls to be passed above holder `index`: outer levels first, per tensor."""
+    """Return the Tolls to be crossed above holder `index`: outer levels first, per tensor."""
     if index >= len(template.holders):
         return list(tolls)
     level = problem.level(template.holders[index].component)
     waiting = [(h.tensor, problem.level(h.component)) for h in template.holders[index:]]
-    return [
-        toll
-        for toll in tolls
-        if (own := problem.level(toll.component)) < level
-        and not any(tensor == toll.tensor and other < own for tensor, other in waiting)
-    ]
+    reachable = []
+    for toll in tolls:
+        toll_level = problem.level(toll.component)
+        if toll_level < level and not any(
+            tensor == toll.tensor and depth < toll_level for tensor, depth in waiting
+        ):
+            reachable.append(toll)
+    return reachable
 
 
-def _gap(
-    problem: Problem,
-    template: Template,
-    index: int,
-    limits: tuple[Sequence[frozenset[str]], Sequence[Above]],
-) -> list[Slot]:
-    """Lay out the loops between holder `index` and the next one, with the reservation.
-
-    `limits`: variables banned from each gap, and the lanes above each holder (see
-    lane_variants.py).
-    """
-    holder, (bans, lanes) = template.holders[index], limits
-    below = template.holders[index + 1] if index + 1 < len(template.holders) else None
-    above = lanes[index]
-    reserve = problem.reservation(holder)
-    if above:
-        reserve = replace(reserve, lanes=above.lanes, open_dims=above.under)
-    if below is not None and below.backing:
-        return [reserve]
-    access = problem.einsum.access(holder.tensor)
-    allowed = [v for v in problem.einsum.bounds if v not in bans[index]]
-    pinned = _pinned(problem, template, index)
-    slots: list[Slot] = []
-    outermost = holder.backing or holder.floating
-    if not outermost and not (problem.conventions.loops_sink and above):
-        if pinned:
-            slots.append(TemporalLoops(_of(access, allowed, "relevant")))
-        slots.append(TemporalLoops(_of(access, allowed, "partial"), single=True))
-    slots.append(reserve)
-    rest = [
-        v
-        for v in allowed
-        if (holder.backing or pinned or access.relevance(v) != "relevant")
-        and _useful_above(problem, template, index + 1, v)
-    ]
-    slots.append(TemporalLoops(tuple(rest)))
-    return [slot for slot in slots if not isinstance(slot, TemporalLoops) or slot.variables]
-
-
-def _of(access: TensorAccess, variables: Sequence[str], relevance: str) -> tuple[str, ...]:
+def _with_relevance(
+    access: TensorAccess, variables: Sequence[str], relevance: str
+) -> tuple[str, ...]:
     return tuple(v for v in variables if access.relevance(v) == relevance)
 
 
 def _useful_above(problem: Problem, template: Template, index: int, variable: str) -> bool:
     """Tell whether a loop directly above holder `index` cannot be lowered under it for free.
 
-    Holders of a run stay together: it would have to go under all of them.
+    Adjacent holders stay together: it would have to go under all of them.
     """
     if index >= len(template.holders):
         return True
-    run = next((run for run in template.adjacent if run.first == index), None)
-    together = range(index, run.last + 1 if run is not None else index + 1)
-    return any(_stays_above(problem, template, i, variable) for i in together)
+    adjacent = next((each for each in template.adjacent if each.first == index), None)
+    members = range(index, adjacent.last + 1 if adjacent is not None else index + 1)
+    return any(_stays_above(problem, template, i, variable) for i in members)
 
 
 def _stays_above(problem: Problem, template: Template, index: int, variable: str) -> bool:
     holder = template.holders[index]
     rules = template.placement.rules_of(holder.component)
-    if holder.tensor in rules.no_resend_to_below or _held_still(problem, template, index):
+    if holder.tensor in rules.no_resend_to_below or _keeps_loops(problem, template, index):
         return True
     return problem.einsum.access(holder.tensor).relevance(variable) != "irrelevant"
 
 
-def _pinned(problem: Problem, template: Template, index: int) -> bool:
+def _is_pinned(problem: Problem, template: Template, index: int) -> bool:
     """Tell whether loops cannot be raised above holder `index` for free.
 
-    Beside what holds its tile still, the lanes of a network right above it do: every round of the
-    loops above them is a message.
+    They cannot where they cannot be moved at all, and where a network feeds spatial loops right
+    above the holder: every round of the loops above these is a message.
     """
-    return _held_still(problem, template, index) or _right_below_network(problem, template, index)
+    return _keeps_loops(problem, template, index) or _right_below_network(problem, template, index)
 
 
 def _right_below_network(problem: Problem, template: Template, index: int) -> bool:
-    """Tell whether lanes that a network feeds stand right above holder `index`."""
+    """Tell whether spatial loops that a network feeds stand right above holder `index`."""
     above = [problem.level(holder.component) for holder in template.holders[:index]]
     first = max(problem.first_network, max(above, default=-1) + 1)
-    own = problem.level(template.holders[index].component)
-    return any(component.spatial for component in problem.components[first : own + 1])
+    level = problem.level(template.holders[index].component)
+    return any(component.spatial for component in problem.components[first : level + 1])
 
 
-def _held_still(problem: Problem, template: Template, index: int) -> bool:
-    """Tell whether tile_shape pins the tile at holder `index`, the first one of its memory.
+def _keeps_loops(problem: Problem, template: Template, index: int) -> bool:
+    """Tell whether no loop can be moved past holder `index` for free.
 
-    Or no loop can be moved for free: where lanes stand above holders of outer memories, and where
-    the links of a network carry one round only, so that larger tiles take longer.
+    tile_shape pins the tile of the first holder of a memory. No loop moves for free where spatial
+    loops stand above holders of outer memories, or where the links of a network carry one round
+    only, so that larger tiles take longer.
     """
     one_round = problem.has_networks and not problem.conventions.links_carry_all_rounds
     if one_round or _out_of_order(problem, template):
@@ -272,37 +304,44 @@ def _held_still(problem: Problem, template: Template, index: int) -> bool:
 def _out_of_order(problem: Problem, template: Template) -> bool:
     """Tell whether lanes of a dimension that the template fixes stand above an outer memory."""
     return any(
-        any(prod(choice) > 1 for choice in dealt.choices)
-        and early_holders(problem, template, problem.level(dealt.component))
-        for dealt in template.lane_restrictions
+        any(prod(choice) > 1 for choice in restriction.choices)
+        and early_holders(problem, template, problem.level(restriction.component))
+        for restriction in template.lane_restrictions
     )
 
 
-def _bans(
-    problem: Problem, template: Template, fans: Sequence[SpatialLoops]
+def _temporal_bans(
+    problem: Problem, template: Template, dims: Sequence[SpatialLoops]
 ) -> list[frozenset[str]]:
-    """Return, per gap, the variables that may not be looped over there.
+    """Return, per gap, the variables that may have no temporal loop there.
 
-    no_refetch_from_above and no_resend_to_below forbid them, a floating holder below, or lanes
-    above a holder that sees both the other way round.
+    no_refetch_from_above and no_resend_to_below forbid them, a floating holder below, or spatial
+    loops above a holder that sees both the other way round.
     """
-    banned = swapped_variables(problem, template, fans)
+    banned = swapped_variables(problem, template, dims)
     for index, holder in enumerate(template.holders):
-        rules = template.placement.rules_of(holder.component)
-        gaps: list[int] = []
-        if holder.floating:
-            gaps += range(index)
-        if holder.tensor in rules.no_refetch_from_above:
-            gaps += range(_holders_of(template, holder.tensor)[0], index)
-        if holder.tensor in rules.no_resend_to_below:
-            same = _holders_of(template, holder.tensor)
-            gaps += range(index, next((i for i in same if i > index), len(template.holders)))
+        gaps = _gaps_without_reuse(template, index)
         if gaps:
             access = problem.einsum.access(holder.tensor)
-            loose = {v for v in problem.einsum.bounds if access.relevance(v) != "relevant"}
+            reused = {v for v in problem.einsum.bounds if access.relevance(v) != "relevant"}
             for gap in gaps:
-                banned[gap] |= loose
+                banned[gap] |= reused
     return [frozenset(names) for names in banned]
+
+
+def _gaps_without_reuse(template: Template, index: int) -> list[int]:
+    """Return the gaps whose loops must be relevant to the tensor of holder `index`."""
+    holder = template.holders[index]
+    rules = template.placement.rules_of(holder.component)
+    gaps: list[int] = []
+    if holder.floating:
+        gaps += range(index)
+    if holder.tensor in rules.no_refetch_from_above:
+        gaps += range(_holders_of(template, holder.tensor)[0], index)
+    if holder.tensor in rules.no_resend_to_below:
+        holding = _holders_of(template, holder.tensor)
+        gaps += range(index, next((i for i in holding if i > index), len(template.holders)))
+    return gaps
 
 
 def _holders_of(template: Template, tensor: str) -> list[int]:

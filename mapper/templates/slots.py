@@ -1,17 +1,20 @@
-"""What stands in a template, from the outermost slot in: holders, loops, lanes, reservations."""
+"""The kinds of slots of a template: fills, loops, reservations and Toll crossings.
+
+A template is a sequence of slots, outermost first (slot_sequence.py); a point of the mapspace gives
+the tile below each slot.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tilewright.mapper.model.view import Count
-from tilewright.mapper.templates.lane_variants import DimName, Lanes
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import DimName, Lanes, SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """The node of a holder: its tile is the one that the loops above leave."""
+    """The Storage node of a holder; the loops above it leave the tile with which it is filled."""
 
     tensor: str
     component: str
@@ -28,12 +31,12 @@ class TemporalLoops:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The tile that `component` must have room for: the one that the loops above leave.
+    """The tile for which `component` must have capacity: the one that the loops above leave.
 
     `persistent`: it stays there for every instance of the Einsum (model.md §4.2). `lanes`:
-    written above, but seen below it, so that its tile is as much larger; `under`: dimensions with
-    such lanes that are still to be chosen. `places`: how many places of a distributed memory share
-    it.
+    spatial loops written above the holder, but seen below it, so that its tile is as much larger;
+    `open_dims`: dimensions with such loops whose lanes are not chosen yet. `places`: how many
+    places of a distributed memory share the tile.
     """
 
     tensor: str
@@ -53,3 +56,4 @@ class TollCrossing:
 
 
 Slot = Fill | TemporalLoops | Reservation | TollCrossing | SpatialLoops
+"""Any slot; the last kind is the spatial loops of one dimension."""

@@ -1,4 +1,9 @@
-"""Spatial choices: how the rank variables are dealt over one dimension of a fanout."""
+"""Spatial choices: which rank variables are distributed over a dimension of a fanout, and how far.
+
+A choice gives each variable a number of lanes (instances along the dimension); their product is at
+most the fanout. For a fanout of 4, m = 4 and n = 2 the choices over (m, n) are (1, 1), (1, 2),
+(2, 1), (2, 2) and (4, 1), less what loop_bounds, reuse and min_usage exclude.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +29,23 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 }
 _ROUNDING = 1e-9  # usage is a quotient of small integers; the file's min_usage is a float
 
+Lanes = tuple[tuple[str, int], ...]  # rank variable, number of lanes
+DimName = tuple[str, str]  # component, dimension
+Choice = tuple[int, ...]  # lanes of one dimension, per variable
+Extents = tuple[int, ...]  # one per rank variable; negative: an uneven loop is already below
+
 
 @dataclass(frozen=True, slots=True)
 class SpatialLoops:
-    """Dimension `name` of `component`; `choices[i]` gives the lanes of each of `variables`."""
+    """The slot of the spatial loops over dimension `name` of `component`.
+
+    `choices[i]` gives the lanes of each of `variables`.
+    """
 
     component: str
     name: str
     variables: tuple[str, ...]
-    choices: tuple[tuple[int, ...], ...]
+    choices: tuple[Choice, ...]
 
 
 def divisors(number: int) -> tuple[int, ...]:
@@ -60,10 +73,10 @@ def usage(dim: SpatialDim, lanes: int) -> float:
 
 
 def free_variables(dim: SpatialDim, einsum: Einsum, banned: frozenset[str]) -> tuple[str, ...]:
-    """Return the variables that may be dealt over `dim`: `reuse` and `banned` exclude some."""
+    """Return the variables that may be distributed over `dim`: neither in `reuse` nor banned."""
     reused = [access for access in einsum.accesses if access.tensor in dim.reuse]
-    taken = banned.union(*(access.rank_variables for access in reused))
-    return tuple(v for v in einsum.bounds if v not in taken)
+    excluded = banned.union(*(access.rank_variables for access in reused))
+    return tuple(v for v in einsum.bounds if v not in excluded)
 
 
 def bounds_in_effect(
@@ -83,13 +96,13 @@ def bounds_in_effect(
     removing = [b for b in bounds if b.value == 1 and b.operator.endswith(("==", "<="))]
     removed = set(einsum.bounds) - set(free_variables(dim, einsum, banned))
     removed.update(*(bound.rank_variables for bound in removing))
-    rest = [
+    restricting = [
         replace(bound, rank_variables=bound.rank_variables - removed)
         for bound in bounds
         if bound not in removing
     ]
-    own = frozenset(einsum.bounds)
-    return (*removing, *(bound for bound in rest if bound.rank_variables & own))
+    variables = frozenset(einsum.bounds)
+    return (*removing, *(bound for bound in restricting if bound.rank_variables & variables))
 
 
 def lane_choices(
@@ -98,28 +111,28 @@ def lane_choices(
     variables: tuple[str, ...],
     bounds: Sequence[Comparison],
     uneven: frozenset[str] = frozenset(),
-) -> tuple[tuple[int, ...], ...]:
+) -> tuple[Choice, ...]:
     """Enumerate the lanes of `variables` that the fanout and its loop `bounds` admit.
 
     They are perfect factors, except over the variables that may be `uneven`.
     """
-    lists = [
+    factors = [
         range(1, min(einsum.bounds[v], dim.fanout) + 1)
         if v in uneven
         else divisors(einsum.bounds[v])
         for v in variables
     ]
 
-    def extend(chosen: tuple[int, ...], lanes: int) -> Iterator[tuple[int, ...]]:
-        if len(chosen) == len(lists):
+    def extend(chosen: Choice, lanes: int) -> Iterator[Choice]:
+        if len(chosen) == len(factors):
             yield chosen
             return
-        for factor in lists[len(chosen)]:
+        for factor in factors[len(chosen)]:
             if lanes * factor > dim.fanout or usage(dim, lanes * factor) > 1 + _ROUNDING:
                 break
             yield from extend((*chosen, factor), lanes * factor)
 
-    def admitted(chosen: tuple[int, ...]) -> bool:
+    def admitted(chosen: Choice) -> bool:
         values = dict.fromkeys(einsum.bounds, 1) | dict(zip(variables, chosen, strict=True))
         return all(holds(bound, values) for bound in bounds)
 
@@ -127,152 +140,171 @@ def lane_choices(
 
 
 @dataclass(frozen=True, slots=True)
-class Dim:
+class PathDimension:
     """A dimension with its choices before min_usage; `level`: its component's place on the path."""
 
     level: int
     dim: SpatialDim
-    fan: SpatialLoops
+    loops: SpatialLoops
 
 
-Wholes = Mapping[str, tuple[int, ...]]
-NONE: Wholes = MappingProxyType({})
-Room = Callable[[int, Mapping[str, int]], bool]  # (level, tile of the lanes below it) -> it fits
+CuttableTiles = Mapping[str, tuple[int, ...]]  # uneven variable -> tiles an uneven loop may cut
+NO_CUTTABLE_TILES: CuttableTiles = MappingProxyType({})
+TileFits = Callable[[int, Mapping[str, int]], bool]  # (level, tile of the lanes below it) -> bool
 
 
-class Unlimited:
-    """Room without a limit that notes the largest extents asked for at each level."""
+class UnlimitedCapacity:
+    """A capacity check that always passes and notes the largest extents asked for at each level."""
 
     def __init__(self) -> None:
         self.widest: dict[int, dict[str, int]] = {}
 
     def __call__(self, level: int, tile: Mapping[str, int]) -> bool:
-        seen = self.widest.setdefault(level, dict(tile))
+        widest = self.widest.setdefault(level, dict(tile))
         for variable, extent in tile.items():
-            seen[variable] = max(seen[variable], extent)
+            widest[variable] = max(widest[variable], extent)
         return True
 
-    def within(self, room: Room) -> bool:
-        """Tell whether `room` would have let pass everything that was asked for."""
-        return all(room(level, tile) for level, tile in self.widest.items())
+    def within(self, fits: TileFits) -> bool:
+        """Tell whether `fits` would have let pass everything that was asked for."""
+        return all(fits(level, tile) for level, tile in self.widest.items())
 
 
 def apply_min_usage(
-    dims: Sequence[Dim], einsum: Einsum, room: Room, wholes: Wholes = NONE
+    dims: Sequence[PathDimension],
+    einsum: Einsum,
+    fits: TileFits,
+    cuttable: CuttableTiles = NO_CUTTABLE_TILES,
 ) -> tuple[SpatialLoops, ...]:
     """Keep the choices that reach min_usage; where none can, those of the highest usage.
 
     `dims` run from the outermost to the innermost. The innermost dimension decides first, and the
-    others choose from what it left of each rank variable (model.md §8.2, lattice.md §8).
-    `room` tells whether the memory of a level can hold the tiles that the lanes below it work on:
-    lanes that no tile can feed do not count as reachable. `wholes`: the tiles of each uneven
-    variable that an uneven loop may cut.
+    outer ones choose from what it left of each rank variable (model.md §8.2, lattice.md
+    §8). `fits` tells whether the memory of a level can hold the tiles that the lanes below it work
+    on: lanes that no tile can feed do not count as reachable.
     """
-    plain = tuple(dim.fan for dim in dims)
-    floors = [0.0] * len(dims)
     if einsum.is_copy or all(dim.dim.min_usage <= 0 for dim in dims):
-        return plain
-    alive: list[set[tuple[int, ...]]] | None = None
-    for index in range(len(dims) - 1, -1, -1):
-        if dims[index].dim.min_usage <= 0:
-            continue
-        for floor in _floors(dims[index]):
-            floors[index] = floor
-            alive = _alive(dims, einsum, room, floors, wholes)
-            if alive is not None:
-                break
-        if alive is None:
-            return plain  # nothing fits whatever the lanes
-    if wholes:
-        return tuple(_above_floor(one, floor) for one, floor in zip(dims, floors, strict=True))
-    assert alive is not None
-    return tuple(
-        replace(fan, choices=tuple(c for c in fan.choices if c in kept))
-        for fan, kept in zip(plain, alive, strict=True)
-    )
+        return tuple(dim.loops for dim in dims)
+    return _MinUsage(dims, einsum, fits, cuttable).choices()
 
 
-def _above_floor(one: Dim, floor: float) -> SpatialLoops:
-    """Return the dimension with the choices of at least a usage."""
-    kept = [c for c in one.fan.choices if usage(one.dim, prod(c)) >= floor - _ROUNDING]
-    return replace(one.fan, choices=tuple(kept))
+class _MinUsage:
+    """Finds the highest usage that each dimension can reach, the innermost one first."""
 
+    def __init__(
+        self,
+        dims: Sequence[PathDimension],
+        einsum: Einsum,
+        fits: TileFits,
+        cuttable: CuttableTiles,
+    ) -> None:
+        self._dims = dims
+        self._einsum = einsum
+        self._fits = fits
+        self._cuttable = cuttable
+        self._usages = [0.0] * len(dims)  # required of each dimension so far
 
-def _floors(one: Dim) -> list[float]:
-    """Return the usages to ask for in turn: min_usage, then what lies below it, down to all."""
-    used = {usage(one.dim, prod(choice)) for choice in one.fan.choices}
-    below = sorted((u for u in used if u < one.dim.min_usage - _ROUNDING), reverse=True)
-    return [one.dim.min_usage, *below]
+    def choices(self) -> tuple[SpatialLoops, ...]:
+        """Return the dimensions with the choices left; all choices if no lanes fit at all."""
+        reachable: list[set[Choice]] = []
+        for index in range(len(self._dims) - 1, -1, -1):
+            if self._dims[index].dim.min_usage <= 0:
+                continue
+            highest = self._raise_usage(index)
+            if highest is None:
+                return tuple(dim.loops for dim in self._dims)
+            reachable = highest
+        if self._cuttable:
+            usages = zip(self._dims, self._usages, strict=True)
+            return tuple(_with_usage(dim, required) for dim, required in usages)
+        return tuple(
+            replace(dim.loops, choices=tuple(c for c in dim.loops.choices if c in reached))
+            for dim, reached in zip(self._dims, reachable, strict=True)
+        )
 
-
-def _alive(
-    dims: Sequence[Dim],
-    einsum: Einsum,
-    room: Room,
-    floors: Sequence[float],
-    wholes: Wholes,
-) -> list[set[tuple[int, ...]]] | None:
-    """Return the choices of each dimension that the inner ones leave; None if one has none.
-
-    With uneven variables, of which there are many choices, only one lane stands for a dimension
-    that need not reach any usage: more lanes need larger tiles, so that no other choice fits then.
-    """
-    reached: set[tuple[int, ...]] = {(1,) * len(einsum.bounds)}
-    alive: list[set[tuple[int, ...]]] = []
-    depth = max((one.level for one in dims), default=0) + 1
-    for index in range(len(dims) - 1, -1, -1):
-        one = dims[index]
-        reached = _fitting(einsum, room, reached, range(one.level, depth))
-        depth = min(depth, one.level)
-        steps = [
-            (lanes, after)
-            for lanes in _asked(one, floors[index], uneven=bool(wholes))
-            for spent in reached
-            for after in _spend(one.fan, lanes, spent, (einsum, wholes))
-        ]
-        reached = {after for _, after in steps}
-        alive.append({lanes for lanes, _ in steps})
-    if not _fitting(einsum, room, reached, range(depth)):
+    def _raise_usage(self, index: int) -> list[set[Choice]] | None:
+        """Require the highest usage of a dimension that leaves each dimension some choice."""
+        for required in _usages_to_try(self._dims[index]):
+            self._usages[index] = required
+            reachable = self._reachable()
+            if reachable is not None:
+                return reachable
         return None
-    return alive[::-1]
+
+    def _reachable(self) -> list[set[Choice]] | None:
+        """Return the choices of each dimension that the inner ones leave; None if one has none."""
+        extents: set[Extents] = {(1,) * len(self._einsum.bounds)}
+        reachable: list[set[Choice]] = []
+        depth = max((dim.level for dim in self._dims), default=0) + 1
+        for index in range(len(self._dims) - 1, -1, -1):
+            dim = self._dims[index]
+            extents = self._fitting(extents, range(dim.level, depth))
+            depth = min(depth, dim.level)
+            steps = [
+                (lanes, above)
+                for lanes in self._candidates(index)
+                for below in extents
+                for above in self._extents_above(dim.loops, lanes, below)
+            ]
+            extents = {above for _, above in steps}
+            reachable.append({lanes for lanes, _ in steps})
+        if not self._fitting(extents, range(depth)):
+            return None
+        return reachable[::-1]
+
+    def _candidates(self, index: int) -> Sequence[Choice]:
+        """Return the choices of a dimension that reach the usage required of it.
+
+        With uneven variables, of which there are many choices, one lane stands for a dimension that
+        need not reach any usage: more lanes need larger tiles, so that no other choice fits if this
+        one does not.
+        """
+        dim, required = self._dims[index], self._usages[index]
+        one_lane = (1,) * len(dim.loops.variables)
+        if self._cuttable and required <= 0 and one_lane in dim.loops.choices:
+            return (one_lane,)
+        return _with_usage(dim, required).choices
+
+    def _fitting(self, extents: set[Extents], levels: range) -> set[Extents]:
+        names = self._einsum.bounds
+        tiles = {each: dict(zip(names, map(abs, each), strict=True)) for each in extents}
+        return {each for each in extents if all(self._fits(level, tiles[each]) for level in levels)}
+
+    def _extents_above(
+        self, loops: SpatialLoops, lanes: Choice, below: Extents
+    ) -> Iterator[Extents]:
+        """Yield the extents above a dimension with some lanes, from those below it."""
+        factors = dict(zip(loops.variables, lanes, strict=True))
+        options = [
+            _extents(used, factors.get(v, 1), bound, self._cuttable.get(v, ()))
+            for (v, bound), used in zip(self._einsum.bounds.items(), below, strict=True)
+        ]
+        yield from product(*options)
 
 
-def _asked(one: Dim, floor: float, *, uneven: bool) -> Sequence[tuple[int, ...]]:
-    single = (1,) * len(one.fan.variables)
-    if uneven and floor <= 0 and single in one.fan.choices:
-        return (single,)
-    return _above_floor(one, floor).choices
+def _with_usage(dim: PathDimension, required: float) -> SpatialLoops:
+    """Return the dimension with the choices of at least a usage."""
+    loops = dim.loops
+    chosen = [c for c in loops.choices if usage(dim.dim, prod(c)) >= required - _ROUNDING]
+    return replace(loops, choices=tuple(chosen))
 
 
-def _fitting(
-    einsum: Einsum, room: Room, reached: set[tuple[int, ...]], levels: range
-) -> set[tuple[int, ...]]:
-    named = {spent: dict(zip(einsum.bounds, map(abs, spent), strict=True)) for spent in reached}
-    return {s for s in reached if all(room(level, named[s]) for level in levels)}
-
-
-def _spend(
-    fan: SpatialLoops, lanes: tuple[int, ...], spent: tuple[int, ...], rules: tuple[Einsum, Wholes]
-) -> Iterator[tuple[int, ...]]:
-    """Yield the extents that lanes reach from those below them; negative: an uneven loop is used.
-
-    `rules`: the Einsum, and what its uneven loops may cut.
-    """
-    einsum, wholes = rules
-    factors = dict(zip(fan.variables, lanes, strict=True))
-    options = [
-        _extents(used, factors.get(v, 1), bound, wholes.get(v, ()))
-        for (v, bound), used in zip(einsum.bounds.items(), spent, strict=True)
-    ]
-    yield from product(*options)
+def _usages_to_try(dim: PathDimension) -> list[float]:
+    """Return min_usage, then the usages of the choices below it, descending."""
+    usages = {usage(dim.dim, prod(choice)) for choice in dim.loops.choices}
+    below = sorted((u for u in usages if u < dim.dim.min_usage - _ROUNDING), reverse=True)
+    return [dim.dim.min_usage, *below]
 
 
 @cache
-def _extents(used: int, lanes: int, bound: int, wholes: tuple[int, ...]) -> list[int]:
-    """Return the extents of one variable that `lanes` tiles of extent `used` can make up."""
-    after = used * lanes
-    if used < 0 or not wholes:
-        return [after] if bound % after == 0 else []
-    found = [after] if after <= bound else []
-    found += [-whole for whole in wholes if whole % used and -(-whole // used) == lanes]
-    return found
+def _extents(used: int, lanes: int, bound: int, cuttable: tuple[int, ...]) -> list[int]:
+    """Return the extents of one variable that `lanes` tiles of extent `used` can make up.
+
+    E.g. 3 lanes of tiles of 2 make 6, or 5 if an uneven loop may cut 5.
+    """
+    even = used * lanes
+    if used < 0 or not cuttable:
+        return [even] if bound % even == 0 else []
+    extents = [even] if even <= bound else []
+    extents += [-tile for tile in cuttable if tile % used and -(-tile // used) == lanes]
+    return extents

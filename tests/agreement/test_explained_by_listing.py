@@ -9,11 +9,11 @@ import pytest
 from search_cases import EINSUMS, best_by_brute_force, random_arch, random_workload
 
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.explain.constraint import Constraint
+from tilewright.mapper.explain.constraint import MappingConstraint
 from tilewright.mapper.explain.existence import Existence, even_tiles_decide
 from tilewright.mapper.explain.infeasible import explain_infeasible, why_infeasible
 from tilewright.mapper.explain.reach import first_mapping
-from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.explain.subject import ConstrainedEinsum
 from tilewright.mapper.mapspace.assemble import assemble
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.searches.verify import Verifier
@@ -21,7 +21,7 @@ from tilewright.mapper.templates.slot_sequence import slot_sequence
 from tilewright.mapper.workload.workload_loading import load_workload
 
 
-def random_subject(seed: int) -> Subject:
+def random_subject(seed: int) -> ConstrainedEinsum:
     """Return a small problem with small memories, so that many have no mapping."""
     rng = random.Random(seed)
     text = rng.choice(EINSUMS)
@@ -33,10 +33,12 @@ def random_subject(seed: int) -> Subject:
     conventions = rng.choice(("default", "accelforge"))
     if any("tensor_order" in line for line in lines):
         conventions = "accelforge"  # by default the order of neighbouring holders means nothing
-    return Subject(load_arch("\n".join(lines)), workload, workload.einsums[0], conventions)
+    return ConstrainedEinsum(
+        load_arch("\n".join(lines)), workload, workload.einsums[0], conventions
+    )
 
 
-def fits_by_brute_force(subject: Subject, limit: int) -> bool | None:
+def fits_by_brute_force(subject: ConstrainedEinsum, limit: int) -> bool | None:
     (space,) = subject.spaces(frozenset(subject.constraints))
     found = best_by_brute_force(space, limit)
     return None if found is None else bool(found)
@@ -89,7 +91,9 @@ def check_explained(seed: int) -> bool:
     return True
 
 
-def check_relaxed(subject: Subject, constraint: Constraint, value: float | None) -> None:
+def check_relaxed(
+    subject: ConstrainedEinsum, constraint: MappingConstraint, value: float | None
+) -> None:
     if value is None:
         return
     path = constraint.path + ("" if constraint.kind in ("size", "fanout") else ".value")

@@ -11,7 +11,7 @@ from tight_cases import tight_space_of
 
 from tilewright.arch.flattening.flattening import flatten
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.mapspace.counting.closed_form import Memo, PlainCounts
+from tilewright.mapper.mapspace.counting.closed_form import ClosedFormCounts, CountCache
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -53,7 +53,7 @@ def random_space(seed: int) -> Mapspace:
 
 def compared(space: Mapspace) -> int:
     """Compare both counts of each plain placement; return how many of these there are."""
-    counts, number = PlainCounts(space.problem, Memo()), 0
+    counts, number = ClosedFormCounts(space.problem, CountCache()), 0
     for placement in space.placements:
         template = space.first_template(placement)
         if template is None or not counts.is_plain(placement, template):

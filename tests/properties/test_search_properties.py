@@ -18,7 +18,7 @@ from search_cases import EINSUMS, random_arch, random_workload
 
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
-from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.explain.subject import ConstrainedEinsum
 from tilewright.mapper.searches.api import answer
 from tilewright.mapper.searches.exact.exact import ExactSearch
 from tilewright.mapper.searches.exact.label_metrics import Goal, Objective
@@ -72,7 +72,7 @@ def test_lifting_the_order_of_the_hierarchy_never_hurts(seed: int) -> None:
 
 def lifting_never_hurts(text: str, workload: Workload, objective: Objective) -> None:
     """The same as: adding one never helps. min_usage is part of no mapspace here."""
-    subject = Subject(load_arch(text), workload, workload.einsums[0])
+    subject = ConstrainedEinsum(load_arch(text), workload, workload.einsums[0])
     goal = Goal(objective)
     everything = frozenset(subject.constraints)
 

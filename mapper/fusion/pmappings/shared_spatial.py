@@ -29,10 +29,9 @@ from tilewright.mapper.mapspace.lattice import Lattice
 from tilewright.mapper.searches.exact.kernels import Ints
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
 from tilewright.mapper.searches.program.program import with_fixed_lanes
-from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 def gap_above_lanes(place: int) -> int:

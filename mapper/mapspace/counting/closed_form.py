@@ -28,7 +28,7 @@ _Ways = dict[tuple[str, Gaps], int]  # last holder's tensor, gaps so far -> orde
 
 
 @dataclass
-class Memo:
+class CountCache:
     """What has been counted for one Einsum, whatever its rules."""
 
     lanes: dict[tuple[SpatialLoops, ...], Counter[Gaps]] = field(default_factory=dict)
@@ -36,10 +36,10 @@ class Memo:
     orders: dict[object, Counter[Gaps]] = field(default_factory=dict)
 
 
-class PlainCounts:
+class ClosedFormCounts:
     """Counts templates and points of the placements of one problem that are plain."""
 
-    def __init__(self, problem: Problem, memo: Memo) -> None:
+    def __init__(self, problem: Problem, memo: CountCache) -> None:
         self._problem = problem
         self._memo = memo
         self._names = tuple(problem.einsum.bounds)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.mapper.mapspace.lattice import Lattice
-from tilewright.mapper.mapspace.points import EXACT, Points, ways_above
+from tilewright.mapper.mapspace.points import EXACT, Points, completions_above
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 
 
@@ -45,7 +45,7 @@ def _counted(points: Points, kind: type) -> tuple[int, bool]:
             ways = _distinct_above(points, slots[gap : index + 1], ways)
             index = gap
         else:
-            ways = ways_above(lattice, slots[index], ways)
+            ways = completions_above(lattice, slots[index], ways)
         admitted = points.admitted(index)
         if admitted is not None:
             ways = np.where(admitted, ways, 0)
@@ -80,15 +80,15 @@ def _distinct_above(points: Points, gap: Sequence[Slot], ways: Any) -> Any:
     stays = [v for v in below.variables if access.relevance(v) != "relevant"]
     slides = [v for v in stays if access.relevance(v) == "partial"]
     after = _over(lattice, below.variables, ways)
-    moved = ways_above(lattice, single, after) - after if single.variables else 0 * after
+    moved = completions_above(lattice, single, after) - after if single.variables else 0 * after
     still = _over(lattice, stays, ways) - _over(lattice, slides, ways) + ways
     if not single.variables:
         still = _over(lattice, stays, ways)
     whole = moved + still
     for slot in above:
-        whole = whole if slot.single else ways_above(lattice, slot, whole)
+        whole = whole if slot.single else completions_above(lattice, slot, whole)
     return whole
 
 
 def _over(lattice: Lattice, variables: Sequence[str], ways: Any) -> Any:
-    return ways_above(lattice, TemporalLoops(tuple(variables)), ways) if variables else ways
+    return completions_above(lattice, TemporalLoops(tuple(variables)), ways) if variables else ways

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tilewright.arch.components.components import Memory
-from tilewright.mapper.mapspace.counting.closed_form import Memo, PlainCounts
+from tilewright.mapper.mapspace.counting.closed_form import ClosedFormCounts, CountCache
 from tilewright.mapper.mapspace.space import Mapspace
 from tilewright.mapper.templates.placement import Placement
 from tilewright.mapper.templates.problem import Problem
@@ -19,7 +19,7 @@ _TEMPLATES = 1000  # that are made to be counted one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class CountedSizes:
     """`points`: (template, tile shapes) before the sizes of the memories are looked at; `fitting`:
     those that fit. None: too many to count exactly here; `at_least`: what has been counted."""
 
@@ -30,30 +30,30 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _CountedPlacements:
     """Placements counted together; exact or not."""
 
     counted: tuple[int, int, int]
     exact: tuple[bool, bool, bool] = (True, True, True)
 
 
-class Sizes:
+class MapspaceSizes:
     """Sizes of mapspaces of one Einsum under many rules, each counted once."""
 
     def __init__(self) -> None:
-        self._memo = Memo()
-        self._known: dict[Hashable, list[_Part]] = {}
+        self._memo = CountCache()
+        self._known: dict[Hashable, list[_CountedPlacements]] = {}
         self._problems: dict[Hashable, Problem] = {}
 
-    def of(self, spaces: Sequence[Mapspace]) -> Size:
+    def of(self, spaces: Sequence[Mapspace]) -> CountedSizes:
         """Return the size of some mapspaces together."""
         parts = [part for space in spaces for part in self._of(space)]
         sums = [sum(part.counted[i] for part in parts) for i in range(3)]
         exact = [all(part.exact[i] for part in parts) for i in range(3)]
         known = [total if sure else None for total, sure in zip(sums, exact, strict=True)]
-        return Size(known[0], known[1], known[2], (sums[0], sums[1], sums[2]))
+        return CountedSizes(known[0], known[1], known[2], (sums[0], sums[1], sums[2]))
 
-    def _of(self, space: Mapspace) -> list[_Part]:
+    def _of(self, space: Mapspace) -> list[_CountedPlacements]:
         key, dims = _key_of(space), _dims_of(space)
         if key not in self._known:
             space.problem.share_spatial_choices(self._problems.setdefault(dims, space.problem))
@@ -79,8 +79,8 @@ def _dims_of(space: Mapspace) -> Hashable:
     return tuple((c.name, c.spatial) for c in space.problem.components)
 
 
-def _parts(space: Mapspace, memo: Memo) -> list[_Part]:
-    counts = PlainCounts(space.problem, memo)
+def _parts(space: Mapspace, memo: CountCache) -> list[_CountedPlacements]:
+    counts = ClosedFormCounts(space.problem, memo)
     plain: list[tuple[int, int, int]] = []
     rest: list[Placement] = []
     for placement in space.placements:
@@ -93,21 +93,23 @@ def _parts(space: Mapspace, memo: Memo) -> list[_Part]:
         else:
             rest.append(placement)
     sums = [sum(column) for column in zip(*plain, strict=True)] or [0, 0, 0]
-    found = [_Part((sums[0], sums[1], sums[2]))]
+    found = [_CountedPlacements((sums[0], sums[1], sums[2]))]
     return [*found, _one_by_one(space, rest)] if rest else found
 
 
-def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _Part:
+def _one_by_one(space: Mapspace, placements: Sequence[Placement]) -> _CountedPlacements:
     """Count the templates of these placements one after the other, if they are few."""
     made = list(islice(space.each_template(placements), _TEMPLATES + 1))
     if len(made) > _TEMPLATES:
-        return _Part((len(made), 0, 0), (False, False, False))
+        return _CountedPlacements((len(made), 0, 0), (False, False, False))
     part = space.narrowed(made)
     if _work(part) > LARGEST:
-        return _Part((len(made), 0, 0), (True, False, False))
+        return _CountedPlacements((len(made), 0, 0), (True, False, False))
     size, fitting = part.size, part.count_fitting(COUNTING)
     points = size.points if size.exact else fitting or 0
-    return _Part((len(made), points, fitting or 0), (True, size.exact, fitting is not None))
+    return _CountedPlacements(
+        (len(made), points, fitting or 0), (True, size.exact, fitting is not None)
+    )
 
 
 def _work(space: Mapspace) -> float:

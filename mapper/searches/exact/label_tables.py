@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.mapper.mapspace.lattice import Axis, Lattice
+from tilewright.mapper.mapspace.lattice import Lattice, LatticeAxis
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_fields import LabelFields
@@ -92,7 +92,7 @@ class LabelEngine:
         self._arrays: dict[ProgramStep, ChargeArrays] = {}
         self._dealings: dict[SpatialStep, SpatialArrays] = {}
         self._counts: dict[tuple[str, str, tuple[tuple[str, int], ...]], Floats] = {}
-        self._axes: dict[tuple[str, ...], list[Axis]] = {}
+        self._axes: dict[tuple[str, ...], list[LatticeAxis]] = {}
 
     def initial(self) -> LabelTable:
         """Return the table of one label at the unit tile: nothing paid yet."""
@@ -170,7 +170,7 @@ class LabelEngine:
         return RemainingCost(rest, np.where(rest < inf, after.lanes, 0.0), slow)
 
     def _close(
-        self, axes: list[Axis], table: LabelTable, nd: int, view: kernels.PruningArrays
+        self, axes: list[LatticeAxis], table: LabelTable, nd: int, view: kernels.PruningArrays
     ) -> LabelTable:
         start, label = table.start, table.label
         origin: Any = None
@@ -198,14 +198,14 @@ class LabelEngine:
             )
         return result
 
-    def _above(self, axes: list[Axis], after: RemainingCost) -> RemainingCost:
+    def _above(self, axes: list[LatticeAxis], after: RemainingCost) -> RemainingCost:
         rest, gain = after.energy.copy(), after.lanes.copy()
         for axis in axes:
             kernels.least_above(rest, axis.stride, axis.radix, 1.0)
             kernels.least_above(gain, axis.stride, axis.radix, -1.0)
         return RemainingCost(rest, gain, after.latency.before_loops(axes))
 
-    def _axes_of(self, variables: tuple[str, ...]) -> list[Axis]:
+    def _axes_of(self, variables: tuple[str, ...]) -> list[LatticeAxis]:
         if variables not in self._axes:
             self._axes[variables] = self.lattice.axes_of(variables)
         return self._axes[variables]

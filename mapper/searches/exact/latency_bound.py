@@ -16,7 +16,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.mapper.mapspace.lattice import Axis
+from tilewright.mapper.mapspace.lattice import LatticeAxis
 from tilewright.mapper.searches.exact import kernels
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
@@ -32,7 +32,7 @@ class RemainingLatency:
     terms: Floats
     seconds: Floats
 
-    def before_loops(self, axes: Sequence[Axis]) -> RemainingLatency:
+    def before_loops(self, axes: Sequence[LatticeAxis]) -> RemainingLatency:
         """Return what holds before loops along some axes."""
         if not len(self.terms):
             return self

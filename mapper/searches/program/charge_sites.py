@@ -17,10 +17,10 @@ from tilewright.mapper.model.view import Count
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.edge_traffic import EdgeCharge, values_per_move
 from tilewright.mapper.searches.program.out_of_order import LanesSeenBelow, lanes_seen_below
-from tilewright.mapper.templates.lane_variants import Lanes, working_places
+from tilewright.mapper.templates.lane_variants import working_places
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 @dataclass(frozen=True, slots=True, order=True)

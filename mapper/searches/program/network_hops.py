@@ -19,11 +19,10 @@ from tilewright.arch.components.components import Component, Network, SpatialDim
 from tilewright.mapper.model.network import unicast_on_mesh
 from tilewright.mapper.searches.exact.label_fields import LabelFields
 from tilewright.mapper.searches.program.charge_sites import ChargeSite, CostTerm
-from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TollCrossing
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilewright.mapper.templates.lane_variants import Lanes
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot
-from tilewright.mapper.templates.spatial_choices import SpatialLoops
+from tilewright.mapper.templates.spatial_choices import Lanes, SpatialLoops
 from tilewright.mapper.workload.einsum import TensorAccess
 
 Factors = tuple[tuple[int, tuple[float, ...]], ...]  # slot of a dimension, factor per choice

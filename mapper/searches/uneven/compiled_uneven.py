@@ -6,32 +6,39 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.uneven.costs.average_tiles import AverageChains
-from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Kind
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid
-from tilewright.mapper.searches.uneven.search_parts import Part
-from tilewright.mapper.searches.uneven.slot_walk import Sweep
-from tilewright.mapper.searches.uneven.template_plan import Plan, make_plan
+from tilewright.mapper.searches.uneven.costs.average_tiles import AverageTileChains
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, CountKind, TileChains
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import TileGrid
+from tilewright.mapper.searches.uneven.search_parts import SearchPart
+from tilewright.mapper.searches.uneven.slot_walk import SlotWalk
+from tilewright.mapper.searches.uneven.template_plan import TemplatePlan, make_plan
 from tilewright.mapper.templates.problem import Problem
 
 
-class Mode:
+class PreparedParts:
     """A layout of the labels with what it needs: `timed` counts steps and calls too."""
 
     def __init__(
-        self, problem: Problem, layout: LabelFields, grid: Grid, parts: Iterable[Part], timed: bool
+        self,
+        problem: Problem,
+        layout: LabelFields,
+        grid: TileGrid,
+        parts: Iterable[SearchPart],
+        timed: bool,
     ) -> None:
         self.timed = timed
         self.layout = (
             layout if timed else replace(layout, gates={}, calls={}, links={}, longest_paths={})
         )
-        self.plans: list[Plan] = [make_plan(problem, self.layout, part, timed) for part in parts]
-        kind = Chains if problem.conventions.exact_remainders else AverageChains
+        self.plans: list[TemplatePlan] = [
+            make_plan(problem, self.layout, part, timed) for part in parts
+        ]
+        kind = TileChains if problem.conventions.exact_remainders else AverageTileChains
         chains = [
             kind(bound, problem.cuttable_tiles.get(v, ()), self._kinds(i))
             for i, (v, bound) in enumerate(problem.einsum.bounds.items())
         ]
-        self.sweep = Sweep(problem, self.layout, grid, chains)
+        self.walk = SlotWalk(problem, self.layout, grid, chains)
 
-    def _kinds(self, variable: int) -> list[Kind]:
-        return sorted({ALL, *(k for plan in self.plans for k in plan.needed[0][variable])})
+    def _kinds(self, variable: int) -> list[CountKind]:
+        return sorted({ALL, *(k for plan in self.plans for k in plan.needed_kinds[0][variable])})

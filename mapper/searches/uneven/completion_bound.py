@@ -9,74 +9,80 @@ from functools import reduce
 import numpy as np
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid
-from tilewright.mapper.searches.uneven.template_plan import Plan
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, TileChains
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import TileGrid
+from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SlotPosition:
     """Where a partial mapping stands: the next slot of each variable, and of all together."""
 
     slots: tuple[int, ...]
-    next: int
+    next_slot: int
 
     @classmethod
-    def at(cls, index: int, variables: int) -> Moment:
+    def at(cls, index: int, variables: int) -> SlotPosition:
         """Return the moment above slot `index`."""
         return cls((index,) * variables, index)
 
-    def past(self, variable: int) -> Moment:
+    def after_variable(self, variable: int) -> SlotPosition:
         """Return the moment when the slot has dealt one variable."""
         slots = self.slots
-        return Moment((*slots[:variable], self.next + 1, *slots[variable + 1 :]), self.next)
+        return SlotPosition(
+            (*slots[:variable], self.next_slot + 1, *slots[variable + 1 :]), self.next_slot
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class StepShares:
     """Per label: its place on the grid, its steps so far, and the least they come to; of all
     variables, or of some."""
 
-    place: Ints
+    grid_index: Ints
     steps: Floats
-    least: Floats
+    fewest: Floats
 
-    def take(self, rows: Ints) -> Shares:
+    def take(self, rows: Ints) -> StepShares:
         """Return those of some labels."""
-        return Shares(self.place[rows], self.steps[rows], self.least[rows])
+        return StepShares(self.grid_index[rows], self.steps[rows], self.fewest[rows])
 
-    def times(self, other: Shares) -> Shares:
+    def combined(self, other: StepShares) -> StepShares:
         """Join the shares of different variables."""
-        return Shares(self.place + other.place, self.steps * other.steps, self.least * other.least)
+        return StepShares(
+            self.grid_index + other.grid_index, self.steps * other.steps, self.fewest * other.fewest
+        )
 
 
-class Prospects:
+class CompletionBounds:
     """Bounds for one plan. Lanes to come divide steps, but each tile takes one step at least."""
 
-    def __init__(self, grid: Grid, chains: Sequence[Chains], plan: Plan) -> None:
+    def __init__(self, grid: TileGrid, chains: Sequence[TileChains], plan: TemplatePlan) -> None:
         self._grid = grid
         self._chains = chains
         self._plan = plan
 
-    def of(self, states: Ints, moment: Moment, but: int = -1) -> Shares:
+    def shares(self, states: Ints, moment: SlotPosition, but: int = -1) -> StepShares:
         """Return the shares of all variables `but` one; `states`: shape (labels, variables)."""
         none = np.zeros(len(states), np.int64), np.ones(len(states)), np.ones(len(states))
-        shares = (self.of_one(v, states[:, v], moment) for v in range(states.shape[1]) if v != but)
-        return reduce(Shares.times, shares, Shares(*none))
+        shares = (
+            self.shares_of(v, states[:, v], moment) for v in range(states.shape[1]) if v != but
+        )
+        return reduce(StepShares.combined, shares, StepShares(*none))
 
-    def of_one(self, v: int, states: Ints, moment: Moment) -> Shares:
+    def shares_of(self, v: int, states: Ints, moment: SlotPosition) -> StepShares:
         """Return the shares of one variable."""
         tile = self._chains[v].column(ALL).tile
         place = self._grid.axes[v].of_tile[tile[states]] * self._grid.strides[v]
-        if self._plan.steps is None:
+        if self._plan.step_kinds is None:
             one = np.ones(len(states))
-            return Shares(place, one, one)
-        column = self._chains[v].column(self._plan.steps[v])
-        least = column.shares(self._plan.most[moment.slots[v]][v])
-        return Shares(place, column.extent[states], least[states])
+            return StepShares(place, one, one)
+        column = self._chains[v].column(self._plan.step_kinds[v])
+        least = column.shares(self._plan.most_lanes_of[moment.slots[v]][v])
+        return StepShares(place, column.extent[states], least[states])
 
-    def steps(self, shares: Shares, moment: Moment) -> Floats:
+    def fewest_steps(self, shares: StepShares, moment: SlotPosition) -> Floats:
         """Return a lower bound of the steps from the shares of all variables."""
-        dealt = shares.steps / self._plan.lanes[moment.next]
-        least: Floats = np.maximum(np.maximum(dealt, shares.least), self._plan.fewest)
+        dealt = shares.steps / self._plan.most_lanes[moment.next_slot]
+        least: Floats = np.maximum(np.maximum(dealt, shares.fewest), self._plan.fewest_steps)
         return least

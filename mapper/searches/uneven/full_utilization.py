@@ -13,7 +13,7 @@ def with_most_lanes(space: Mapspace) -> Mapspace | None:
 
     Few choices of lanes are left there, and the best mappings are often among them.
     """
-    components = tuple(_busy(component) for component in space.flat.components)
+    components = tuple(_fully_used(component) for component in space.flat.components)
     if components == space.flat.components:
         return None
     compute = components[-1]
@@ -22,7 +22,7 @@ def with_most_lanes(space: Mapspace) -> Mapspace | None:
     return space.with_flat(flat)
 
 
-def _busy(component: Component) -> Component:
+def _fully_used(component: Component) -> Component:
     return replace(
         component, spatial=tuple(replace(dim, min_usage=1.0) for dim in component.spatial)
     )

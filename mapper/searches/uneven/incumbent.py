@@ -8,7 +8,7 @@ from math import inf
 
 from tilewright.mapper.mapping.mapping import Mapping
 from tilewright.mapper.mapspace.assemble import Tile
-from tilewright.mapper.searches.uneven.template_plan import Plan
+from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 
 @dataclass(slots=True)
@@ -17,16 +17,16 @@ class Incumbent:
 
     mapping: Mapping | None = None
     value: float = inf
-    second: float = inf
+    second_value: float = inf
     energy: float = inf
     latency: float = inf
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class CompletedMappings:
     """What came through one template: (energy, latency, bits used of each tracked memory) of each
     mapping of one instance; `tiles` of one of them."""
 
-    plan: Plan
-    rows: list[tuple[float, ...]]
+    plan: TemplatePlan
+    metrics: list[tuple[float, ...]]
     tiles: Callable[[int], tuple[Tile, ...]]

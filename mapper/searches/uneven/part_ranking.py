@@ -16,16 +16,25 @@ from tilewright.mapper.searches.exact.label_metrics import KINDS, Goal, LabelMet
 from tilewright.mapper.searches.exact.label_tables import compute_energy
 from tilewright.mapper.searches.exact.metric_terms import leaks_of
 from tilewright.mapper.searches.exact.placement_bound import compulsory_seconds_of
-from tilewright.mapper.searches.uneven.compiled_uneven import Mode
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid, Outlook, look_ahead
-from tilewright.mapper.searches.uneven.search_parts import MOST_PARTS, Part, classes_of, whole_parts
-from tilewright.mapper.searches.uneven.template_plan import Plan
+from tilewright.mapper.searches.uneven.compiled_uneven import PreparedParts
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import (
+    RemainingEnergy,
+    TileGrid,
+    remaining_energy,
+)
+from tilewright.mapper.searches.uneven.search_parts import (
+    MOST_PARTS,
+    SearchPart,
+    classes_of,
+    whole_parts,
+)
+from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
-FEW = 20
+FEW_TEMPLATES = 20
 
 
-class Ranking:
+class PartRanking:
     """`least`: (bound of the objective, of the energy, number of the part), ascending.
 
     `tracked`: memories whose bits in use matter to the end.
@@ -38,12 +47,12 @@ class Ranking:
         self.layout = label_fields(space.problem, leaks, tracked)
         times = compulsory_seconds_of(space, space.placements)
         self.metrics = LabelMetrics(space.problem, self.layout, leaks, times, goal.price)
-        self.grid = Grid(space.problem)
-        self.energy = compute_energy(space.problem)
-        self.least: list[tuple[float, float, int]] = []
+        self.grid = TileGrid(space.problem)
+        self.compute_energy = compute_energy(space.problem)
+        self.ranked: list[tuple[float, float, int]] = []
         self.templates = 0
-        self._parts: list[Part] = []
-        self._modes: dict[bool, Mode] = {}
+        self._parts: list[SearchPart] = []
+        self._prepared: dict[bool, PreparedParts] = {}
         self._labels = 0  # of modes that are gone
         self._budget = UNLIMITED
 
@@ -55,78 +64,82 @@ class Ranking:
     @property
     def labels(self) -> int:
         """Number of partial mappings looked at."""
-        return self._labels + sum(mode.sweep.labels for mode in self._modes.values())
+        return self._labels + sum(mode.walk.labels for mode in self._prepared.values())
 
-    def mode(self, timed: bool) -> Mode:
+    def prepared(self, timed: bool) -> PreparedParts:
         """Return the parts made ready."""
-        if timed not in self._modes:
+        if timed not in self._prepared:
             problem = self._space.problem
             parts = self._budget.checking(self._parts)
-            self._modes[timed] = Mode(problem, self.layout, self.grid, parts, timed)
-        return self._modes[timed]
+            self._prepared[timed] = PreparedParts(problem, self.layout, self.grid, parts, timed)
+        return self._prepared[timed]
 
     def rank(self, budget: Budget) -> None:
         """Bound every template. OutOfBudget."""
         self._budget = budget
         templates = budget.checking(self._space.templates_within(budget.check))
-        self._take(whole_parts(self._space.problem, templates))
+        self._replace_parts(whole_parts(self._space.problem, templates))
         self.templates = len(self._parts)
         self._sort(budget)
 
-    def rank_few(self) -> None:
+    def rank_first_templates(self) -> None:
         """Take a few templates only, without bounds."""
         self._budget = UNLIMITED
-        self._take(whole_parts(self._space.problem, islice(self._space.each_template(), FEW)))
+        self._replace_parts(
+            whole_parts(self._space.problem, islice(self._space.each_template(), FEW_TEMPLATES))
+        )
         self.templates = len(self._parts)
-        self.least = [(0.0, 0.0, number) for number in range(len(self._parts))]
+        self.ranked = [(0.0, 0.0, number) for number in range(len(self._parts))]
 
     def split(self, limit: float, budget: Budget) -> None:
         """Replace the parts that may come below `limit` by their classes of lanes, dimension by
         dimension, and leave the others out. OutOfBudget: the dimensions done so far stay."""
         fans = max((_fans(part) for part in self._parts), default=0)
         for dimension in range(fans):
-            self._split_one(dimension, limit, budget)
+            self._split_dimension(dimension, limit, budget)
 
-    def _split_one(self, dimension: int, limit: float, budget: Budget) -> None:
-        before = self._parts, self._modes, self.least
-        kept = [self._parts[number] for value, _, number in self.least if value <= limit]
+    def _split_dimension(self, dimension: int, limit: float, budget: Budget) -> None:
+        before = self._parts, self._prepared, self.ranked
+        kept = [self._parts[number] for value, _, number in self.ranked if value <= limit]
         split = [one for part in kept for one in classes_of(part, dimension)]
-        self._take(split if len(split) <= MOST_PARTS else kept)
+        self._replace_parts(split if len(split) <= MOST_PARTS else kept)
         try:
             self._sort(budget)
         except OutOfBudget:
-            self._parts, self._modes, self.least = before
+            self._parts, self._prepared, self.ranked = before
             self._labels = 0
             raise
 
-    def _take(self, parts: Iterable[Part]) -> None:
+    def _replace_parts(self, parts: Iterable[SearchPart]) -> None:
         self._parts = list(parts)
         self._labels = self.labels
-        self._modes = {}
+        self._prepared = {}
 
     def _sort(self, budget: Budget) -> None:
         ranked: list[tuple[float, float, int]] = []
-        for number, plan in enumerate(self.mode(False).plans):
+        for number, plan in enumerate(self.prepared(False).plans):
             budget.check()
-            least = self.outlook(number).least + self.energy
-            value = float(self.floor(np.array([least]), np.array([plan.fewest]), self._kind)[0])
+            least = self.remaining_energy(number).least + self.compute_energy
+            value = float(
+                self.lower_bound(np.array([least]), np.array([plan.fewest_steps]), self._kind)[0]
+            )
             if value < np.inf:
                 ranked.append((value, least, number))
-        self.least = sorted(ranked)
+        self.ranked = sorted(ranked)
 
-    def outlook(self, number: int) -> Outlook:
+    def remaining_energy(self, number: int) -> RemainingEnergy:
         """Return what is ahead at each slot of a part."""
-        plan = self.mode(False).plans[number]
-        return look_ahead(self.grid, plan.slots, plan.floors)
+        plan = self.prepared(False).plans[number]
+        return remaining_energy(self.grid, plan.slots, plan.charge_bounds)
 
-    def plan(self, number: int) -> Plan:
+    def plan(self, number: int) -> TemplatePlan:
         """Return a part made ready, for the energy alone."""
-        return self.mode(False).plans[number]
+        return self.prepared(False).plans[number]
 
-    def floor(self, energy: Floats, steps: Floats, kind: float) -> Floats:
+    def lower_bound(self, energy: Floats, steps: Floats, kind: float) -> Floats:
         """Bound an objective from bounds of energy and steps."""
         return self.metrics.lower_bounds_of(energy, self._space.einsum.operations / steps, kind)
 
 
-def _fans(part: Part) -> int:
+def _fans(part: SearchPart) -> int:
     return sum(isinstance(slot, SpatialLoops) for slot in part.slots)

@@ -12,7 +12,7 @@ from tilewright.mapper.searches.exact.kernels import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class PartialMappings:
     """`states`: shape (labels, variables); `fields`: (labels, width); `origin`: the label of the
     step before."""
 
@@ -23,12 +23,12 @@ class Labels:
     def __len__(self) -> int:
         return len(self.origin)
 
-    def take(self, rows: Any) -> Labels:
+    def take(self, rows: Any) -> PartialMappings:
         """Return some labels, by number or mask."""
-        return Labels(self.states[rows], self.fields[rows], self.origin[rows])
+        return PartialMappings(self.states[rows], self.fields[rows], self.origin[rows])
 
 
-def undominated(labels: Labels, leading: tuple[int, ...]) -> Ints:
+def undominated(labels: PartialMappings, leading: tuple[int, ...]) -> Ints:
     """Return the numbers of the labels that none with the same states beats in `leading`."""
     key = np.zeros(len(labels), np.int64)
     for v in range(labels.states.shape[1]):
@@ -40,7 +40,7 @@ def undominated(labels: Labels, leading: tuple[int, ...]) -> Ints:
     return pareto(key, labels.fields[:, list(leading)], 0.0)
 
 
-def split(labels: Labels, cuts: int) -> list[Labels]:
+def split(labels: PartialMappings, cuts: int) -> list[PartialMappings]:
     """Split labels into `cuts` + 1 parts, as far as there are labels."""
     if cuts <= 0 or len(labels) < 2:
         return [labels]
@@ -48,8 +48,8 @@ def split(labels: Labels, cuts: int) -> list[Labels]:
     return [labels.take(slice(int(part[0]), int(part[-1]) + 1)) for part in rows]
 
 
-def joined(parts: list[Labels]) -> Labels:
-    return Labels(
+def joined(parts: list[PartialMappings]) -> PartialMappings:
+    return PartialMappings(
         np.concatenate([part.states for part in parts]),
         np.concatenate([part.fields for part in parts]),
         np.concatenate([part.origin for part in parts]),

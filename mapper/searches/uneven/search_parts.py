@@ -25,23 +25,23 @@ MOST_COMBINATIONS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SearchPart:
     """A template with its slots; the dimensions among them may be left with fewer choices."""
 
     template: Template
     slots: tuple[Slot, ...]
 
 
-def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[Part]:
+def whole_parts(problem: Problem, templates: Iterable[Template]) -> Iterator[SearchPart]:
     """Yield each template that has lanes to choose from, whole."""
     for template in templates:
         slots = slot_sequence(problem, template)
         if all(slot.choices for slot in slots if isinstance(slot, SpatialLoops)):
             check_order(problem, slots)
-            yield Part(template, slots)
+            yield SearchPart(template, slots)
 
 
-def classes_of(part: Part, number: int) -> list[Part]:
+def classes_of(part: SearchPart, number: int) -> list[SearchPart]:
     """Split a part into classes of the lanes of one dimension, counted from the outermost one.
 
     Together they have its mappings, each of them once.
@@ -53,12 +53,12 @@ def classes_of(part: Part, number: int) -> list[Part]:
     assert isinstance(fan, SpatialLoops)
     before, after = part.slots[:place], part.slots[place + 1 :]
     return [
-        Part(part.template, (*before, replace(fan, choices=tuple(choices)), *after))
-        for choices in grouped(fan)
+        SearchPart(part.template, (*before, replace(fan, choices=tuple(choices)), *after))
+        for choices in choice_classes(fan)
     ]
 
 
-def grouped(fan: SpatialLoops) -> list[list[tuple[int, ...]]]:
+def choice_classes(fan: SpatialLoops) -> list[list[tuple[int, ...]]]:
     """Group the choices by the powers of two that the lanes of each variable come up to."""
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for choice in fan.choices:

@@ -20,22 +20,31 @@ from tilewright.mapper.mapspace.assemble import Tile
 from tilewright.mapper.searches.budget import GROWTH, UNLIMITED, Budget, OutOfBudget
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.uneven.completion_bound import Moment, Prospects, Shares
-from tilewright.mapper.searches.uneven.costs.loop_sites import Host, Options
-from tilewright.mapper.searches.uneven.costs.slot_charges import Bill
-from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import Grid, Outlook
-from tilewright.mapper.searches.uneven.costs.uneven_counts import Group, groups_of, moved
-from tilewright.mapper.searches.uneven.costs.uneven_messages import Messages
-from tilewright.mapper.searches.uneven.partial_mappings import Labels, joined, split, undominated
-from tilewright.mapper.searches.uneven.template_plan import Plan, Room
+from tilewright.mapper.searches.uneven.completion_bound import (
+    CompletionBounds,
+    SlotPosition,
+    StepShares,
+)
+from tilewright.mapper.searches.uneven.costs.loop_sites import LoopSite, TileOptions
+from tilewright.mapper.searches.uneven.costs.slot_charges import SlotCharge
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, TileChains
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import RemainingEnergy, TileGrid
+from tilewright.mapper.searches.uneven.costs.uneven_counts import FormGroup, groups_of, moved_values
+from tilewright.mapper.searches.uneven.costs.uneven_messages import UnevenMessages
+from tilewright.mapper.searches.uneven.partial_mappings import (
+    PartialMappings,
+    joined,
+    split,
+    undominated,
+)
+from tilewright.mapper.searches.uneven.template_plan import CapacityCheck, TemplatePlan
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 MAX_LABELS = 3_000_000  # that are kept at one slot
 CHUNK = 20_000  # labels whose lanes are dealt at a time
-WIDER = 20  # times the beam: labels that are made to choose a beam from
+LABELS_PER_BEAM = 20  # times the beam: labels that are made to choose a beam from
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "==": op.eq, "<=": op.le, ">=": op.ge, "<": op.lt, ">": op.gt,
@@ -50,75 +59,79 @@ class Pruning:
 
     keep: Callable[[Floats, Floats, Floats], Any]
     leading: tuple[int, ...]
-    rooms: tuple[int, ...] = ()
+    memory_fields: tuple[int, ...] = ()
     beam: int = 0
     budget: Budget = UNLIMITED
 
 
-class Sweep:
+class SlotWalk:
     """Sweeps of one mapspace; states are shared by all templates."""
 
     def __init__(
-        self, problem: Problem, fields: LabelFields, grid: Grid, chains: list[Chains]
+        self, problem: Problem, fields: LabelFields, grid: TileGrid, chains: list[TileChains]
     ) -> None:
         self._problem = problem
         self._fields = fields
         self._grid = grid
         self._chains = chains
         self._groups = {a.tensor: groups_of(a) for a in problem.einsum.accesses}
-        self._messages = Messages(problem, chains)
+        self._messages = UnevenMessages(problem, chains)
         self.labels = 0
         self.label_bytes = 8 * (fields.width + len(chains) + 1)
 
-    def run(self, plan: Plan, outlook: Outlook, energy: float, pruning: Pruning) -> list[Labels]:
+    def run(
+        self, plan: TemplatePlan, outlook: RemainingEnergy, energy: float, pruning: Pruning
+    ) -> list[PartialMappings]:
         """Return the labels above each slot and, last, at the Compute; `energy` of all operations.
 
         Where none is left, the walk ends with an empty set.
         OutOfBudget when the deadline passes or the labels do not fit.
         """
-        step = _Step(self, plan, outlook, pruning)
+        step = _PrunedWalk(self, plan, outlook, pruning)
         fields = np.zeros((1, self._fields.width))
         fields[0, 0] = energy
         for field in self._fields.gates.values():
             fields[0, field] = 1.0
         starts = [
             chains.forget(np.array([chains.start]), needed)
-            for chains, needed in zip(self._chains, plan.needed[0], strict=True)
+            for chains, needed in zip(self._chains, plan.needed_kinds[0], strict=True)
         ]
         states = np.stack(starts, axis=1)
-        labels = Labels(states, fields, np.zeros(1, np.int64))
-        path = [self._paid(step, 0, labels)]
+        labels = PartialMappings(states, fields, np.zeros(1, np.int64))
+        path = [self._charged(step, 0, labels)]
         for index in range(len(plan.slots)):
             if not len(path[-1]):
                 break
             labels = self._below(step, index, path[-1])
-            path.append(self._paid(step, index + 1, labels))
+            path.append(self._charged(step, index + 1, labels))
         return path
 
-    def _below(self, step: _Step, index: int, labels: Labels) -> Labels:
+    def _below(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
         """Apply slot `index`."""
-        slot, room = step.plan.slots[index], step.plan.rooms[index]
-        labels = Labels(labels.states, labels.fields, np.arange(len(labels)))
+        slot, room = step.plan.slots[index], step.plan.capacity_checks[index]
+        labels = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
         if room is not None:
             return self._reserve(room, labels)
         if isinstance(slot, SpatialLoops):
-            parts = [self._deal(step, index, part) for part in split(labels, len(labels) // CHUNK)]
-            return step.joined(parts, step.outlook.within[index][-1], index + 1)
+            parts = [
+                self._distribute(step, index, part) for part in split(labels, len(labels) // CHUNK)
+            ]
+            return step.joined(parts, step.remaining.within[index][-1], index + 1)
         if not isinstance(slot, TemporalLoops):
             return labels
         if slot.single:
-            below = step.outlook.within[index][-1]
+            below = step.remaining.within[index][-1]
             moved_ = [self._loop(step, (index, v), labels, below) for v in slot.variables]
             return step.joined([labels, *moved_], below, index + 1)
         for number, v in enumerate(slot.variables, 1):
-            rest = step.outlook.within[index][number]
-            labels = step.better(self._loop(step, (index, v), labels, rest), rest, index + 1)
+            rest = step.remaining.within[index][number]
+            labels = step.pruned(self._loop(step, (index, v), labels, rest), rest, index + 1)
         return labels
 
-    def _paid(self, step: _Step, index: int, labels: Labels) -> Labels:
+    def _charged(self, step: _PrunedWalk, index: int, labels: PartialMappings) -> PartialMappings:
         """Pay the bills above a slot and drop what the pins there refuse."""
-        pins, bills = step.plan.pins[index], step.plan.bills[index]
-        dropped = step.plan.dropped(index)
+        pins, bills = step.plan.pins[index], step.plan.charges[index]
+        dropped = step.plan.forgotten_variables(index)
         if not (pins or bills or dropped):
             return labels
         for pin in pins:
@@ -126,15 +139,17 @@ class Sweep:
         fields = labels.fields.copy()
         for bill in bills:
             count = self.count(bill, labels.states)
-            for field, rate in bill.adds:
+            for field, rate in bill.rates:
                 fields[:, field] += rate * count
         states = labels.states.copy()
         for v in dropped:
-            states[:, v] = self._chains[v].forget(states[:, v], step.plan.needed[index + 1][v])
-        paid = Labels(states, fields, labels.origin)
-        return step.better(paid, step.outlook.paid[index], index)
+            states[:, v] = self._chains[v].forget(
+                states[:, v], step.plan.needed_kinds[index + 1][v]
+            )
+        paid = PartialMappings(states, fields, labels.origin)
+        return step.pruned(paid, step.remaining.charged[index], index)
 
-    def count(self, bill: Bill, states: Ints) -> Floats:
+    def count(self, bill: SlotCharge, states: Ints) -> Floats:
         """Return the values that a bill counts, per label."""
         names = list(self._problem.einsum.bounds)
         columns = {v: self._chains[i].column(bill.count.kinds[i]) for i, v in enumerate(names)}
@@ -149,9 +164,9 @@ class Sweep:
         def extent(v: str) -> Floats:
             return columns[v].extent[states[:, names.index(v)]]
 
-        groups: tuple[Group, ...] = self._groups[bill.count.tensor]
+        groups: tuple[FormGroup, ...] = self._groups[bill.count.tensor]
         for group in groups:
-            total = total * moved(group, sizes, extent)
+            total = total * moved_values(group, sizes, extent)
         touched = {v for group in groups for v in group.variables}
         for number, v in enumerate(names):
             if v not in touched:
@@ -163,7 +178,7 @@ class Sweep:
         tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
         return tiles
 
-    def _allowed(self, pin: Comparison, labels: Labels) -> Any:
+    def _allowed(self, pin: Comparison, labels: PartialMappings) -> Any:
         tiles = [
             self.tile(labels.states, i)
             for i, v in enumerate(self._problem.einsum.bounds)
@@ -177,7 +192,7 @@ class Sweep:
             allowed &= compare(tile, pin.value)
         return allowed
 
-    def _reserve(self, room: Room, labels: Labels) -> Labels:
+    def _reserve(self, room: CapacityCheck, labels: PartialMappings) -> PartialMappings:
         access = self._problem.einsum.access(room.slot.tensor)
         names = list(self._problem.einsum.bounds)
         size = np.ones(len(labels))
@@ -192,46 +207,52 @@ class Sweep:
         fields = labels.fields.copy()
         fields[:, room.field] += bits
         fits = fields[:, room.field] <= room.size
-        if room.last:
+        if room.is_last:
             fields[:, room.field] = 0.0
-        return Labels(labels.states, fields, labels.origin).take(fits)
+        return PartialMappings(labels.states, fields, labels.origin).take(fits)
 
-    def _loop(self, step: _Step, place: tuple[int, str], labels: Labels, rest: Floats) -> Labels:
+    def _loop(
+        self, step: _PrunedWalk, place: tuple[int, str], labels: PartialMappings, rest: Floats
+    ) -> PartialMappings:
         """Loop over a variable at a slot."""
         index, variable = place
         v = list(self._problem.einsum.bounds).index(variable)
-        moment = Moment.at(index + 1, labels.states.shape[1])
-        host = Host(index, v, None, (1, 1), rest, moment)
-        return self._grown(step, labels, host)[0]
+        moment = SlotPosition.at(index + 1, labels.states.shape[1])
+        host = LoopSite(index, v, None, (1, 1), rest, moment)
+        return self._extended(step, labels, host)[0]
 
-    def _grown(self, step: _Step, labels: Labels, host: Host) -> tuple[Labels, Ints]:
+    def _extended(
+        self, step: _PrunedWalk, labels: PartialMappings, host: LoopSite
+    ) -> tuple[PartialMappings, Ints]:
         """Replace each label by one per tile that a slot can leave of a variable, with the lanes
         it takes; bounds are looked at first, so that little is made in vain."""
         v, chains = host.variable, self._chains[host.variable]
         unique, inverse = np.unique(labels.states[:, v], return_inverse=True)
         tail = step.plan.tails[host.slot][v]
-        below = [chains.below(s, tail, host.lane, host.lanes) for s in unique.tolist()]
+        below = [chains.below(s, tail, host.dim, host.lane_range) for s in unique.tolist()]
         sizes = np.array([len(states) for states, _ in below], np.int64)
         if not sizes[inverse].sum():
             return labels.take(np.zeros(len(labels), bool)), np.zeros(0, np.int64)
-        options = Options(
+        options = TileOptions(
             np.concatenate([states for states, _ in below]),
             np.concatenate([lanes for _, lanes in below]),
             sizes,
         )
-        others = step.prospects.of(labels.states, host.moment, but=v)
-        own = step.prospects.of_one(v, options.states, host.moment)
-        found: list[tuple[Labels, Ints]] = []
-        for rows, chosen in options.of_all(inverse):
+        others = step.bounds.shares(labels.states, host.position, but=v)
+        own = step.bounds.shares_of(v, options.states, host.position)
+        found: list[tuple[PartialMappings, Ints]] = []
+        for rows, chosen in options.chunks(inverse):
             step.check(sum(len(one) for one, _ in found))
             self.labels += len(rows)
-            shares = others.take(rows).times(own.take(chosen))
-            kept = step.kept((labels, rows), shares, host)
-            found.append(step.chosen(labels, (rows[kept], chosen[kept]), options, host))
+            shares = others.take(rows).combined(own.take(chosen))
+            kept = step.promising((labels, rows), shares, host)
+            found.append(step.extended(labels, (rows[kept], chosen[kept]), options, host))
         grown = found[0][0] if len(found) == 1 else joined([one for one, _ in found])
         return grown, np.concatenate([lanes for _, lanes in found])
 
-    def _deal(self, step: _Step, index: int, labels: Labels) -> Labels:
+    def _distribute(
+        self, step: _PrunedWalk, index: int, labels: PartialMappings
+    ) -> PartialMappings:
         fan = step.plan.slots[index]
         assert isinstance(fan, SpatialLoops)
         names = list(self._problem.einsum.bounds)
@@ -239,18 +260,18 @@ class Sweep:
         code = np.zeros(len(labels), np.int64)
         used = np.ones(len(labels), np.int64)
         most = max(map(prod, fan.choices))
-        moment, above = Moment.at(index, len(names)), labels
+        moment, above = SlotPosition.at(index, len(names)), labels
         rows = np.arange(len(labels))
         for place, variable in enumerate(fan.variables):
             number = names.index(variable)
-            moment = moment.past(number)
+            moment = moment.after_variable(number)
             lanes = max(choice[place] for choice in fan.choices)
             least = min(choice[place] for choice in fan.choices)
             if lanes > 1:
-                numbered = Labels(labels.states, labels.fields, np.arange(len(labels)))
-                rest = step.outlook.within[index][place + 1]
-                host = Host(index, number, lane, (least, lanes), rest, moment)
-                grown, taken = self._grown(step, numbered, host)
+                numbered = PartialMappings(labels.states, labels.fields, np.arange(len(labels)))
+                rest = step.remaining.within[index][place + 1]
+                host = LoopSite(index, number, lane, (least, lanes), rest, moment)
+                grown, taken = self._extended(step, numbered, host)
                 came = grown.origin
                 code, used = code[came] * (lanes + 1) + taken, used[came] * taken
                 keep = used <= most
@@ -265,8 +286,8 @@ class Sweep:
         elif gate is not None:
             fields[:, gate] *= self._extents(above.states[rows]) / self._extents(states)
         self._messages.charge(step.plan, index, (above.states[rows], states), fields)
-        labels = Labels(states, fields, above.origin[rows])
-        return step.better(labels, step.outlook.within[index][-1], index + 1)
+        labels = PartialMappings(states, fields, above.origin[rows])
+        return step.pruned(labels, step.remaining.within[index][-1], index + 1)
 
     def _extents(self, states: Ints) -> Floats:
         """Return the product of all nominal tiles."""
@@ -275,19 +296,19 @@ class Sweep:
             found *= self.tile(states, v)
         return found
 
-    def prospects(self, plan: Plan) -> Prospects:
+    def completion_bounds(self, plan: TemplatePlan) -> CompletionBounds:
         """Return what bounds the labels of a plan."""
-        return Prospects(self._grid, self._chains, plan)
+        return CompletionBounds(self._grid, self._chains, plan)
 
-    def steps(self, plan: Plan, states: Ints) -> Floats:
+    def steps(self, plan: TemplatePlan, states: Ints) -> Floats:
         """Return the steps that the lanes so far leave to the busiest one."""
         total = np.ones(len(states))
-        if plan.steps is not None:
-            for v, kind in enumerate(plan.steps):
+        if plan.step_kinds is not None:
+            for v, kind in enumerate(plan.step_kinds):
                 total *= self._chains[v].column(kind).extent[states[:, v]]
         return total
 
-    def trace(self, path: list[Labels], label: int) -> tuple[Tile, ...]:
+    def trace(self, path: list[PartialMappings], label: int) -> tuple[Tile, ...]:
         """Return the tile below each slot of the mapping that ends in a label."""
         tiles: list[Tile] = []
         for labels in reversed(path[1:]):
@@ -297,16 +318,18 @@ class Sweep:
         return tuple(reversed(tiles))
 
 
-class _Step:
+class _PrunedWalk:
     """One sweep: its plan, outlook and pruning."""
 
-    def __init__(self, sweep: Sweep, plan: Plan, outlook: Outlook, pruning: Pruning) -> None:
+    def __init__(
+        self, sweep: SlotWalk, plan: TemplatePlan, outlook: RemainingEnergy, pruning: Pruning
+    ) -> None:
         self.plan = plan
-        self.outlook = outlook
-        self.prospects = sweep.prospects(plan)
+        self.remaining = outlook
+        self.bounds = sweep.completion_bounds(plan)
         self._sweep = sweep
         self._pruning = pruning
-        self._rooms = list(pruning.rooms)
+        self._rooms = list(pruning.memory_fields)
 
     def check(self, labels: int) -> None:
         """Stop when the budget is used up."""
@@ -314,47 +337,53 @@ class _Step:
         if labels > MAX_LABELS:
             raise OutOfBudget
 
-    def kept(self, which: tuple[Labels, Ints], shares: Shares, host: Host) -> Ints:
+    def promising(
+        self, which: tuple[PartialMappings, Ints], shares: StepShares, host: LoopSite
+    ) -> Ints:
         """Return which of the rows of labels may still win; with a beam, the best ones."""
         labels, above = which
-        energy = labels.fields[above, 0] + host.rest.reshape(-1)[shares.place]
-        steps = self.prospects.steps(shares, host.moment)
+        energy = labels.fields[above, 0] + host.remaining.reshape(-1)[shares.grid_index]
+        steps = self.bounds.fewest_steps(shares, host.position)
         used = labels.fields[:, self._rooms][above]
         rows = np.flatnonzero(self._pruning.keep(energy, steps, used) & (energy < inf))
-        most = WIDER * self._pruning.beam
+        most = LABELS_PER_BEAM * self._pruning.beam
         if most and len(rows) > most:
             worth = energy[rows] * steps[rows]
             rows = np.sort(rows[np.argsort(worth, kind="stable")[:most]])
         return rows
 
-    def chosen(
-        self, labels: Labels, which: tuple[Ints, Ints], options: Options, host: Host
-    ) -> tuple[Labels, Ints]:
+    def extended(
+        self,
+        labels: PartialMappings,
+        which: tuple[Ints, Ints],
+        options: TileOptions,
+        host: LoopSite,
+    ) -> tuple[PartialMappings, Ints]:
         """Make the labels of some (label, option), and leave out those that others beat."""
         rows, chosen = which
         states = labels.states[rows]
         states[:, host.variable] = options.states[chosen]
-        made = Labels(states, labels.fields[rows], labels.origin[rows])
-        if host.lane is not None or len(made) < 2:
+        made = PartialMappings(states, labels.fields[rows], labels.origin[rows])
+        if host.dim is not None or len(made) < 2:
             return made, options.lanes[chosen]
         best = undominated(made, self._pruning.leading)
         return made.take(best), options.lanes[chosen[best]]
 
-    def joined(self, parts: list[Labels], rest: Floats, index: int) -> Labels:
+    def joined(self, parts: list[PartialMappings], rest: Floats, index: int) -> PartialMappings:
         """Join sets of labels; those of several sets are compared."""
         if len(parts) == 1:
             return parts[0]
-        return self.better(joined(parts), rest, index)
+        return self.pruned(joined(parts), rest, index)
 
-    def better(self, labels: Labels, rest: Floats, index: int) -> Labels:
+    def pruned(self, labels: PartialMappings, rest: Floats, index: int) -> PartialMappings:
         """Keep the labels that may win and that no other one beats; slot `index` comes next."""
         self.check(len(labels))
         if not len(labels):
             return labels
-        moment = Moment.at(index, labels.states.shape[1])
-        shares = self.prospects.of(labels.states, moment)
-        energy = labels.fields[:, 0] + rest.reshape(-1)[shares.place]
-        steps = self.prospects.steps(shares, moment)
+        moment = SlotPosition.at(index, labels.states.shape[1])
+        shares = self.bounds.shares(labels.states, moment)
+        energy = labels.fields[:, 0] + rest.reshape(-1)[shares.grid_index]
+        steps = self.bounds.fewest_steps(shares, moment)
         used = labels.fields[:, self._rooms]
         keep = self._pruning.keep(energy, steps, used) & (energy < inf)
         labels, energy, steps = labels.take(keep), energy[keep], steps[keep]

@@ -9,11 +9,15 @@ from math import inf, prod
 from tilewright.arch.components.components import Comparison, Memory
 from tilewright.mapper.mapspace.points import reserved_bits
 from tilewright.mapper.searches.exact.label_fields import LabelFields
-from tilewright.mapper.searches.uneven.costs.slot_charges import Bill, Biller, Floor
-from tilewright.mapper.searches.uneven.costs.tile_candidates import Host, Tail
-from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Kind
-from tilewright.mapper.searches.uneven.costs.uneven_messages import Way, ways_of
-from tilewright.mapper.searches.uneven.search_parts import Part, least_steps
+from tilewright.mapper.searches.uneven.costs.slot_charges import (
+    ChargeBound,
+    ChargeCompiler,
+    SlotCharge,
+)
+from tilewright.mapper.searches.uneven.costs.tile_candidates import Tail, TailSlot
+from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, CountKind
+from tilewright.mapper.searches.uneven.costs.uneven_messages import LaneCrossing, crossings_of
+from tilewright.mapper.searches.uneven.search_parts import SearchPart, least_steps
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem, required_tile_shape
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
@@ -21,18 +25,18 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CapacityCheck:
     """A reservation that is checked: `field` sums the bits (None: alone in its memory); `last`: no
     other reservation of the memory below, and nothing asks for the sum at the end."""
 
     slot: Reservation
     size: float
     field: int | None
-    last: bool
+    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TemplatePlan:
     """What the search needs of a template. `bills[i]` and `pins[i]` hold above slot i (one more:
     at the Compute); `tails[i][v]`: hosts of variable v below slot i; `needed[i][v]`: kinds of
     count that slot i or a later one asks for; `lanes[i]`: the most lanes from slot i on, and
@@ -41,36 +45,38 @@ class Plan:
 
     template: Template
     slots: tuple[Slot, ...]
-    bills: tuple[tuple[Bill, ...], ...]
+    charges: tuple[tuple[SlotCharge, ...], ...]
     pins: tuple[tuple[Comparison, ...], ...]
-    rooms: tuple[Room | None, ...]
+    capacity_checks: tuple[CapacityCheck | None, ...]
     tails: tuple[tuple[Tail, ...], ...]
-    needed: tuple[tuple[frozenset[Kind], ...], ...]
-    lanes: tuple[float, ...]
-    most: tuple[tuple[int, ...], ...]
-    fewest: float
-    floors: tuple[Floor, ...]
-    steps: tuple[Kind, ...] | None
-    ways: Mapping[int, tuple[Way, ...]]
+    needed_kinds: tuple[tuple[frozenset[CountKind], ...], ...]
+    most_lanes: tuple[float, ...]
+    most_lanes_of: tuple[tuple[int, ...], ...]
+    fewest_steps: float
+    charge_bounds: tuple[ChargeBound, ...]
+    step_kinds: tuple[CountKind, ...] | None
+    crossings: Mapping[int, tuple[LaneCrossing, ...]]
 
-    def dropped(self, index: int) -> list[int]:
+    def forgotten_variables(self, index: int) -> list[int]:
         """Return the variables of which a kind of count is no longer needed once slot `index`, or
         the Compute, has been paid."""
-        if index + 1 >= len(self.needed):
+        if index + 1 >= len(self.needed_kinds):
             return []
         return [
-            v for v, kinds in enumerate(self.needed[index]) if kinds != self.needed[index + 1][v]
+            v
+            for v, kinds in enumerate(self.needed_kinds[index])
+            if kinds != self.needed_kinds[index + 1][v]
         ]
 
 
-def make_plan(problem: Problem, fields: LabelFields, part: Part, timed: bool) -> Plan:
+def make_plan(problem: Problem, fields: LabelFields, part: SearchPart, timed: bool) -> TemplatePlan:
     """Prepare a part. `timed`: steps and calls matter, not only the energy."""
     template, slots, bounds = part.template, part.slots, problem.einsum.bounds
-    biller = Biller(problem, fields, template, slots)
-    at_slot = biller.bills()
+    biller = ChargeCompiler(problem, fields, template, slots)
+    at_slot = biller.charges()
     bills = tuple(at_slot.get(i, ()) for i in range(len(slots) + 1))
     pins = tuple(required_tile_shape(problem, template, slot) for slot in slots)
-    steps = biller.steps() if timed else None
+    steps = biller.step_kinds() if timed else None
     held = {v for pin in pins for comparison in pin for v in comparison.rank_variables}
     lanes, most = [1.0], [(1,) * len(bounds)]
     for slot in reversed(slots):
@@ -78,7 +84,7 @@ def make_plan(problem: Problem, fields: LabelFields, part: Part, timed: bool) ->
         lanes.append(lanes[-1] * all_)
         each = [_most(slot, v) if isinstance(slot, SpatialLoops) else 1 for v in bounds]
         most.append(tuple(n * one for n, one in zip(most[-1], each, strict=True)))
-    return Plan(
+    return TemplatePlan(
         template,
         slots,
         bills,
@@ -89,13 +95,15 @@ def make_plan(problem: Problem, fields: LabelFields, part: Part, timed: bool) ->
         tuple(reversed(lanes)),
         tuple(reversed(most)),
         least_steps(problem, slots),
-        tuple(biller.floors()),
+        tuple(biller.charge_bounds()),
         steps,
-        ways_of(problem, fields, template, slots) if problem.has_networks else {},
+        crossings_of(problem, fields, template, slots) if problem.has_networks else {},
     )
 
 
-def _room(problem: Problem, fields: LabelFields, slots: Sequence[Slot], index: int) -> Room | None:
+def _room(
+    problem: Problem, fields: LabelFields, slots: Sequence[Slot], index: int
+) -> CapacityCheck | None:
     slot = slots[index]
     if not isinstance(slot, Reservation):
         return None
@@ -107,12 +115,14 @@ def _room(problem: Problem, fields: LabelFields, slots: Sequence[Slot], index: i
         if isinstance(s, Reservation) and s.component == slot.component
     ]
     if slot.component in fields.tracked:
-        return Room(slot, float(memory.size), fields.used_bits[slot.component], last=False)
+        return CapacityCheck(
+            slot, float(memory.size), fields.used_bits[slot.component], is_last=False
+        )
     most = sum(reserved_bits(problem, s, problem.einsum.bounds) for _, s in same)
     if memory.size == inf or most <= memory.size:
         return None
     field = fields.used_bits[slot.component] if len(same) > 1 else None
-    return Room(slot, float(memory.size), field, index == same[-1][0])
+    return CapacityCheck(slot, float(memory.size), field, index == same[-1][0])
 
 
 def _tails(
@@ -126,11 +136,11 @@ def _tails(
         for index in range(len(slots) - 1, 0, -1):
             slot = slots[index]
             if isinstance(slot, SpatialLoops) and _most(slot, v) > 1:
-                tail = (Host("lanes", _most(slot, v), _least(slot, v)), *tail)
+                tail = (TailSlot("lanes", _most(slot, v), _least(slot, v)), *tail)
             elif isinstance(slot, TemporalLoops) and v in slot.variables:
                 below_lanes = timed and any(i < index for i in dealt)
                 whole = v not in problem.uneven or v in pinned or below_lanes
-                tail = (Host("all" if whole else "thin"), *tail)
+                tail = (TailSlot("all" if whole else "thin"), *tail)
             row.append(tail)
         rows.append(tuple(reversed(row)))
     return tuple(zip(*rows, strict=True))
@@ -149,8 +159,8 @@ def _most(fan: SpatialLoops, variable: str) -> int:
 
 
 def _needed(
-    problem: Problem, bills: Sequence[Sequence[Bill]], steps: tuple[Kind, ...] | None
-) -> tuple[tuple[frozenset[Kind], ...], ...]:
+    problem: Problem, bills: Sequence[Sequence[SlotCharge]], steps: tuple[CountKind, ...] | None
+) -> tuple[tuple[frozenset[CountKind], ...], ...]:
     """Return, per slot, the kinds of each variable that the bills from there on ask for."""
     variables = range(len(problem.einsum.bounds))
     asked = [{ALL} if steps is None else {ALL, steps[v]} for v in variables]

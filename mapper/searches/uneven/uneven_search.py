@@ -23,19 +23,19 @@ from tilewright.mapper.searches.exact.metric_terms import refuse_unsupported
 from tilewright.mapper.searches.exact.placement_bound import least_costs
 from tilewright.mapper.searches.result import EinsumMapping, MapspaceResult, SearchStatistics
 from tilewright.mapper.searches.search_errors import InternalError
-from tilewright.mapper.searches.uneven.compiled_uneven import Mode
+from tilewright.mapper.searches.uneven.compiled_uneven import PreparedParts
 from tilewright.mapper.searches.uneven.full_utilization import with_most_lanes
-from tilewright.mapper.searches.uneven.incumbent import Arrivals, Incumbent
-from tilewright.mapper.searches.uneven.part_ranking import FEW, Ranking
-from tilewright.mapper.searches.uneven.partial_mappings import Labels
+from tilewright.mapper.searches.uneven.incumbent import CompletedMappings, Incumbent
+from tilewright.mapper.searches.uneven.part_ranking import FEW_TEMPLATES, PartRanking
+from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings
 from tilewright.mapper.searches.uneven.slot_walk import Pruning
-from tilewright.mapper.searches.uneven.template_plan import Plan
+from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 from tilewright.mapper.searches.verify import Verifier, figures_agree
 
 TIE = 1e-12
 DEEPENING = (1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, inf)
 BEAM = 30  # labels that a first look keeps at a slot
-WIDE = 300  # those of a last look
+WIDE_BEAM = 300  # those of a last look
 
 Keep = Callable[[Floats, Floats, Floats], Any]  # see Pruning
 
@@ -61,12 +61,12 @@ class UnevenSearch:
         began = time.monotonic()
         limits = budget_from(budget, self._memory)
         refuse_unsupported(space.problem, networks=space.problem.conventions.links_carry_all_rounds)
-        run = Run(space, goal, limits)
+        run = UnevenRun(space, goal, limits)
         even = space.with_even_tiles
         seeded = self._seed(even, goal, None if budget is None else budget / 4)
         if seeded.best is not None and space.contains(seeded.best.mapping) is None:
-            run.take(seeded.best.mapping)
-        run.take_from_busy(inf if budget is None else budget / 4)
+            run.consider(seeded.best.mapping)
+        run.seed_with_most_lanes(inf if budget is None else budget / 4)
         lower, proven = run.solve()
         times = space.einsum.n_instances
         bound = lower * (times * times if goal.objective == "edp" else times)
@@ -84,7 +84,7 @@ class UnevenSearch:
         return MapspaceResult(found, bound, proven, statistics)
 
 
-class Run:
+class UnevenRun:
     """One search of one mapspace; arrivals tell of the bits used of `memories`."""
 
     def __init__(
@@ -99,25 +99,25 @@ class Run:
         self._budget = budget
         self._kind = KINDS[goal.objective]
         self._goal = goal
-        self.ranking = Ranking(space, goal, frozenset(memories))
-        self._rooms = tuple(self.ranking.layout.used_bits[name] for name in memories)
+        self.ranking = PartRanking(space, goal, frozenset(memories))
+        self._memory_fields = tuple(self.ranking.layout.used_bits[name] for name in memories)
         self.best = Incumbent()
         self._lower = 0.0
-        self._apart = False  # in classes of lanes
+        self._is_split = False  # in classes of lanes
 
     @property
-    def _settled(self) -> bool:
+    def _is_optimal(self) -> bool:
         """The incumbent meets the lower bound."""
         return self.best.value <= self._lower * (1 + TIE)
 
     @property
-    def _plain(self) -> bool:
+    def _counts_energy_only(self) -> bool:
         """Only dynamic energy counts."""
         ranking = self.ranking
         steady = ranking.metrics.steady_watts == 0 and not ranking.layout.gates
         return self._kind == ENERGY and steady
 
-    def take(self, mapping: Mapping) -> EinsumMapping:
+    def consider(self, mapping: Mapping) -> EinsumMapping:
         """Let the model score a mapping and keep it if it is better."""
         judged, times = self._judge.costed(mapping), self._space.einsum.n_instances
         energy, latency = judged.energy / times, judged.latency / times
@@ -125,35 +125,35 @@ class Run:
         second = latency if self._kind == ENERGY else energy
         best = self.best
         tied = abs(value - best.value) <= TIE * abs(value)
-        if second < best.second if tied else value < best.value:
+        if second < best.second_value if tied else value < best.value:
             self.best = Incumbent(mapping, value, second, energy, latency)
         return EinsumMapping(mapping, energy, latency)
 
-    def take_from_busy(self, seconds: float) -> None:
+    def seed_with_most_lanes(self, seconds: float) -> None:
         """Look for good mappings with as many lanes as there are: fast, and often the best."""
         busy = with_most_lanes(self._space)
         if busy is None:
             return
         end = min(self._budget.deadline, time.monotonic() + seconds)
-        part = Run(busy, self._goal, replace(self._budget, deadline=end))
+        part = UnevenRun(busy, self._goal, replace(self._budget, deadline=end))
         part.best = self.best
         with suppress(OutOfBudget):
             part.rank()
             part._search()
         found = part.best.mapping
         if found is not None and self._space.contains(found) is None:
-            self.take(found)
+            self.consider(found)
 
     def solve(self) -> tuple[float, bool]:
         """Return a lower bound, and whether the search ended."""
         try:
             self.rank()
-            if not self.ranking.least:
+            if not self.ranking.ranked:
                 return inf, True
             self._search()
         except OutOfBudget:
-            self._answer_late()
-            if not self._settled:
+            self._answer_out_of_budget()
+            if not self._is_optimal:
                 return min(max(self._lower, self._compulsory()), self.best.value), False
         with suppress(OutOfBudget):  # the objective is optimal all the same
             self._break_ties()
@@ -167,22 +167,22 @@ class Run:
         """Raise the lower bound to the best mapping. OutOfBudget."""
         self._raise_to_least()
         self._beams(BEAM)
-        if not self._plain and not self._settled:
+        if not self._counts_energy_only and not self._is_optimal:
             self._split()
         self._deepen()
 
     def _split(self) -> None:
         """Look at one class of lanes at a time, of what may still come below the incumbent."""
-        if not self._apart:
+        if not self._is_split:
             try:
                 self.ranking.split(self.best.value * (1 + TIE), self._budget)
-                self._apart = True
+                self._is_split = True
             finally:
                 self._raise_to_least()
 
     def _raise_to_least(self) -> None:
         """Take the least bound of all parts; of those left out the incumbent is one."""
-        least = min((value for value, _, _ in self.ranking.least), default=inf)
+        least = min((value for value, _, _ in self.ranking.ranked), default=inf)
         self._lower = max(self._lower, min(least, self.best.value))
 
     def _compulsory(self) -> float:
@@ -192,31 +192,31 @@ class Run:
 
     def _beams(self, most: int) -> None:
         """Find some good mappings: `most` labels per slot."""
-        for timed in (False, True) if not self._plain else (False,):
-            for value, _, number in self.ranking.least:
-                if value > self.best.value or self._settled:
+        for timed in (False, True) if not self._counts_energy_only else (False,):
+            for value, _, number in self.ranking.ranked:
+                if value > self.best.value or self._is_optimal:
                     break
-                self._one(number, timed, self._keeper(inf), most)
+                self._walk_part(number, timed, self._keep_below(inf), most)
 
-    def _answer_late(self) -> None:
+    def _answer_out_of_budget(self) -> None:
         """Use the seconds left for more good mappings: it was the room for labels that ended.
 
         Find any mapping a little late: that is better than none.
         """
         with suppress(OutOfBudget):
-            self._beams(WIDE)
+            self._beams(WIDE_BEAM)
         if self.best.mapping is not None:
             return
         self._budget = budget_from(PATIENCE)
         with suppress(OutOfBudget):
-            if not self.ranking.least:
-                self.ranking.rank_few()
-            for _, _, number in self.ranking.least:
-                self._one(number, False, self._keeper(inf), FEW)
+            if not self.ranking.ranked:
+                self.ranking.rank_first_templates()
+            for _, _, number in self.ranking.ranked:
+                self._walk_part(number, False, self._keep_below(inf), FEW_TEMPLATES)
                 if self.best.mapping is not None:
                     return
 
-    def _keeper(self, limit: float, *, tie: bool = False) -> Keep:
+    def _keep_below(self, limit: float, *, tie: bool = False) -> Keep:
         """Return the test for labels whose objective may come out at or below a limit.
 
         `tie`: and whose second metric may come out better than the best one's.
@@ -225,9 +225,11 @@ class Run:
 
         def keep(energy: Floats, steps: Floats, _used: Floats) -> Any:
             bound = min(limit, self.best.value * (1 + TIE))
-            kept = self.ranking.floor(energy, steps, self._kind) <= bound
+            kept = self.ranking.lower_bound(energy, steps, self._kind) <= bound
             if tie:
-                kept &= self.ranking.floor(energy, steps, other) < self.best.second * (1 - TIE)
+                kept &= self.ranking.lower_bound(energy, steps, other) < self.best.second_value * (
+                    1 - TIE
+                )
             return kept
 
         return keep
@@ -236,26 +238,28 @@ class Run:
         """Raise the limit until nothing better than the incumbent can lie below it."""
         for slack in DEEPENING:
             before = self.best.value
-            if self._settled:
+            if self._is_optimal:
                 return
             limit = min(self._lower * (1 + slack) if self._lower > 0 else inf, before * (1 - TIE))
-            floor = self._level(limit, exact=False)
+            floor = self._walk_below(limit, exact=False)
             if floor < self.best.value * (1 - TIE):  # calls stand between a label and its floor
-                self._level(min(limit, self.best.value * (1 - TIE)), exact=True)
+                self._walk_below(min(limit, self.best.value * (1 - TIE)), exact=True)
             if self.best.value <= limit or limit >= before * (1 - 2 * TIE):
                 return
             self._lower = max(self._lower, limit)
 
-    def _level(self, limit: float, *, exact: bool) -> float:
+    def _walk_below(self, limit: float, *, exact: bool) -> float:
         """Sweep all templates below a limit; return the least floor of what arrived.
 
         `exact`: calls decide between labels too, so that every arrival is what it seems.
         """
         least = inf
-        for value, _, number in self.ranking.least:
+        for value, _, number in self.ranking.ranked:
             if value > min(limit, self.best.value):
                 break
-            floor = self._one(number, not self._plain, self._keeper(limit), 0, exact=exact)
+            floor = self._walk_part(
+                number, not self._counts_energy_only, self._keep_below(limit), 0, exact=exact
+            )
             least = min(least, floor)
         return least
 
@@ -265,15 +269,15 @@ class Run:
         if best.mapping is None or self._kind == KINDS["edp"]:
             return
         self._split()
-        for value, _, number in self.ranking.least:
+        for value, _, number in self.ranking.ranked:
             if value > best.value * (1 + TIE):
                 break
             for exact in (False, True):
-                keep = self._keeper(best.value * (1 + TIE), tie=True)
-                if self._one(number, True, keep, 0, exact=exact) == inf:
+                keep = self._keep_below(best.value * (1 + TIE), tie=True)
+                if self._walk_part(number, True, keep, 0, exact=exact) == inf:
                     break
 
-    def _one(
+    def _walk_part(
         self,
         number: int,
         timed: bool,
@@ -283,38 +287,40 @@ class Run:
         exact: bool = False,
     ) -> float:
         """Sweep one template; return the least floor of the labels that arrived."""
-        mode = self.ranking.mode(timed)
-        path = self._swept(mode, number, keep, beam, exact=exact)
-        return self._arrive(mode, mode.plans[number], path, keep)
+        mode = self.ranking.prepared(timed)
+        path = self._walk(mode, number, keep, beam, exact=exact)
+        return self._score_completed(mode, mode.plans[number], path, keep)
 
-    def _swept(
+    def _walk(
         self,
-        mode: Mode,
+        mode: PreparedParts,
         number: int,
         keep: Keep,
         beam: int,
         *,
         exact: bool,
-    ) -> list[Labels]:
+    ) -> list[PartialMappings]:
         plan, layout = mode.plans[number], mode.layout
         leading = [0, *layout.used_bits.values(), *layout.gates.values()]
         if exact:
             leading += [*layout.call_fields, *layout.links.values(), *layout.longest_paths.values()]
-        pruning = Pruning(keep, tuple(leading), self._rooms, beam, self._budget)
+        pruning = Pruning(keep, tuple(leading), self._memory_fields, beam, self._budget)
         ranking = self.ranking
-        return mode.sweep.run(plan, ranking.outlook(number), ranking.energy, pruning)
+        return mode.walk.run(
+            plan, ranking.remaining_energy(number), ranking.compute_energy, pruning
+        )
 
-    def arrivals(self, number: int, keep: Keep, beam: int) -> Arrivals:
+    def completed_mappings(self, number: int, keep: Keep, beam: int) -> CompletedMappings:
         """Sweep one template with all that energy and latency depend on; see Pruning."""
-        mode = self.ranking.mode(True)
-        path = self._swept(mode, number, keep, beam, exact=True)
-        steps = mode.sweep.steps(mode.plans[number], path[-1].states)
+        mode = self.ranking.prepared(True)
+        path = self._walk(mode, number, keep, beam, exact=True)
+        steps = mode.walk.steps(mode.plans[number], path[-1].states)
         pairs = zip(path[-1].fields, steps.tolist(), strict=True)
         rows = [
-            (*self._metrics_of(fields, late), *fields[list(self._rooms)].tolist())
+            (*self._metrics_of(fields, late), *fields[list(self._memory_fields)].tolist())
             for fields, late in pairs
         ]
-        return Arrivals(mode.plans[number], rows, partial(mode.sweep.trace, path))
+        return CompletedMappings(mode.plans[number], rows, partial(mode.walk.trace, path))
 
     def _metrics_of(self, fields: Floats, steps: float) -> tuple[float, float]:
         """Return the energy and the latency of a label that counts all."""
@@ -322,29 +328,29 @@ class Run:
         latency = self.ranking.metrics.latency(label)
         return self.ranking.metrics.energy(label, latency), latency
 
-    def _arrive(
+    def _score_completed(
         self,
-        mode: Mode,
-        plan: Plan,
-        path: list[Labels],
+        mode: PreparedParts,
+        plan: TemplatePlan,
+        path: list[PartialMappings],
         keep: Keep,
     ) -> float:
         labels = path[-1]
         if not len(labels):
             return inf
-        steps = mode.sweep.steps(plan, labels.states)
-        floors = self.ranking.floor(labels.fields[:, 0], steps, self._kind)
+        steps = mode.walk.steps(plan, labels.states)
+        floors = self.ranking.lower_bound(labels.fields[:, 0], steps, self._kind)
         least = inf
         for row in np.argsort(floors, kind="stable").tolist():
             one = slice(row, row + 1)
             if not keep(labels.fields[one, 0], steps[one], labels.fields[one, :0])[0]:
                 continue
             least = min(least, float(floors[row]))
-            if not mode.timed and not self._plain and least < floors[row]:
+            if not mode.timed and not self._counts_energy_only and least < floors[row]:
                 break  # the energy alone does not tell which of these is best
-            if self._promising(mode, labels.fields[row], float(steps[row])):
-                tiles = mode.sweep.trace(path, row)
-                judged = self.take(assemble(self._space.problem, plan.slots, tiles))
+            if self._improves(mode, labels.fields[row], float(steps[row])):
+                tiles = mode.walk.trace(path, row)
+                judged = self.consider(assemble(self._space.problem, plan.slots, tiles))
                 self._check(mode, labels.fields[row], float(steps[row]), judged)
         return least
 
@@ -353,19 +359,19 @@ class Run:
         label[self.ranking.layout.lanes] = -self._space.einsum.operations / steps
         return label
 
-    def _promising(self, mode: Mode, row: Floats, steps: float) -> bool:
+    def _improves(self, mode: PreparedParts, row: Floats, steps: float) -> bool:
         """Tell whether a label improves on the incumbent."""
         best = self.best
         if not mode.timed:
-            value = float(self.ranking.floor(row[:1], np.ones(1), self._kind)[0])
+            value = float(self.ranking.lower_bound(row[:1], np.ones(1), self._kind)[0])
             return value < best.value * (1 - TIE) or best.mapping is None
         energy, latency = self._metrics_of(row, steps)
         value = self._goal.value(energy, latency)
         if abs(value - best.value) <= TIE * abs(value):
-            return (latency if self._kind == ENERGY else energy) < best.second * (1 - TIE)
+            return (latency if self._kind == ENERGY else energy) < best.second_value * (1 - TIE)
         return value < best.value
 
-    def _check(self, mode: Mode, row: Floats, steps: float, judged: EinsumMapping) -> None:
+    def _check(self, mode: PreparedParts, row: Floats, steps: float, judged: EinsumMapping) -> None:
         """Compare what the labels say with the model; InternalError if they differ."""
         pairs = [("energy", float(row[0]), judged.energy)]
         if mode.timed:

@@ -9,7 +9,7 @@ import pytest
 from tilewright.arch.spec.architecture import Arch
 from tilewright.arch.spec.load import load_arch
 from tilewright.mapper.explain.infeasible import Explanation, explain_infeasible, why_infeasible
-from tilewright.mapper.explain.subject import Subject
+from tilewright.mapper.explain.subject import ConstrainedEinsum
 from tilewright.mapper.searches.budget import Budget
 from tilewright.mapper.workload.workload_loading import load_workload
 
@@ -239,7 +239,7 @@ TIGHT_WIDE = WIDE.replace("COST", f"leak_power: 0, area: 0, actions: {_BOTH}").r
 
 def test_an_explanation_without_time_says_that_nothing_was_looked_at() -> None:
     workload, arch = load_workload(PRODUCT), load_arch(TIGHT_WIDE)
-    subject = Subject(arch, workload, workload.einsums[0], budget=Budget(deadline=0.0))
+    subject = ConstrainedEinsum(arch, workload, workload.einsums[0], budget=Budget(deadline=0.0))
     found = explain_infeasible(subject)
     assert found is not None
     assert found.cut
@@ -250,12 +250,12 @@ def test_an_explanation_without_time_says_that_nothing_was_looked_at() -> None:
 def test_what_an_explanation_says_holds_wherever_the_budget_cuts_it(looks: int) -> None:
     workload, arch = load_workload(PRODUCT), load_arch(TIGHT_WIDE)
     einsum = workload.einsums[0]
-    found = explain_infeasible(Subject(arch, workload, einsum, budget=Until(looks=looks)))
-    whole = explain_infeasible(Subject(arch, workload, einsum))
+    found = explain_infeasible(ConstrainedEinsum(arch, workload, einsum, budget=Until(looks=looks)))
+    whole = explain_infeasible(ConstrainedEinsum(arch, workload, einsum))
     assert found is not None
     assert whole is not None
     assert found.cut or found == whole
-    subject = Subject(arch, workload, einsum)
+    subject = ConstrainedEinsum(arch, workload, einsum)
     for conflict in found.conflicts:
         assert not subject.feasible(frozenset(conflict.constraints))
     for relaxation in found.relaxations:

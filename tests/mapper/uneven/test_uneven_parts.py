@@ -13,20 +13,20 @@ from uneven_cases import uneven_space
 
 from tilewright.mapper.searches.budget import UNLIMITED
 from tilewright.mapper.searches.exact.label_metrics import Goal
-from tilewright.mapper.searches.uneven.completion_bound import Moment
+from tilewright.mapper.searches.uneven.completion_bound import SlotPosition
 from tilewright.mapper.searches.uneven.costs.tile_candidates import (
-    Host,
+    TailSlot,
     can_finish_open,
     candidates,
     quotient_steps,
 )
-from tilewright.mapper.searches.uneven.costs.tile_chains import Chains, Kind
-from tilewright.mapper.searches.uneven.costs.tile_grid_bound import make_axis, range_min
+from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind, TileChains
+from tilewright.mapper.searches.uneven.costs.tile_grid_bound import range_min, tile_classes
 from tilewright.mapper.searches.uneven.full_utilization import with_most_lanes
-from tilewright.mapper.searches.uneven.partial_mappings import Labels, undominated
+from tilewright.mapper.searches.uneven.partial_mappings import PartialMappings, undominated
 from tilewright.mapper.searches.uneven.search_parts import classes_of, whole_parts, widest
 from tilewright.mapper.searches.uneven.slot_walk import Pruning
-from tilewright.mapper.searches.uneven.uneven_search import Run
+from tilewright.mapper.searches.uneven.uneven_search import UnevenRun
 from tilewright.mapper.searches.verify import Verifier
 from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
@@ -40,7 +40,7 @@ def pieces(size: int, tile: int) -> list[int]:
     return [tile] * whole + [rest] * (rest > 0)
 
 
-def visited(sizes: list[int], loops: list[tuple[int, bool]], kind: Kind) -> list[int]:
+def visited(sizes: list[int], loops: list[tuple[int, bool]], kind: CountKind) -> list[int]:
     """Walk loops (tile, spatial) over every tile there is; the twin of Chains."""
     for tile, spatial in loops:
         largest = kind.takes_largest(LANE if spatial else None)
@@ -66,11 +66,11 @@ def random_loops(rng: random.Random, bound: int) -> list[tuple[int, bool]]:
 
 def test_states_count_the_tiles_that_a_walk_visits() -> None:
     rng = random.Random(1)
-    kinds = [Kind(), Kind(False, (LANE,)), Kind(True), Kind(True, (LANE,))]
-    free = (Host("all"),)
+    kinds = [CountKind(), CountKind(False, (LANE,)), CountKind(True), CountKind(True, (LANE,))]
+    free = (TailSlot("all"),)
     for _ in range(300):
         bound = rng.randrange(2, 40)
-        chains = Chains(bound, divisors(bound), kinds)
+        chains = TileChains(bound, divisors(bound), kinds)
         state, loops = chains.start, random_loops(rng, bound)
         for number, (tile, spatial) in enumerate(loops, 1):
             states, _ = chains.below(state, free, LANE if spatial else None, (1, bound))
@@ -90,27 +90,27 @@ def test_quotient_steps_are_the_smallest_of_each_quotient(count: int) -> None:
 
 
 def test_candidates_of_lanes_are_their_multiples() -> None:
-    tail = (Host("lanes", 3), Host("lanes", 2))
+    tail = (TailSlot("lanes", 3), TailSlot("lanes", 2))
     assert np.flatnonzero(candidates(11, tail)).tolist() == [1, 2, 3, 4, 6]
     assert np.flatnonzero(candidates(5, ())).tolist() == [1]
-    assert candidates(9, (Host("all"),)).sum() == 9
+    assert candidates(9, (TailSlot("all"),)).sum() == 9
 
 
 def test_thin_candidates_keep_every_number_of_tiles() -> None:
     for whole in (7, 12, 30, 197):
-        kept = np.flatnonzero(candidates(whole, (Host("thin"), Host("thin"))))
+        kept = np.flatnonzero(candidates(whole, (TailSlot("thin"), TailSlot("thin"))))
         every = {-(-whole // tile) for tile in range(1, whole + 1)}
         assert {-(-whole // tile) for tile in kept.tolist()} == every
 
 
 def test_what_an_open_tile_can_finish() -> None:
-    lanes = (Host("lanes", 4),)
+    lanes = (TailSlot("lanes", 4),)
     assert not can_finish_open(7, lanes)  # 7 tiles of 1 need 7 lanes
     assert can_finish_open(4, lanes)
-    two = (Host("lanes", 4), Host("lanes", 2))
+    two = (TailSlot("lanes", 4), TailSlot("lanes", 2))
     assert can_finish_open(7, two)  # 4 lanes of 2, of 2 lanes each
     assert not can_finish_open(9, two)
-    full = (Host("all"), Host("lanes", 4, 4))
+    full = (TailSlot("all"), TailSlot("lanes", 4, 4))
     assert can_finish_open(7, full)  # tiles of 4
     assert not can_finish_open(3, full)
     assert np.flatnonzero(candidates(9, full)).tolist() == [4, 8]
@@ -119,13 +119,13 @@ def test_what_an_open_tile_can_finish() -> None:
 @pytest.mark.parametrize("merge", [1, 2, 5])
 def test_classes_cover_all_tiles_with_their_fewest_visits(merge: int) -> None:
     for bound in (1, 2, 7, 24, 97):
-        axis = make_axis(bound, True, merge)
+        axis = tile_classes(bound, True, merge)
         for tile in range(1, bound + 1):
             place = int(axis.of_tile[tile])
             assert axis.smallest[place] <= tile <= axis.largest[place]
             assert axis.fewest[place] <= -(-bound // tile)
         assert axis.largest[0] == 1  # the Compute's tile is alone
-        assert np.flatnonzero(make_axis(bound, False, 1).of_tile >= 0).tolist() == list(
+        assert np.flatnonzero(tile_classes(bound, False, 1).of_tile >= 0).tolist() == list(
             divisors(bound)
         )
 
@@ -149,7 +149,7 @@ def test_undominated_equals_a_comparison_of_all_pairs() -> None:
         count = int(rng.integers(1, 60))
         states = rng.integers(0, 3, (count, 2))
         fields = rng.integers(0, 4, (count, 3)).astype(float)
-        kept = undominated(Labels(states, fields, np.arange(count)), (0, 2))
+        kept = undominated(PartialMappings(states, fields, np.arange(count)), (0, 2))
         best = {(*states[i], fields[i, 0], fields[i, 2]) for i in kept.tolist()}
         assert len(best) == len(kept)
         for i in range(count):
@@ -167,12 +167,12 @@ def test_the_outlook_is_below_every_mapping_of_its_template() -> None:
     compared = 0
     for seed in (1, 3, 7, 9, 12, 21):
         space = uneven_space(seed, small=True)
-        run = Run(space, Goal("energy"), UNLIMITED)
+        run = UnevenRun(space, Goal("energy"), UNLIMITED)
         run.rank()
         if run.ranking.metrics.steady_watts:
             continue
         judge = Verifier(space)
-        least = min((energy for _, energy, _ in run.ranking.least), default=inf)
+        least = min((energy for _, energy, _ in run.ranking.ranked), default=inf)
         for mapping in islice(space, 100):
             assert judge.costed(mapping).energy >= least * (1 - 1e-12)
             compared += 1
@@ -237,26 +237,26 @@ def test_no_partial_mapping_promises_less_than_it_comes_to() -> None:
     """The bounds of energy and steps at every slot, along all mappings that arrive."""
     compared = 0
     for seed in (1, 3, 7, 12, 21):
-        run = Run(uneven_space(seed, small=True), Goal("edp"), UNLIMITED)
+        run = UnevenRun(uneven_space(seed, small=True), Goal("edp"), UNLIMITED)
         run.rank()
         run.ranking.split(inf, UNLIMITED)
-        mode = run.ranking.mode(True)
-        for _, _, number in run.ranking.least[:20]:
-            plan, outlook = mode.plans[number], run.ranking.outlook(number)
+        mode = run.ranking.prepared(True)
+        for _, _, number in run.ranking.ranked[:20]:
+            plan, outlook = mode.plans[number], run.ranking.remaining_energy(number)
             pruning = Pruning(lambda energy, *_: np.ones(len(energy), bool), (0,))
-            path = mode.sweep.run(plan, outlook, run.ranking.energy, pruning)
+            path = mode.walk.run(plan, outlook, run.ranking.compute_energy, pruning)
             energy = path[-1].fields[:, 0]
-            steps = mode.sweep.steps(plan, path[-1].states)
+            steps = mode.walk.steps(plan, path[-1].states)
             label = np.arange(len(energy))
             for index in range(len(path) - 1, -1, -1):
                 labels, moment = (
                     path[index].take(label),
-                    Moment.at(index, len(run.ranking.grid.axes)),
+                    SlotPosition.at(index, len(run.ranking.grid.axes)),
                 )
-                shares = mode.sweep.prospects(plan).of(labels.states, moment)
-                ahead = outlook.paid[index].reshape(-1)[shares.place]
+                shares = mode.walk.completion_bounds(plan).shares(labels.states, moment)
+                ahead = outlook.charged[index].reshape(-1)[shares.grid_index]
                 assert (labels.fields[:, 0] + ahead <= energy * (1 + 1e-12)).all()
-                least = mode.sweep.prospects(plan).steps(shares, moment)
+                least = mode.walk.completion_bounds(plan).fewest_steps(shares, moment)
                 assert (least <= steps * (1 + 1e-12)).all()
                 label = labels.origin
             compared += len(energy)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.uneven.costs.tile_chains import Chains, Column, Stat
+from tilewright.mapper.searches.uneven.costs.tile_chains import StateColumn, TileChains, TileCounts
 
 
 @dataclass(frozen=True, slots=True)
-class AverageColumn(Column):
+class AverageStateColumn(StateColumn):
     """`full`: tiles visited, in whole turns; `average`: in average ones."""
 
     average: Floats
@@ -30,16 +30,18 @@ class AverageColumn(Column):
         return self.average * self.tile / lanes
 
 
-class AverageChains(Chains):
+class AverageTileChains(TileChains):
     """The states of one variable; a count is (whole turns, average turns, 0)."""
 
-    _once: ClassVar[Stat] = (1, 1.0, 0)
+    _once: ClassVar[TileCounts] = (1, 1.0, 0)
 
-    def _column(self, tile: Ints, counts: Floats) -> Column:
+    def _column(self, tile: Ints, counts: Floats) -> StateColumn:
         whole, average, none = counts
-        return AverageColumn(tile, whole, none, none, average)
+        return AverageStateColumn(tile, whole, none, none, average)
 
-    def _cut_tiles(self, stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
+    def _cut_tiles(
+        self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
+    ) -> TileCounts:
         whole, average, none = stat
         if largest_only:
             return stat

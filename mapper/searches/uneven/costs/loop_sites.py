@@ -8,27 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.uneven.completion_bound import Moment
+from tilewright.mapper.searches.uneven.completion_bound import SlotPosition
 from tilewright.mapper.searches.uneven.costs.tile_chains import Lane
 
 MOST_AT_ONCE = 500_000  # labels looked at together
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class LoopSite:
     """A loop of one variable at a slot. Of lanes: the dimension, and the least and the most of
     them. `rest`: the outlook below, `moment`: what is still to come there."""
 
     slot: int
     variable: int
-    lane: Lane | None
-    lanes: tuple[int, int]
-    rest: Floats
-    moment: Moment
+    dim: Lane | None
+    lane_range: tuple[int, int]
+    remaining: Floats
+    position: SlotPosition
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TileOptions:
     """The states that a slot can leave, and the lanes it takes: `sizes[i]` of the i-th state
     above, one after the other."""
 
@@ -36,7 +36,7 @@ class Options:
     lanes: Ints
     sizes: Ints
 
-    def of_all(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
+    def chunks(self, above: Ints) -> Iterator[tuple[Ints, Ints]]:
         """Yield (label, option) for all options of each label's state above, some at a time."""
         starts = np.cumsum(self.sizes) - self.sizes
         sizes = self.sizes[above]

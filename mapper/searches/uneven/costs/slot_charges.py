@@ -18,7 +18,7 @@ from tilewright.mapper.searches.program.edge_traffic import (
     edge_charges,
     values_per_move,
 )
-from tilewright.mapper.searches.uneven.costs.tile_chains import Kind, Lane
+from tilewright.mapper.searches.uneven.costs.tile_chains import CountKind, Lane
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Fill, Slot, TemporalLoops
@@ -26,52 +26,52 @@ from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class ValueCount:
     """Values of `tensor` that move: one kind of count per rank variable of the Einsum."""
 
     tensor: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CountKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class SlotCharge:
     """Add `count` x rate to each (field, rate) of `adds`."""
 
-    count: Count
-    adds: tuple[tuple[int, float], ...]
+    count: ValueCount
+    rates: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class ChargeBound:
     """A lower bound of what is paid above slot `slot`: rate x max(moved / lanes - first, 0)."""
 
     slot: int
     tensor: str
     rate: float
     lanes: float
-    first: float
+    first_fills: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Spread:
+class _UsedDimension:
     """A spatial dimension of the template that deals more than one tile."""
 
     slot: int
-    fan: SpatialLoops
+    loops: SpatialLoops
     level: int
     dim: SpatialDim
 
     @property
     def lane(self) -> Lane:
-        return self.fan.component, self.fan.name
+        return self.loops.component, self.loops.name
 
     def most(self, variables: Iterable[str]) -> int:
         """Return the most lanes over some variables."""
-        chosen = [i for i, v in enumerate(self.fan.variables) if v in set(variables)]
-        return max(prod(choice[i] for i in chosen) for choice in self.fan.choices)
+        chosen = [i for i, v in enumerate(self.loops.variables) if v in set(variables)]
+        return max(prod(choice[i] for i in chosen) for choice in self.loops.choices)
 
 
-class Biller:
+class ChargeCompiler:
     """Works out the bills of one template."""
 
     def __init__(
@@ -82,8 +82,8 @@ class Biller:
         self._slots = slots
         self._taps = list(edge_charges(problem, template))
         self._fills = [i for i, slot in enumerate(slots) if isinstance(slot, Fill)]
-        self._spreads = [
-            _Spread(i, slot, problem.level(slot.component), self._dim(slot))
+        self._dims = [
+            _UsedDimension(i, slot, problem.level(slot.component), self._dim(slot))
             for i, slot in enumerate(slots)
             if isinstance(slot, SpatialLoops) and any(prod(choice) > 1 for choice in slot.choices)
         ]
@@ -92,13 +92,13 @@ class Biller:
         component = self._problem.components[self._problem.level(fan.component)]
         return next(dim for dim in component.spatial if dim.name == fan.name)
 
-    def steps(self) -> tuple[Kind, ...]:
+    def step_kinds(self) -> tuple[CountKind, ...]:
         """Return the kinds of count whose extents are the steps of the busiest Compute."""
-        return tuple(self._kind(v, False, self._spreads) for v in self._problem.einsum.bounds)
+        return tuple(self._kind(v, False, self._dims) for v in self._problem.einsum.bounds)
 
-    def bills(self) -> dict[int, tuple[Bill, ...]]:
+    def charges(self) -> dict[int, tuple[SlotCharge, ...]]:
         """Return what is paid above each slot (the number of slots: at the Compute)."""
-        found: dict[int, dict[Count, list[tuple[int, float]]]] = {}
+        found: dict[int, dict[ValueCount, list[tuple[int, float]]]] = {}
         for tap in self._taps:
             here = found.setdefault(self._child(tap), {})
             calls = _calls(self._problem, tap)
@@ -112,40 +112,40 @@ class Biller:
                 number *= self._fields.seconds.get((tap.level, tap.action), 1.0)
                 here.setdefault(self._count(tap, unit=True), []).append((field, number))
         return {
-            slot: tuple(Bill(count, tuple(adds)) for count, adds in counts.items())
+            slot: tuple(SlotCharge(count, tuple(adds)) for count, adds in counts.items())
             for slot, counts in found.items()
         }
 
     def _child(self, tap: EdgeCharge) -> int:
         return len(self._slots) if tap.edge.child is None else self._fills[tap.edge.child]
 
-    def _reusing(self, tap: EdgeCharge) -> list[_Spread]:
+    def _reusing(self, tap: EdgeCharge) -> list[_UsedDimension]:
         """Return the dimensions of the edge that share values between lanes, as the tap sees it."""
         if tap.at_child:
             return []
         child, tensor = self._child(tap), tap.edge.tensor
         return [
             s
-            for s in self._spreads
+            for s in self._dims
             if s.slot < child and s.level > tap.level and tensor in s.dim.may_reuse
         ]
 
-    def _count(self, tap: EdgeCharge, *, unit: bool) -> Count:
+    def _count(self, tap: EdgeCharge, *, unit: bool) -> ValueCount:
         access = self._problem.einsum.access(tap.edge.tensor)
         shared = self._reusing(tap)
-        mine = [s for s in self._spreads if unit and s.level <= tap.level]
+        mine = [s for s in self._dims if unit and s.level <= tap.level]
         kinds = []
         for v in self._problem.einsum.bounds:
             relevance = access.relevance(v)
             once = tap.kind == "first" and relevance != "relevant"
             kinds.append(self._kind(v, once, mine + shared if relevance == "irrelevant" else mine))
-        return Count(tap.edge.tensor, tuple(kinds))
+        return ValueCount(tap.edge.tensor, tuple(kinds))
 
-    def _kind(self, variable: str, first: bool, busiest: Sequence[_Spread]) -> Kind:
+    def _kind(self, variable: str, first: bool, busiest: Sequence[_UsedDimension]) -> CountKind:
         lanes = {s.lane for s in busiest if s.most((variable,)) > 1}
-        return Kind(first, tuple(sorted(lanes)))
+        return CountKind(first, tuple(sorted(lanes)))
 
-    def floors(self) -> Iterator[Floor]:
+    def charge_bounds(self) -> Iterator[ChargeBound]:
         """Yield lower bounds on the energy that the taps charge (rates are not negative)."""
         first = {_place(tap): tap for tap in self._taps if tap.kind == "first"}
         for tap in self._taps:
@@ -156,7 +156,7 @@ class Biller:
             elided = first.get(_place(tap))
             most = 0.0 if elided is None else self._most_first(elided)
             if most < float("inf"):
-                yield Floor(slot, tap.edge.tensor, calls[0] * calls[1], lanes, most)
+                yield ChargeBound(slot, tap.edge.tensor, calls[0] * calls[1], lanes, most)
 
     def _entry(self, tap: EdgeCharge) -> tuple[int, float]:
         """Return a slot above which the tile bounds the count, and a divisor for that bound.
@@ -185,7 +185,7 @@ class Biller:
         loose = [v for v in bounds if access.relevance(v) == "irrelevant"]
         shared = self._reusing(tap)
         child = self._child(tap)
-        lanes = [s.most(loose) for s in self._spreads if s.slot < child and s not in shared]
+        lanes = [s.most(loose) for s in self._dims if s.slot < child and s not in shared]
         return float(prod(lanes) * access.tile_size(bounds))
 
 

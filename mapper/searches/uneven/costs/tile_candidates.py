@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class TailSlot:
     """A slot that can loop over the variable; a spatial one deals `least` to `lanes` lanes."""
 
     kind: Literal["all", "thin", "lanes"]
@@ -30,7 +30,7 @@ class Host:
     least: int = 1
 
 
-Tail = tuple[Host, ...]
+Tail = tuple[TailSlot, ...]
 
 
 def quotient_steps(count: int) -> list[int]:

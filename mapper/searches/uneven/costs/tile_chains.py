@@ -23,11 +23,11 @@ from tilewright.mapper.searches.uneven.costs.tile_candidates import (
 from tilewright.mapper.templates.spatial_choices import divisors
 
 Lane = tuple[str, str]  # component and dimension of a fanout
-Stat = tuple[float, float, float]  # full, odd, rest
+TileCounts = tuple[float, float, float]  # full, odd, rest
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Kind:
+class CountKind:
     """Which tiles are counted: at the dimensions in `busiest` the largest of one visit only;
     with `first`, at temporal loops that of the first turn only. Else all of them."""
 
@@ -39,11 +39,11 @@ class Kind:
         return self.first if lane is None else lane in self.busiest
 
 
-ALL = Kind()
+ALL = CountKind()
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StateColumn:
     """A property of all known states of a variable, by the number of the state."""
 
     tile: Ints
@@ -68,33 +68,33 @@ class Column:
         return least
 
 
-class Chains:
+class TileChains:
     """The states of one variable; numbers are given in order of appearance.
 
     `wholes`: the tiles that an uneven loop may cut; none if the variable is even.
     """
 
-    def __init__(self, bound: int, wholes: Collection[int], kinds: Iterable[Kind]) -> None:
+    def __init__(self, bound: int, wholes: Collection[int], kinds: Iterable[CountKind]) -> None:
         self.bound = bound
         self.kinds = tuple(kinds)
         self._wholes = frozenset(wholes)
         self._rows: list[tuple[float, ...]] = []
         self._known: dict[tuple[float, ...], int] = {}
         self._below: dict[tuple[int, Tail, Lane | None, tuple[int, int]], tuple[Ints, Ints]] = {}
-        self._tables: dict[frozenset[Kind], Ints] = {}
-        self._columns: dict[Kind, tuple[int, Column]] = {}
+        self._tables: dict[frozenset[CountKind], Ints] = {}
+        self._columns: dict[CountKind, tuple[int, StateColumn]] = {}
         self.start = self._intern(bound, bound in wholes, 0, [self._once] * len(self.kinds))
 
-    _once: ClassVar[Stat] = (1, 0, 0)
+    _once: ClassVar[TileCounts] = (1, 0, 0)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @cached_property
-    def _number(self) -> dict[Kind, int]:
+    def _number(self) -> dict[CountKind, int]:
         return {kind: number for number, kind in enumerate(self.kinds)}
 
-    def _intern(self, tile: int, open_: bool, whole: int, stats: list[Stat]) -> int:
+    def _intern(self, tile: int, open_: bool, whole: int, stats: list[TileCounts]) -> int:
         row = (tile, int(open_), whole, *(value for stat in stats for value in stat))
         number = self._known.get(row)
         if number is None:
@@ -102,7 +102,7 @@ class Chains:
             self._rows.append(row)
         return number
 
-    def _stats(self, state: int) -> list[Stat]:
+    def _stats(self, state: int) -> list[TileCounts]:
         row = self._rows[state]
         return [(row[i], row[i + 1], row[i + 2]) for i in range(3, len(row), 3)]
 
@@ -110,7 +110,7 @@ class Chains:
         """Return the nominal tile of a state."""
         return int(self._rows[state][0])
 
-    def column(self, kind: Kind) -> Column:
+    def column(self, kind: CountKind) -> StateColumn:
         """Return tiles and counts of one kind for all states so far."""
         size, column = self._columns.get(kind, (0, None))
         if column is None or size != len(self._rows):
@@ -121,10 +121,10 @@ class Chains:
             self._columns[kind] = (len(self._rows), column)
         return column
 
-    def _column(self, tile: Ints, counts: Floats) -> Column:
-        return Column(tile, *counts)
+    def _column(self, tile: Ints, counts: Floats) -> StateColumn:
+        return StateColumn(tile, *counts)
 
-    def forget(self, states: Ints, needed: frozenset[Kind]) -> Ints:
+    def forget(self, states: Ints, needed: frozenset[CountKind]) -> Ints:
         """Return the states without the counts that nothing below asks for."""
         table = self._tables.get(needed)
         if table is None or len(table) < len(self._rows):
@@ -135,7 +135,7 @@ class Chains:
             table[state] = self._forget(state, needed)
         return table[states]
 
-    def _forget(self, state: int, needed: frozenset[Kind]) -> int:
+    def _forget(self, state: int, needed: frozenset[CountKind]) -> int:
         tile, open_, whole = self._head(state)
         stats = [
             stat if kind in needed else (0, 0, 0)
@@ -208,7 +208,9 @@ class Chains:
         ]
         return self._intern(below, open_, tile if odd else whole, stats)
 
-    def _cut_tiles(self, stat: Stat, tile: int, below: int, *, largest_only: bool) -> Stat:
+    def _cut_tiles(
+        self, stat: TileCounts, tile: int, below: int, *, largest_only: bool
+    ) -> TileCounts:
         """Return what a loop makes of the tiles visited: all pieces, or one of each."""
         full, odd, rest = stat
         if full + odd == 0:  # forgotten

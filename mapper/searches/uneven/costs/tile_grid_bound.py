@@ -17,9 +17,9 @@ import numpy as np
 
 from tilewright.arch.components.components import Memory
 from tilewright.mapper.searches.exact.kernels import Floats, Ints
-from tilewright.mapper.searches.uneven.costs.slot_charges import Floor
+from tilewright.mapper.searches.uneven.costs.slot_charges import ChargeBound
 from tilewright.mapper.searches.uneven.costs.uneven_counts import groups_of, least_moved
-from tilewright.mapper.searches.uneven.search_parts import grouped
+from tilewright.mapper.searches.uneven.search_parts import choice_classes
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Reservation, Slot, TemporalLoops
 from tilewright.mapper.templates.spatial_choices import SpatialLoops, divisors
@@ -29,7 +29,7 @@ MOST_KEPT = 20_000_000  # numbers in outlooks, counted once: some 500 MB
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TileClasses:
     """Classes of the tiles of one variable, ascending; `of_tile` gives the class of a tile."""
 
     smallest: Ints
@@ -38,7 +38,7 @@ class Axis:
     of_tile: Ints
 
 
-def make_axis(bound: int, uneven: bool, merge: int) -> Axis:
+def tile_classes(bound: int, uneven: bool, merge: int) -> TileClasses:
     """Sort the tiles of a variable into classes; `merge` neighbouring ones, but for the ends."""
     tiles = np.arange(1, bound + 1) if uneven else np.array(divisors(bound), np.int64)
     counts = -(-bound // tiles)
@@ -50,16 +50,16 @@ def make_axis(bound: int, uneven: bool, merge: int) -> Axis:
     ends = np.concatenate([first[1:], [True]])
     of_tile = np.full(bound + 1, -1, np.int64)
     of_tile[tiles] = number
-    return Axis(tiles[first], tiles[ends], counts[ends].astype(np.float64), of_tile)
+    return TileClasses(tiles[first], tiles[ends], counts[ends].astype(np.float64), of_tile)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SlotBound:
     """The outlook at one slot of some templates: see Outlook."""
 
     number: int
     above: Floats
-    paid: Floats
+    charged: Floats
     within: tuple[Floats, ...]
 
 
@@ -67,7 +67,7 @@ Due = tuple[str, float, float, float]  # tensor, rate, lanes, first: see Floor
 Key = tuple[int | None, Slot | None, tuple[Due, ...]]  # number of the place below, slot, floors
 
 
-class Grid:
+class TileGrid:
     """All combinations of classes; arrays have one axis per rank variable."""
 
     def __init__(self, problem: Problem) -> None:
@@ -76,16 +76,18 @@ class Grid:
         self.variables = tuple(self.bounds)
         merge = 1
         while True:
-            self.axes = [make_axis(b, v in problem.uneven, merge) for v, b in self.bounds.items()]
+            self.axes = [
+                tile_classes(b, v in problem.uneven, merge) for v, b in self.bounds.items()
+            ]
             self.shape = tuple(len(axis.smallest) for axis in self.axes)
             if prod(self.shape) <= MOST_POINTS or merge > max(self.bounds.values()):
                 break
             merge *= 2
         self._moved: dict[str, Floats] = {}
-        self.known: dict[Key, Place] = {}
+        self.slot_bounds: dict[Key, SlotBound] = {}
         self._places = 0
 
-    def counted(self) -> int:
+    def next_number(self) -> int:
         """Return a number for one more place."""
         self._places += 1
         return self._places
@@ -118,7 +120,7 @@ class Grid:
             self._moved[tensor] = np.ascontiguousarray(np.broadcast_to(total, self.shape))
         return self._moved[tensor]
 
-    def too_large(self, slot: Reservation) -> Floats:
+    def capacity_penalty(self, slot: Reservation) -> Floats:
         """Return inf where even the smallest tile of a class does not fit its memory, else 0."""
         memory = self.problem.holder(slot.component)
         assert isinstance(memory, Memory)
@@ -134,23 +136,23 @@ class Grid:
         bits = size * self.problem.value_bits(slot)
         return np.where(bits > memory.size, inf, 0.0)
 
-    def looped(self, rest: Floats, variable: str) -> Floats:
+    def over_loop(self, rest: Floats, variable: str) -> Floats:
         """Let a loop over a variable stand here: any smaller tile may come next."""
         return np.minimum.accumulate(rest, axis=self.variables.index(variable))
 
-    def dealt(self, rest: Floats, fan: SpatialLoops) -> list[Floats]:
+    def over_lanes(self, rest: Floats, fan: SpatialLoops) -> list[Floats]:
         """Let lanes stand here, one variable after the other, the last one first; return what is
         ahead after each. Their numbers are rounded, so that few cases remain.
 
         Where these are several, the next tile may be any smaller one until all are dealt.
         """
-        ways = [self._dealt_so(rest, fan, choice) for choice in _rounded(fan)]
+        ways = [self._dealt_so(rest, fan, choice) for choice in _lane_ranges(fan)]
         if len(ways) == 1:
             return ways[0]
         steps = [rest]
         for number in range(len(fan.variables) - 1, 0, -1):
             name, still = fan.variables[number], max(c[number] for c in fan.choices) == 1
-            steps.append(steps[-1] if still else self.looped(steps[-1], name))
+            steps.append(steps[-1] if still else self.over_loop(steps[-1], name))
         return [*steps[1:], np.minimum.reduce([way[-1] for way in ways])]
 
     def _dealt_so(
@@ -190,22 +192,22 @@ def range_min(values: Floats, low: Ints, high: Ints) -> Floats:
     return out
 
 
-def _rounded(fan: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
+def _lane_ranges(fan: SpatialLoops) -> Sequence[tuple[tuple[int, int], ...]]:
     """Return the least and the most lanes of each variable, per group of choices."""
     return [
         tuple((min(lanes), max(lanes)) for lanes in zip(*choices, strict=True))
-        for choices in grouped(fan)
+        for choices in choice_classes(fan)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class RemainingEnergy:
     """Least energy to come: `above[i]` with the tile above slot i, `paid[i]` when what is due there
     has been paid; `within[i][j]` at slot i once the first j of its variables have been looped over,
     or dealt (all of them: above slot i + 1)."""
 
     above: tuple[Floats, ...]
-    paid: tuple[Floats, ...]
+    charged: tuple[Floats, ...]
     within: tuple[tuple[Floats, ...], ...]
 
     @property
@@ -214,52 +216,54 @@ class Outlook:
         return float(self.above[0].reshape(-1)[-1])
 
 
-def look_ahead(grid: Grid, slots: Sequence[Slot], floors: Sequence[Floor]) -> Outlook:
+def remaining_energy(
+    grid: TileGrid, slots: Sequence[Slot], floors: Sequence[ChargeBound]
+) -> RemainingEnergy:
     """Walk a template from the Compute up; what templates share at the bottom is done once."""
     places = [_at_compute(grid, [f for f in floors if f.slot == len(slots)])]
     for index in range(len(slots) - 1, -1, -1):
-        due = tuple((f.tensor, f.rate, f.lanes, f.first) for f in floors if f.slot == index)
+        due = tuple((f.tensor, f.rate, f.lanes, f.first_fills) for f in floors if f.slot == index)
         places.append(_above_slot(grid, places[-1], slots[index], due))
     places.reverse()
-    return Outlook(
+    return RemainingEnergy(
         tuple(place.above for place in places),
-        tuple(place.paid for place in places),
+        tuple(place.charged for place in places),
         tuple(place.within for place in places[:-1]),
     )
 
 
-def _at_compute(grid: Grid, floors: Sequence[Floor]) -> Place:
-    due = tuple((f.tensor, f.rate, f.lanes, f.first) for f in floors)
+def _at_compute(grid: TileGrid, floors: Sequence[ChargeBound]) -> SlotBound:
+    due = tuple((f.tensor, f.rate, f.lanes, f.first_fills) for f in floors)
     key: Key = (None, None, due)
-    if key not in grid.known:
+    if key not in grid.slot_bounds:
         paid: Floats = np.full(grid.shape, inf)
         paid[(0,) * len(grid.shape)] = 0.0
-        grid.known[key] = Place(grid.counted(), _charged(grid, paid, due), paid, ())
-    return grid.known[key]
+        grid.slot_bounds[key] = SlotBound(grid.next_number(), _charged(grid, paid, due), paid, ())
+    return grid.slot_bounds[key]
 
 
-def _above_slot(grid: Grid, below: Place, slot: Slot, due: tuple[Due, ...]) -> Place:
+def _above_slot(grid: TileGrid, below: SlotBound, slot: Slot, due: tuple[Due, ...]) -> SlotBound:
     key: Key = (below.number, slot, due)
-    if key in grid.known:
-        return grid.known[key]
+    if key in grid.slot_bounds:
+        return grid.slot_bounds[key]
     steps = [below.above]
     if isinstance(slot, TemporalLoops) and not slot.single:
         for variable in reversed(slot.variables):
-            steps.append(grid.looped(steps[-1], variable))
+            steps.append(grid.over_loop(steps[-1], variable))
     elif isinstance(slot, TemporalLoops):
-        steps.append(np.minimum.reduce([grid.looped(steps[-1], v) for v in slot.variables]))
+        steps.append(np.minimum.reduce([grid.over_loop(steps[-1], v) for v in slot.variables]))
     elif isinstance(slot, SpatialLoops):
-        steps += grid.dealt(steps[-1], slot)
+        steps += grid.over_lanes(steps[-1], slot)
     elif isinstance(slot, Reservation):
-        steps.append(steps[-1] + grid.too_large(slot))
+        steps.append(steps[-1] + grid.capacity_penalty(slot))
     above = _charged(grid, steps[-1], due)
-    place = Place(grid.counted(), above, steps[-1], tuple(reversed(steps)))
-    if len(grid.known) * above.size < MOST_KEPT:
-        grid.known[key] = place
+    place = SlotBound(grid.next_number(), above, steps[-1], tuple(reversed(steps)))
+    if len(grid.slot_bounds) * above.size < MOST_KEPT:
+        grid.slot_bounds[key] = place
     return place
 
 
-def _charged(grid: Grid, rest: Floats, due: tuple[Due, ...]) -> Floats:
+def _charged(grid: TileGrid, rest: Floats, due: tuple[Due, ...]) -> Floats:
     for tensor, rate, lanes, first in due:
         rest = rest + rate * np.maximum(grid.least_moved(tensor) / lanes - first, 0.0)
     return rest

@@ -11,24 +11,24 @@ import numpy as np
 from tilewright.mapper.searches.exact.kernels import Floats
 from tilewright.mapper.workload.einsum import Affine, TensorAccess
 
-Sizes = tuple[Floats, Floats]  # how many tiles, and their size
+CountedSize = tuple[Floats, Floats]  # how many tiles, and their size
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FormGroup:
     """Forms of a tensor that share no variable with the other forms."""
 
     variables: tuple[str, ...]
     forms: tuple[Affine, ...]
 
     @property
-    def plain(self) -> bool:
+    def is_single(self) -> bool:
         """One value of the tensor per value of the variable: extents add up."""
         form = self.forms[0]
         return len(self.forms) == 1 and form.is_single and abs(form.terms[0][1]) == 1
 
 
-def groups_of(access: TensorAccess) -> tuple[Group, ...]:
+def groups_of(access: TensorAccess) -> tuple[FormGroup, ...]:
     """Split the forms of a tensor into groups without a common variable."""
     groups: list[tuple[list[str], list[Affine]]] = []
     for _, form in access.projection:
@@ -40,14 +40,14 @@ def groups_of(access: TensorAccess) -> tuple[Group, ...]:
             else:
                 apart.append(group)
         groups = [*apart, (names, forms)]
-    return tuple(Group(tuple(dict.fromkeys(names)), tuple(forms)) for names, forms in groups)
+    return tuple(FormGroup(tuple(dict.fromkeys(names)), tuple(forms)) for names, forms in groups)
 
 
-def moved(
-    group: Group, sizes: Callable[[str], Sequence[Sizes]], extent: Callable[[str], Floats]
+def moved_values(
+    group: FormGroup, sizes: Callable[[str], Sequence[CountedSize]], extent: Callable[[str], Floats]
 ) -> Floats:
     """Sum the values of a group over all visits; `sizes` of a variable: its different tiles."""
-    if group.plain:
+    if group.is_single:
         return extent(group.variables[0])
     total: Floats = np.zeros(1)
     for chosen in product(*(sizes(v) for v in group.variables)):
@@ -69,13 +69,15 @@ def span(form: Affine, sizes: dict[str, Floats]) -> Floats:
     return positions
 
 
-def least_moved(group: Group, bounds: dict[str, int], fewest: Callable[[str], Floats]) -> Floats:
+def least_moved(
+    group: FormGroup, bounds: dict[str, int], fewest: Callable[[str], Floats]
+) -> Floats:
     """Return a lower bound of `moved` where each variable has at least `fewest` tiles.
 
     With each variable in one form the sum is linear in the number of tiles of each, so that its
     least value is at a corner of what they can be.
     """
-    if group.plain:
+    if group.is_single:
         return np.full(1, float(bounds[group.variables[0]]))
     if len(group.forms) > 1:
         least: Floats = np.ones(1)

@@ -25,19 +25,28 @@ from tilewright.mapper.searches.program.network_hops import (
     network_legs,
 )
 from tilewright.mapper.searches.search_errors import UnsupportedFeature
-from tilewright.mapper.searches.uneven.costs.tile_chains import ALL, Chains, Column, Kind
-from tilewright.mapper.searches.uneven.costs.uneven_counts import Sizes, groups_of, moved
+from tilewright.mapper.searches.uneven.costs.tile_chains import (
+    ALL,
+    CountKind,
+    StateColumn,
+    TileChains,
+)
+from tilewright.mapper.searches.uneven.costs.uneven_counts import (
+    CountedSize,
+    groups_of,
+    moved_values,
+)
 from tilewright.mapper.templates.placement import Template
 from tilewright.mapper.templates.problem import Problem
 from tilewright.mapper.templates.slots import Slot
 from tilewright.mapper.templates.spatial_choices import SpatialLoops
 
 if TYPE_CHECKING:
-    from tilewright.mapper.searches.uneven.template_plan import Plan
+    from tilewright.mapper.searches.uneven.template_plan import TemplatePlan
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class LaneCrossing:
     """A tensor on its way through the lanes of one slot. `rate`: joule per value and link; `scale`:
     actions per value; `link`, `far`: fields of the busiest link, and of the longest way (None:
     not counted, or by another tensor)."""
@@ -47,19 +56,19 @@ class Way:
     scale: float
     switch: bool
     reuses: bool
-    link: int | None
-    far: int | None
+    link_field: int | None
+    distance_field: int | None
 
 
-def ways_of(
+def crossings_of(
     problem: Problem, fields: LabelFields, template: Template, slots: Sequence[Slot]
-) -> Mapping[int, tuple[Way, ...]]:
+) -> Mapping[int, tuple[LaneCrossing, ...]]:
     """Return, by slot, what travels through its lanes.
 
     UnsupportedFeature where the longest way takes time and two slots deal one uneven variable:
     then it need not end in the last lane.
     """
-    found: dict[int, list[Way]] = {}
+    found: dict[int, list[LaneCrossing]] = {}
     longest: dict[int, NetworkLeg] = {}
     every = list(network_legs(problem, template, slots))
     for leg in every:
@@ -71,7 +80,7 @@ def ways_of(
         if far is not None and _far_takes_time(problem.components[leg.level]):
             _refuse_twice(problem, [slots[i] for i in leg.fans])
         for slot in leg.fans:
-            found.setdefault(slot, []).append(_way(problem, fields, leg, (slots[slot], far)))
+            found.setdefault(slot, []).append(_crossing(problem, fields, leg, (slots[slot], far)))
     return {slot: tuple(ways) for slot, ways in found.items()}
 
 
@@ -102,9 +111,9 @@ def _refuse_twice(problem: Problem, fans: Sequence[Slot]) -> None:
         )
 
 
-def _way(
+def _crossing(
     problem: Problem, fields: LabelFields, leg: NetworkLeg, where: tuple[Slot, int | None]
-) -> Way:
+) -> LaneCrossing:
     fan, far = where
     assert isinstance(fan, SpatialLoops)
     network = network_at(problem, leg.level)
@@ -114,11 +123,13 @@ def _way(
     rate = scale * joule
     link = fields.links.get((leg.level, fan.name))
     reuses = leg.tensor in dim.may_reuse
-    return Way(leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, far)
+    return LaneCrossing(
+        leg.tensor, rate, scale, network.topology == "all_to_all", reuses, link, far
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Loop:
+class _LaneLoop:
     """A variable dealt by a slot: the lanes of its largest tile, and links between neighbours."""
 
     variable: int
@@ -126,19 +137,21 @@ class _Loop:
     stride: Ints
 
 
-class Messages:
+class UnevenMessages:
     """Adds what networks cost to labels of one mapspace."""
 
-    def __init__(self, problem: Problem, chains: Sequence[Chains]) -> None:
+    def __init__(self, problem: Problem, chains: Sequence[TileChains]) -> None:
         self._problem = problem
         self._chains = chains
         self._names = list(problem.einsum.bounds)
         self._groups = {a.tensor: groups_of(a) for a in problem.einsum.accesses}
 
-    def charge(self, plan: Plan, index: int, states: tuple[Ints, Ints], fields: Floats) -> None:
+    def charge(
+        self, plan: TemplatePlan, index: int, states: tuple[Ints, Ints], fields: Floats
+    ) -> None:
         """Add to `fields` what slot `index` sends; `states`: above and below it."""
         fan = plan.slots[index]
-        ways = plan.ways.get(index, ())
+        ways = plan.crossings.get(index, ())
         if not ways or not isinstance(fan, SpatialLoops):
             return
         above, below = states
@@ -150,14 +163,14 @@ class Messages:
             for way in ways:
                 hops = self._sent(way, loop, (now, below), [ALL] * len(self._names))
                 fields[:, 0] += way.rate * hops(_distances(way, loop))
-                if way.link is not None and plan.steps is not None:
-                    link = self._sent(way, loop, (now, below), plan.steps)
-                    fields[:, way.link] += way.scale * link(FIRST_LINK)
-                if way.far is not None:
+                if way.link_field is not None and plan.step_kinds is not None:
+                    link = self._sent(way, loop, (now, below), plan.step_kinds)
+                    fields[:, way.link_field] += way.scale * link(FIRST_LINK)
+                if way.distance_field is not None:
                     reach = np.minimum(loop.lanes - 1, 1) if way.switch else loop.lanes - 1
-                    fields[:, way.far] += reach if way.switch else reach * loop.stride
+                    fields[:, way.distance_field] += reach if way.switch else reach * loop.stride
 
-    def _loops(self, fan: SpatialLoops, above: Ints, below: Ints) -> Iterator[_Loop]:
+    def _loops(self, fan: SpatialLoops, above: Ints, below: Ints) -> Iterator[_LaneLoop]:
         """Return the loops of a slot, outermost first: in the order of its variables."""
         dealt = [self._names.index(v) for v in fan.variables]
         lanes = {v: -(-self._tile(above, v) // self._tile(below, v)) for v in dealt}
@@ -165,15 +178,19 @@ class Messages:
         for outer, inner in reversed(list(pairwise(dealt))):
             strides[outer] = strides[inner] * lanes[inner]
         for v in dealt:
-            yield _Loop(v, lanes[v], strides[v])
+            yield _LaneLoop(v, lanes[v], strides[v])
 
     def _tile(self, states: Ints, v: int) -> Ints:
         tiles: Ints = self._chains[v].column(ALL).tile[states[:, v]]
         return tiles
 
     def _sent(
-        self, way: Way, loop: _Loop, states: tuple[Ints, Ints], kinds: Sequence[Kind]
-    ) -> Callable[[_Weights], Floats]:
+        self,
+        way: LaneCrossing,
+        loop: _LaneLoop,
+        states: tuple[Ints, Ints],
+        kinds: Sequence[CountKind],
+    ) -> Callable[[_LaneWeights], Floats]:
         """Return what counts the values of all visits, each lane with its weight."""
         now, below = states
         columns = [self._chains[v].column(kind) for v, kind in enumerate(kinds)]
@@ -182,12 +199,12 @@ class Messages:
         shared = way.reuses and access.relevance(dealt) == "irrelevant"
         tile = self._tile(below, loop.variable).astype(np.float64)
 
-        def count(weights: _Weights) -> Floats:
+        def count(weights: _LaneWeights) -> Floats:
             mine = _visits(columns[loop.variable], now[:, loop.variable])
             cut = _together if shared else _apart
             pieces = [piece for one in mine for piece in cut(one, tile, weights)]
 
-            def sizes(v: str) -> list[Sizes]:
+            def sizes(v: str) -> list[CountedSize]:
                 number = self._names.index(v)
                 return pieces if v == dealt else _visits(columns[number], now[:, number])
 
@@ -196,7 +213,7 @@ class Messages:
 
             total: Floats = np.ones(len(now))
             for group in self._groups[way.tensor]:
-                total = total * moved(group, sizes, extent)
+                total = total * moved_values(group, sizes, extent)
             touched = {v for group in self._groups[way.tensor] for v in group.variables}
             for v in self._names:
                 if v not in touched:
@@ -207,7 +224,7 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Weights:
+class _LaneWeights:
     """What lanes count: `apart` gives, of so many, the sum, and the weight of the one after them;
     `together` that of all when they share their values."""
 
@@ -215,30 +232,30 @@ class _Weights:
     together: Callable[[Floats], Floats]
 
 
-def _distances(way: Way, loop: _Loop) -> _Weights:
+def _distances(way: LaneCrossing, loop: _LaneLoop) -> _LaneWeights:
     """Weigh a lane by the links from the first one to it; shared values pass each link once."""
     if way.switch:
-        return _Weights(FIRST_LINK.apart, lambda lanes: lanes - 1)
+        return _LaneWeights(FIRST_LINK.apart, lambda lanes: lanes - 1)
     stride = loop.stride.astype(np.float64)
-    return _Weights(
+    return _LaneWeights(
         lambda lanes: (stride * lanes * (lanes - 1) / 2, stride * lanes),
         lambda lanes: stride * (lanes - 1),
     )
 
 
-FIRST_LINK = _Weights(
+FIRST_LINK = _LaneWeights(
     lambda lanes: (np.maximum(lanes - 1, 0), np.minimum(lanes, 1)),
     lambda lanes: np.minimum(lanes - 1, 1),
 )
 
 
-def _visits(column: Column, states: Ints) -> list[Sizes]:
+def _visits(column: StateColumn, states: Ints) -> list[CountedSize]:
     """Return how many tiles of which two sizes are visited."""
     full = (column.full[states], column.tile[states].astype(np.float64))
     return [full, (column.odd[states], column.rest[states])]
 
 
-def _apart(visits: Sizes, tile: Floats, weights: _Weights) -> list[Sizes]:
+def _apart(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
     """Return the tiles of the lanes, as often as they weigh."""
     often, size = visits
     lanes, rest = np.divmod(size, tile)
@@ -246,7 +263,7 @@ def _apart(visits: Sizes, tile: Floats, weights: _Weights) -> list[Sizes]:
     return [(often * before, tile), (often * last * (rest > 0), rest)]
 
 
-def _together(visits: Sizes, tile: Floats, weights: _Weights) -> list[Sizes]:
+def _together(visits: CountedSize, tile: Floats, weights: _LaneWeights) -> list[CountedSize]:
     """Return the same where every lane has the values of the first."""
     often, size = visits
     return [(often * weights.together(np.ceil(size / tile)), tile)]
