@@ -9,30 +9,27 @@ from types import ModuleType
 import pytest
 from doc_pages import DOCS, blocks
 
+from tilewright.simulator.descriptors.table import DESCRIPTOR_KINDS
+from tilewright.simulator.instructions.dsd_operation import OPERATION_PROPERTIES
+from tilewright.simulator.instructions.register_load import LOAD_PROPERTIES
+from tilewright.simulator.instructions.table import kinds_by_word
 from tilewright.simulator.program.routes import POP_MODES
-from tilewright.simulator.text import parsing, parsing_body, parsing_code, parsing_routes
+from tilewright.simulator.text import parsing, parsing_code, route_text
 from tilewright.simulator.text.parsing import parse_program
 from tilewright.simulator.text.printing import print_program
 
 PAGE = "programs.md"
 TABLES = (
     parsing.TOP_LEVEL,
-    parsing_code.DSDS,
-    parsing_code.MEM1D,
-    parsing_code.MEM4D,
-    parsing_code.CIRCBUF,
-    parsing_code.FIFO,
-    parsing_code.FABIN,
-    parsing_code.FABOUT,
+    *((kind.word, *kind.properties) for kind in DESCRIPTOR_KINDS),
     parsing_code.QUEUES,
-    parsing_code.QUEUE,
-    parsing_code.TASK,
-    parsing_body.NESTED,
-    parsing_body.SINGLE,
-    parsing_body.OPERATION,
-    parsing_body.LOAD,
-    parsing_routes.FILTER,
-    parsing_routes.EDGE,
+    parsing_code.QUEUE_PROPERTIES,
+    parsing_code.TASK_PROPERTIES,
+    kinds_by_word(),
+    OPERATION_PROPERTIES,
+    LOAD_PROPERTIES,
+    route_text.FILTER_PROPERTIES,
+    route_text.EDGE_PROPERTIES,
     POP_MODES,
 )
 OTHERS = "buffer main_priority else of length stride sr terminate rx tx pos1 pos2 pos3 current ring"

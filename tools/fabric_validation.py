@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import StrictUndefined, Template
 
-from tilewright.simulator.check.validate import MAX_FABRIC_EXTENT
+from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
 from tilewright.simulator.examples.known_costs import (
     chain_reduce,
     message,

@@ -10,6 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.build.task_builder import Arguments, TaskBuilder, as_load
+from tilewright.simulator.check.field_types import (
+    check_fields,
+    new_record,
+)
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.isa.dsd import (
@@ -31,10 +35,9 @@ from tilewright.simulator.isa.dsd import (
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.tensor_access import parse_access
-from tilewright.simulator.program.field_types import check_fields, new_record
+from tilewright.simulator.program.instruction import LoadRegister
 from tilewright.simulator.program.program import (
     ElementCode,
-    LoadRegister,
     Program,
     Queue,
     Task,

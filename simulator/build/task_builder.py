@@ -8,6 +8,33 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from tilewright.simulator.check.field_types import new_record
+from tilewright.simulator.instructions.control_flow import (
+    Add,
+    If,
+    Loop,
+    Set,
+)
+from tilewright.simulator.instructions.element_map import Map
+from tilewright.simulator.instructions.fifo_length import SetLength
+from tilewright.simulator.instructions.queue_changes import (
+    BindQueue,
+    BlockMicrothread,
+    Flush,
+)
+from tilewright.simulator.instructions.router_changes import (
+    EndTeardown,
+    Reconfigure,
+)
+from tilewright.simulator.instructions.scalar_operation import (
+    Compute,
+    Value,
+)
+from tilewright.simulator.instructions.task_states import (
+    Activate,
+    Block,
+    Unblock,
+)
 from tilewright.simulator.isa.dsd import (
     CounterValue,
     Element,
@@ -20,28 +47,11 @@ from tilewright.simulator.isa.dsd import (
     variable,
 )
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.program.field_types import new_record
-from tilewright.simulator.program.program import (
-    Activate,
-    Add,
-    BindQueue,
-    Block,
-    BlockMicrothread,
-    Compute,
+from tilewright.simulator.program.instruction import (
     DsdOperation,
-    EndTeardown,
-    Flush,
-    If,
     Instruction,
     LoadRegister,
-    Loop,
-    Map,
     OnControl,
-    Reconfigure,
-    Set,
-    SetLength,
-    Unblock,
-    Value,
 )
 from tilewright.simulator.program.routes import CounterFilter, RangeFilter, Switch
 

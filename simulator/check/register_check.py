@@ -6,15 +6,16 @@ from tilewright.simulator.isa.dsd import FILES, Circbuf, Fifo, Mem1d, Mem4d, Reg
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instructions import instructions, operations
-from tilewright.simulator.program.loads import all_loads, loaded_descriptors
-from tilewright.simulator.program.program import (
-    DsdOperation,
-    ElementCode,
-    Instruction,
-    LoadRegister,
-    Map,
+from tilewright.simulator.program.code_parts import (
+    all_instructions,
+    all_loads,
+    all_operations,
+    loaded_descriptors,
 )
+from tilewright.simulator.program.instruction import (
+    LoadRegister,
+)
+from tilewright.simulator.program.program import ElementCode
 
 
 def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
@@ -26,22 +27,9 @@ def used_registers(code: ElementCode) -> list[tuple[Register, object]]:
     for dsd in code.dsds:
         if isinstance(dsd, Fifo) and dsd.dest is not None and dsd.src is not None:
             found += [(Register("dest", dsd.dest), dsd), (Register("src1", dsd.src), dsd)]
-    for _, instruction in instructions(code):
-        found += [(register, instruction) for register in _registers(instruction)]
+    for _, instruction in all_instructions(code):
+        found += [(register, instruction) for register in instruction.registers]
     return found
-
-
-def _registers(instruction: Instruction) -> list[Register]:
-    """Return the registers that an instruction names."""
-    if isinstance(instruction, LoadRegister):
-        return [instruction.register]
-    operands: tuple[object, ...] = ()
-    if isinstance(instruction, DsdOperation):
-        operands = (instruction.dest, *instruction.sources)
-    elif isinstance(instruction, Map):
-        pairs = (*instruction.inputs, *filter(None, (instruction.output,)))
-        operands = tuple(operand for _, operand in pairs)
-    return [operand for operand in operands if isinstance(operand, Register)]
 
 
 def check_registers(code: ElementCode, profile: Profile) -> None:
@@ -54,7 +42,7 @@ def check_registers(code: ElementCode, profile: Profile) -> None:
         with ErrorSubject(load):
             _check_numbers(load, profile, f"{where}, load of {load.register}")
     _check_fifos(code, profile, where)
-    for task, op in operations(code):
+    for task, op in all_operations(code):
         if any(isinstance(operand, Register) for operand in (op.dest, *op.sources)):
             with ErrorSubject(op):
                 _check_types(

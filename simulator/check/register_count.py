@@ -9,27 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
-from tilewright.simulator.check.load_check import registers_needed
 from tilewright.simulator.check.register_check import used_registers
-from tilewright.simulator.isa.dsd import FILES, Circbuf, Fabin, Fabout, Fifo, Mem4d
+from tilewright.simulator.descriptors.register_use import RegisterUse
+from tilewright.simulator.instructions.table import kind_of
+from tilewright.simulator.isa.dsd import FILES, Fifo
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.isa.memo import ValueCache
-from tilewright.simulator.isa.operands import (
-    ResolvedOperand,
-    ResolvedOperation,
-    resolve,
-    resolve_map,
-)
-from tilewright.simulator.isa.operations import MAP
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instructions import instructions
-from tilewright.simulator.program.loads import all_loads
-from tilewright.simulator.program.program import DsdOperation, ElementCode, Map
+from tilewright.simulator.program.code_parts import all_instructions, all_loads
+from tilewright.simulator.program.program import ElementCode
 
-_NEEDED: Final = ValueCache(1024)
 KINDS: Final = (*FILES, "extended", "stride")
 
 
@@ -52,17 +42,16 @@ def register_needs(code: ElementCode) -> tuple[RegisterNeed, ...]:
     named = _named(code)
     fifos = sum(isinstance(d, Fifo) and d.dest is None for d in code.dsds)
     most: dict[tuple[int, str], int] = {}
-    for resolved in _operations(code):
-        needed: dict[str, int] = _NEEDED.of(resolved, partial(_operation, resolved))
-        for kind, count in needed.items():
-            key = (_thread(resolved), kind)
+    for use in _register_uses(code):
+        for kind, count in use.counts.items():
+            key = (use.thread, kind)
             most[key] = max(most.get(key, 0), count)
     return tuple(
         RegisterNeed(
             kind,
             len(named[kind]),
             fifos if kind in ("dest", "src1", "extended") else 0,
-            sum(count for (_, found), count in most.items() if found == kind),
+            sum(count for (_, used), count in most.items() if used == kind),
         )
         for kind in KINDS
     )
@@ -98,43 +87,10 @@ def _named(code: ElementCode) -> dict[str, set[int]]:
     return found
 
 
-def _operations(code: ElementCode) -> Iterator[ResolvedOperation]:
-    for task, instruction in instructions(code):
-        if isinstance(instruction, DsdOperation):
-            yield resolve(code, task.name, instruction)
-        elif isinstance(instruction, Map):
-            yield resolve_map(code, task.name, instruction)
-
-
-def _thread(resolved: ResolvedOperation) -> int:
-    """Return the microthread of an operation, -1 for the main thread."""
-    source = resolved.source
-    if not source.asynchronous:
-        return -1
-    queues = [o.dsd.queue for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout)]
-    return source.microthread if source.microthread is not None else (*queues, -1)[0]
-
-
-def _operation(resolved: ResolvedOperation) -> dict[str, int]:
-    """Return the registers that an operation's descriptors are loaded into, by kind."""
-    sources = [source for source in resolved.sources if source.letter == "D"]
-    placed = [("dest", resolved.dest)]
-    files = FILES[-len(sources) :] if sources else ()
-    if resolved.operation is MAP:  # every input has a register of its own
-        files = ("src1",) * len(sources)
-    placed += zip(files, sources, strict=True)
-    found: dict[str, int] = {}
-    for file, operand in placed:
-        if operand.dsd is None or isinstance(operand.dsd, Fifo):
-            continue
-        for kind, count in _descriptor(file, operand):
-            found[kind] = found.get(kind, 0) + count
-    return found
-
-
-def _descriptor(file: str, operand: ResolvedOperand) -> Iterator[tuple[str, int]]:
-    yield file, 1
-    if isinstance(operand.dsd, Mem4d | Circbuf):
-        yield "extended", 1
-    if isinstance(operand.dsd, Mem4d):
-        yield "stride", registers_needed(operand.dsd)
+def _register_uses(code: ElementCode) -> Iterator[RegisterUse]:
+    """Yield what the instructions take beside the registers that they name."""
+    for task, instruction in all_instructions(code):
+        registers = kind_of(instruction).registers
+        use = None if registers is None else registers(instruction, code, task.name)
+        if use is not None:
+            yield use

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tilewright.simulator.check.queue_check import check_queue_resources
 from tilewright.simulator.check.register_check import check_registers
 from tilewright.simulator.check.register_count import check_register_count
 from tilewright.simulator.compile.code.code_families import check_once
 from tilewright.simulator.compile.code.priorities import check_priorities
 from tilewright.simulator.compile.code.simd_modes import check_simd
-from tilewright.simulator.isa.dsd import Fabin, Mem4d
+from tilewright.simulator.instructions.kind import ProfileContext
+from tilewright.simulator.instructions.router_changes import route_changes
+from tilewright.simulator.instructions.table import kind_of
 from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
-from tilewright.simulator.isa.memo import IdentityCache, ValueCache
-from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
+from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.profiles.profile import Profile, profile_number
-from tilewright.simulator.program.instructions import instructions, operations
-from tilewright.simulator.program.program import ElementCode, Program, Reconfigure
-from tilewright.simulator.program.routes import Area, Route
+from tilewright.simulator.program.code_parts import (
+    all_instructions,
+)
+from tilewright.simulator.program.program import (
+    ElementCode,
+    Program,
+)
+from tilewright.simulator.program.routes import Route
 
 _CODES: Final = IdentityCache(256)
 """Codes that have passed, by profile."""
-_OPERATIONS: Final = ValueCache(1024)
-"""The same of operations, which codes have in common."""
 
 
 def check_resources(program: Program, profile: Profile) -> None:
@@ -48,7 +50,6 @@ def _check_code(code: ElementCode, profile: Profile) -> None:
     check_registers(code, profile)
     check_priorities(code, profile)
     check_simd(code, profile)
-    check_queue_resources(code, profile)
     _check_memory(code, profile)
     _check_queues(code, profile)
     if len(code.tasks) > profile.local_tasks:
@@ -57,26 +58,11 @@ def _check_code(code: ElementCode, profile: Profile) -> None:
             value=len(code.tasks),
             instead=f"at most {profile.local_tasks}",
         )
-    number = profile_number(profile)
-    for task, op in operations(code):
-        resolved = resolve(code, task.name, op)
-        where = partial(operation_name, code, task.name, op)
-        with ErrorSubject(op):
-            _OPERATIONS.of((resolved, number), partial(_check_operation, resolved, profile, where))
+    for task, instruction in all_instructions(code):
+        with ErrorSubject(instruction):
+            context = ProfileContext(code, task.name, profile)
+            kind_of(instruction).check_profile(instruction, context)
     check_register_count(code, profile)
-
-
-def _check_operation(
-    resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
-) -> None:
-    inputs = sum(isinstance(s.dsd, Fabin) for s in resolved.sources)
-    if inputs > profile.fabric_inputs_per_operation:
-        raise ProgramError(
-            f"{where()}: too many fabric inputs for {profile.name}",
-            value=inputs,
-            instead=f"at most {profile.fabric_inputs_per_operation}",
-        )
-    _check_registers(resolved, profile, where)
 
 
 def _check_routes(program: Program, profile: Profile) -> None:
@@ -88,11 +74,10 @@ def _check_routes(program: Program, profile: Profile) -> None:
                 f"route of color {route.color} in {route.area}: {profile.name} has no color swap",
                 value=route.swap,
             )
-    for change in (instruction for code in program.codes for _, instruction in instructions(code)):
-        if isinstance(change, Reconfigure):
-            route = Route(change.color, Area(0, 0), change.rx, change.tx)
+    for code in program.codes:
+        for change in route_changes(code):
             with ErrorSubject(change):
-                _check_switch(program, change.route(route), profile)
+                _check_switch(program, change.alone(), profile)
 
 
 def _check_switch(program: Program, route: Route, profile: Profile) -> None:
@@ -142,22 +127,3 @@ def _check_queues(code: ElementCode, profile: Profile) -> None:
                         value=queue.id,
                         instead=f"0 to {len(depths) - 1}",
                     )
-
-
-def _check_registers(
-    resolved: ResolvedOperation, profile: Profile, where: Callable[[], str]
-) -> None:
-    """Count stride registers of multi-dimensional operands (wafer.md §6.3)."""
-    needed = 0
-    extended = 0
-    for operand in resolved.operands:
-        dsd = operand.dsd
-        if isinstance(dsd, Mem4d):
-            extended += 1
-            needed += max(0, len(dsd.extents) - (1 if dsd.strides[0] != 1 else 2))
-    if needed > profile.stride_registers or extended > profile.xdsr_registers:
-        raise ProgramError(
-            f"{where()}: needs {needed} stride registers and {extended} extended registers",
-            value=(needed, extended),
-            instead=f"at most {profile.stride_registers} and {profile.xdsr_registers}",
-        )

@@ -2,7 +2,7 @@
 
 The engine works on one int64 array, the store: a row is a piece of it, named by the address of
 its first column, so that `store[queue + F_COUNT]` is a queue's count. One array and plain
-addresses make the kernels' calls cheap. `code_tables.py` and `network.py` make the tables with row
+addresses make the kernels' calls cheap. `code_encoder.py` and `network.py` make the tables with row
 numbers; `store.py` puts them into one store and turns numbers into addresses.
 """
 
@@ -251,7 +251,7 @@ D_WIDE: Final = 2  # words per element
 D_DIMENSIONS: Final = 3
 D_EXTENT: Final = 4  # four columns, innermost first
 D_STRIDE: Final = 8  # four columns, innermost first, words, with the jump back
-D_TERMS: Final = 12
+D_TERMS: Final = 12  # counters that the offset adds up, at most MAX_TERMS
 D_VARIABLE: Final = 13  # four columns
 D_FACTOR: Final = 17  # four columns, words
 D_LOW: Final = 21  # least word touched, relative to D_BASE
@@ -269,6 +269,7 @@ D_STRIDE_ROW: Final = 32
 D_TYPES: Final = 33  # bits of the dtypes that its values may have
 D_SIMD: Final = 34  # SIMD_... of a queue or FIFO
 D_WIDTH: Final = 35
+MAX_TERMS: Final = 4
 
 MEMORY, FABRIC_IN, FABRIC_OUT, POOL, VARIABLE, REGISTER = range(6)
 """Kinds of operands; D_BASE of the last three is a FIFO, a counter, a register of the element."""
@@ -322,6 +323,7 @@ SCALAR_F32, SCALAR_F16, SCALAR_I16, SCALAR_U16, SCALAR_I32, SCALAR_U32 = range(6
     I_UNBLOCK, I_END, I_ARGUMENT, I_COMPUTE, I_SET_LENGTH, I_LOAD_REGISTER, I_END_TEARDOWN,
     I_RECONFIGURE, I_BIND, I_FLUSH, I_PAUSE, I_MAP_START, I_MAP_READ, I_MAP_WRITE, I_MAP_END,
 ) = range(24)  # fmt: skip
+I_TARGET: Final = 3  # the row that a jump leads to
 I_WIDTH: Final = 4
 
 # The header of the store, at address 0.

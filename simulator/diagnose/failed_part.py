@@ -8,14 +8,16 @@ import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.diagnose.final_state import FinalState
-from tilewright.simulator.program.program import (
-    BindQueue,
-    Compute,
-    DsdOperation,
+from tilewright.simulator.instructions.queue_changes import BindQueue
+from tilewright.simulator.instructions.router_changes import (
     EndTeardown,
+    Reconfigure,
+)
+from tilewright.simulator.instructions.scalar_operation import Compute
+from tilewright.simulator.program.instruction import (
+    DsdOperation,
     Instruction,
     LoadRegister,
-    Reconfigure,
 )
 from tilewright.simulator.program.routes import Route
 

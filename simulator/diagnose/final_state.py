@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.encode_fabric_change import first_color
+from tilewright.simulator.compile.code.queue_slots import first_color
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.compiled_program import CompiledProgram
 from tilewright.simulator.compile.fabric.network import EDGE_OUT, FifoNetwork

@@ -5,10 +5,14 @@ from __future__ import annotations
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.diagnose.failed_part import begun, name_of
 from tilewright.simulator.diagnose.final_state import FinalState
+from tilewright.simulator.instructions.scalar_operation import Compute
 from tilewright.simulator.isa.dsd import Element
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.isa.operands import ResolvedOperand
-from tilewright.simulator.program.program import Compute, DsdOperation, LoadRegister
+from tilewright.simulator.program.instruction import (
+    DsdOperation,
+    LoadRegister,
+)
 
 
 def bounds_error(final: FinalState, element: int, operand: int, cycle: int) -> MachineError:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder, TaskBuilder
-from tilewright.simulator.check.validate import MAX_FABRIC_EXTENT
+from tilewright.simulator.check.limits import MAX_FABRIC_EXTENT
 from tilewright.simulator.isa.wavelets import control_wavelet
 from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import Area, Position, Switch

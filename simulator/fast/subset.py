@@ -18,6 +18,17 @@ from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.code_families import constant_answer, family_answer
 from tilewright.simulator.compile.fabric.network import ROUTER, FifoNetwork
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
+from tilewright.simulator.instructions.control_flow import (
+    Add,
+    If,
+    Loop,
+    Set,
+)
+from tilewright.simulator.instructions.task_states import (
+    Activate,
+    Block,
+    Unblock,
+)
 from tilewright.simulator.isa.dsd import (
     Buffer,
     Element,
@@ -29,21 +40,16 @@ from tilewright.simulator.isa.dsd import (
     Ref,
 )
 from tilewright.simulator.isa.memo import IdentityCache
-from tilewright.simulator.program.instructions import instructions
-from tilewright.simulator.program.program import (
-    Activate,
-    Add,
-    Block,
+from tilewright.simulator.program.code_parts import all_instructions
+from tilewright.simulator.program.instruction import (
     DsdOperation,
-    ElementCode,
-    If,
     Instruction,
-    Loop,
+)
+from tilewright.simulator.program.program import (
+    ElementCode,
     Program,
     Queue,
-    Set,
     Task,
-    Unblock,
 )
 from tilewright.simulator.program.routes import Color, EdgeInput, EdgeOutput, Route
 
@@ -145,7 +151,7 @@ def _check_code(code: ElementCode) -> None:
     _check(code, CODE)
     for named in (*code.buffers, *code.dsds, *code.tasks):
         _check_known(named)
-    for _, instruction in instructions(code):
+    for _, instruction in all_instructions(code):
         _check_instruction(instruction)
     for queue in (*code.input_queues, *code.output_queues):
         _check_known(queue)

@@ -1,13 +1,12 @@
 """The operands of one operation of a code, resolved: forms, extents, dtypes, bounds.
 
-`validate.py` asks it for errors, `code_tables.py` for the engine's rows.
+The checks ask for errors, the encoder of a code asks for the rows of the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from tilewright.simulator.isa.dsd import (
     DTYPES,
@@ -40,7 +39,8 @@ from tilewright.simulator.isa.operations import (
     Operation,
     variant,
 )
-from tilewright.simulator.program.program import DsdOperation, ElementCode, Map
+from tilewright.simulator.program.instruction import DsdOperation
+from tilewright.simulator.program.program import ElementCode
 
 _RESOLVED = IdentityCache(64)
 _EQUAL = ValueCache(1024)
@@ -83,6 +83,11 @@ class ResolvedOperand:
     @property
     def is_fabric(self) -> bool:
         return isinstance(self.dsd, Fabin | Fabout)
+
+    @property
+    def has_index_offset(self) -> bool:
+        """Whether the index of an operation moves it, or goes with its wavelets."""
+        return isinstance(self.dsd, Mem1d | Mem4d | Fabout) and self.dsd.wavelet_index_offset
 
     @property
     def is_memory_stream(self) -> bool:
@@ -164,6 +169,14 @@ class ResolvedOperation:
         return any(operand.is_fabric for operand in self.operands)
 
     @property
+    def has_register(self) -> bool:
+        return any(operand.register is not None for operand in self.operands)
+
+    @property
+    def has_index_offset(self) -> bool:
+        return any(operand.has_index_offset for operand in self.operands)
+
+    @property
     def memory_sources(self) -> int:
         return sum(operand.is_memory_stream for operand in self.sources)
 
@@ -219,7 +232,7 @@ def _resolve(code: ElementCode, task: str, op: DsdOperation) -> ResolvedOperatio
         )
     if operation.arithmetic == DROP:
         dest, sources = _dropped(op, dest, where)
-    _check_directions(dest, sources, where)
+    check_directions(dest, sources, where)
     dtypes = [o.buffer.dtype if o.buffer is not None else None for o in (dest, *sources)]
     operation = variant(operation, form, dtypes)
     _check_dtypes(operation, (dest, *sources), where)
@@ -239,37 +252,6 @@ def _dropped(
     if op.on_control is not None or op.index is not None:
         raise ProgramError(f"{where}: has no on_control and no index")
     return ResolvedOperand("v"), (operand,)
-
-
-MOST_INPUTS: Final = 16
-"""Inputs of a map: as many as there are registers of file src1 (wafer.md §4.3)."""
-
-
-def resolve_map(code: ElementCode, task: str, instruction: Map) -> ResolvedOperation:
-    """Look up the operands of a map; without an output the destination is a nameless scalar.
-
-    Raises ProgramError.
-    """
-    where = f"code {code.name}, task {task}, @map"
-    sources = tuple(resolve_operand(code, operand, where) for _, operand in instruction.inputs)
-    dest = ResolvedOperand("v")
-    if instruction.output is not None:
-        dest = resolve_operand(code, instruction.output[1], where, is_dest=True)
-    if len(sources) > MOST_INPUTS or not [o for o in (dest, *sources) if o.letter == "D"]:
-        raise ProgramError(
-            f"{where}: needs a descriptor or register, and at most {MOST_INPUTS} inputs",
-            value=len(sources),
-        )
-    for operand in (*sources, *([dest] if instruction.output is not None else [])):
-        if operand.letter not in "Dp" or isinstance(operand.dsd, Fifo):
-            raise ProgramError(f"{where}: an operand is no descriptor, or a FIFO")
-    for source in sources:
-        if source.register is not None and source.register.file != "src1":
-            raise ProgramError(f"{where}: a register as input is of file src1")
-    _check_directions(dest, sources, where)
-    names = tuple(operand for _, operand in instruction.inputs)
-    output = Immediate(0) if instruction.output is None else instruction.output[1]
-    return ResolvedOperation(DsdOperation("map", output, names), MAP, dest, sources, 0)
 
 
 def operation_name(code: ElementCode, task: str, op: DsdOperation) -> str:
@@ -354,7 +336,7 @@ def _buffer(code: ElementCode, name: str, where: str) -> Buffer:
     return buffer
 
 
-def _check_directions(
+def check_directions(
     dest: ResolvedOperand, sources: tuple[ResolvedOperand, ...], where: str
 ) -> None:
     if isinstance(dest.dsd, Fabin):

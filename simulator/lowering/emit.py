@@ -9,7 +9,7 @@ from tilewright.mapper.grid.candidate import Candidate, GridTensor
 from tilewright.mapper.grid.candidate_mapping import element_loops
 from tilewright.simulator.build.program_builder import CodeBuilder, TaskBuilder
 from tilewright.simulator.isa.dsd import Element, Index, Ref, variable
-from tilewright.simulator.program.program import Instruction
+from tilewright.simulator.program.instruction import Instruction
 
 STEP, SLOT, OTHER, SENT = "step", "slot", "other", "sent"
 """Counters of an element: tiles done, the buffer in use, the other one, the one being sent."""

@@ -16,7 +16,7 @@ from tilewright.simulator.isa.dsd import Index, Ref, variable
 from tilewright.simulator.lowering.emit import OTHER, SENT, SLOT, STEP, declare_vectors
 from tilewright.simulator.lowering.roles import Role
 from tilewright.simulator.lowering.route import input_color
-from tilewright.simulator.program.program import Instruction
+from tilewright.simulator.program.instruction import Instruction
 
 FIRST_SUM_QUEUE = 2  # input queues 0 and 1 carry the operands
 SEND_QUEUE = 2

@@ -7,7 +7,7 @@ element). rx R takes wavelets from the element, tx R delivers wavelets to the el
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 PORTS: Final = ("N", "E", "S", "W", "R")
 """Port names by number; link words in a trace are indexed by it."""
@@ -140,6 +140,13 @@ class Route:
         later = self.switch.positions if self.switch is not None else ()
         changed = (Position(p.rx or self.rx, p.tx or self.tx) for p in later)
         return (Position(self.rx, self.tx), *changed)
+
+
+class RouteChange(Protocol):
+    """What gives an element's router another route, switch and filter of a color."""
+
+    def route(self, before: Route) -> Route:
+        """Return the route of an area after the change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,16 @@ import numpy.typing as npt
 
 from tilewright.simulator.check.register_count import RegisterNeed, register_needs
 from tilewright.simulator.compile.fabric.steering import all_directions
+from tilewright.simulator.instructions.router_changes import Reconfigure
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instructions import instructions, operations
-from tilewright.simulator.program.program import ElementCode, Program, Reconfigure
+from tilewright.simulator.program.code_parts import (
+    all_instructions,
+    all_operations,
+)
+from tilewright.simulator.program.program import (
+    ElementCode,
+    Program,
+)
 from tilewright.simulator.program.routes import PORTS, Area, Route
 
 
@@ -91,7 +98,7 @@ def inspect_program(program: Program, profile: Profile) -> Inspection:
                 rows, columns = _slices(route.area)
                 links[rows, columns, port] |= 1 << numbers[route.color]
     for number, code in enumerate(program.codes):
-        for _, change in instructions(code):
+        for _, change in all_instructions(code):
             if isinstance(change, Reconfigure):
                 _, tx = all_directions(change.route(Route(change.color, Area(0, 0), (), ())))
                 for port in (port for port in range(5) if tx >> port & 1):
@@ -117,7 +124,7 @@ def _code(code: ElementCode, elements: int, profile: Profile) -> CodeResources:
         tuple((q.id, q.color, depths[1][q.id]) for q in code.output_queues),
         tuple((task.name, _starts(task.queue, task.control, task.entry)) for task in code.tasks),
         register_needs(code),
-        len(operations(code)),
+        len(all_operations(code)),
     )
 
 

@@ -16,7 +16,10 @@ import numpy.typing as npt
 from tilewright.arch.errors import Where
 from tilewright.simulator.check.validate import check_program
 from tilewright.simulator.isa.machine_errors import ProgramError
-from tilewright.simulator.program.program import ElementCode, Program
+from tilewright.simulator.program.program import (
+    ElementCode,
+    Program,
+)
 from tilewright.simulator.program.routes import (
     MAX_ELEMENTS,
     Area,
@@ -26,7 +29,7 @@ from tilewright.simulator.program.routes import (
     Route,
 )
 from tilewright.simulator.text.parsing_code import parse_code
-from tilewright.simulator.text.parsing_routes import (
+from tilewright.simulator.text.route_text import (
     parse_area,
     parse_edge_input,
     parse_edge_output,

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tilewright.simulator.isa.dsd import (
-    DTYPES,
-    Buffer,
-    Circbuf,
-    Dsd,
-    Fabin,
-    Fabout,
-    Fifo,
-    Mem1d,
-    Mem4d,
+from tilewright.simulator.descriptors.table import DESCRIPTOR_WORDS
+from tilewright.simulator.instructions.register_load import parse_load
+from tilewright.simulator.isa.dsd import DTYPES, Buffer, Dsd
+from tilewright.simulator.program.instruction import LoadRegister
+from tilewright.simulator.program.program import (
+    ElementCode,
+    Queue,
+    Task,
 )
-from tilewright.simulator.program.program import ElementCode, LoadRegister, Queue, Task
-from tilewright.simulator.text.parsing_body import parse_body, parse_load
-from tilewright.simulator.text.parsing_routes import flag
-from tilewright.simulator.text.tokens import Line, Reader
-
-Properties = dict[str, Callable[[Line], Any]]
+from tilewright.simulator.text.parsing_body import parse_body
+from tilewright.simulator.text.tokens import Line, Properties, Reader, flag
 
 
 @dataclass(slots=True)
 class _CodeDeclarations:
+    """What was declared of a code so far."""
+
     name: str
     buffers: list[Buffer] = field(default_factory=list)
     dsds: list[Dsd] = field(default_factory=list)
@@ -41,147 +36,75 @@ class _CodeDeclarations:
 
 def parse_code(reader: Reader, name: str) -> ElementCode:
     """Return the code whose declarations stand in the next lines, indented."""
-    found = _CodeDeclarations(name)
+    code = _CodeDeclarations(name)
+    words = (*DESCRIPTOR_WORDS, "buffer", *QUEUES, "load", "task", "main_priority")
     while (line := reader.at(1)) is not None:
-        word = line.choose(
-            (*DSDS, "buffer", *QUEUES, "load", "task", "main_priority"), "declaration of a code"
-        )
+        word = line.choose(words, "declaration of a code")
         if word == "task":
-            found.tasks.append(_task(reader, line, name))
+            code.tasks.append(_task(reader, line, name))
             continue
-        if word == "buffer":
-            found.buffers.append(reader.place(_buffer(line, found), reader.here()))
-            reader.declare(f"code {name}, buffer {found.buffers[-1].name}")
-        elif word == "main_priority":
-            found.main_priority = line.name("a priority")
-        elif word in QUEUES:
-            names = line.integer("a queue's number"), line.name("a color's name")
-            queue = Queue(*names, **line.settings(QUEUE, "property of a queue"))
-            getattr(found, word + "s").append(reader.place(queue, reader.here()))
-            reader.declare(f"code {name}, queue {queue.id}")
-            reader.declare(f"code {name}, {word.replace('_', ' ')} {queue.id}")
-        elif word == "load":
-            found.loads.append(reader.place(parse_load(line), reader.here()))
-            reader.declare(f"code {name}, load of {found.loads[-1].register}")
-        else:
-            found.dsds.append(reader.place(DSDS[word](line), reader.here()))
-            reader.declare(f"code {name}, DSD {found.dsds[-1].name}")
+        _declare(reader, line, word, code)
         line.end()
         reader.advance()
     return ElementCode(
         name,
-        tuple(found.buffers),
-        tuple(found.dsds),
-        tuple(found.input_queues),
-        tuple(found.output_queues),
-        tuple(found.tasks),
-        tuple(found.loads),
-        found.main_priority,
+        tuple(code.buffers),
+        tuple(code.dsds),
+        tuple(code.input_queues),
+        tuple(code.output_queues),
+        tuple(code.tasks),
+        tuple(code.loads),
+        code.main_priority,
     )
 
 
+def _declare(reader: Reader, line: Line, word: str, code: _CodeDeclarations) -> None:
+    """Read a declaration of one line."""
+    start, place = reader.here(), f"code {code.name}"
+    if word == "buffer":
+        code.buffers.append(reader.place(_buffer(line, code), start))
+        reader.declare(f"{place}, buffer {code.buffers[-1].name}")
+    elif word == "main_priority":
+        code.main_priority = line.name("a priority")
+    elif word in QUEUES:
+        number, color = line.integer("a queue's number"), line.name("a color's name")
+        queue = Queue(number, color, **line.settings(QUEUE_PROPERTIES, "property of a queue"))
+        getattr(code, word + "s").append(reader.place(queue, start))
+        reader.declare(f"{place}, queue {queue.id}")
+        reader.declare(f"{place}, {word.replace('_', ' ')} {queue.id}")
+    elif word == "load":
+        code.loads.append(reader.place(parse_load(line), start))
+        reader.declare(f"{place}, load of {code.loads[-1].register}")
+    else:
+        code.dsds.append(reader.place(DESCRIPTOR_WORDS[word].parse(line), start))
+        reader.declare(f"{place}, DSD {code.dsds[-1].name}")
+
+
 QUEUES: Final = ("input_queue", "output_queue")
-QUEUE: Final[Properties] = {"priority": Line.name}
+QUEUE_PROPERTIES: Final[Properties] = {"priority": Line.name}
 
 
-def _buffer(line: Line, found: _CodeDeclarations) -> Buffer:
+def _buffer(line: Line, code: _CodeDeclarations) -> Buffer:
     name = line.name("the buffer's name")
     dtype = line.choose(tuple(DTYPES), "dtype")
     shape = line.integers()
-    address = found.next_word + found.next_word % 2
+    address = code.next_word + code.next_word % 2
     if line.more:
         line.expect("@")
         address = line.integer("the first word's address")
-    made = Buffer(name, dtype, shape, address)
-    found.next_word = max(found.next_word, address + made.words)
-    return made
-
-
-def _names(line: Line) -> tuple[str, str]:
-    return line.name("the descriptor's name"), line.name("a buffer's name")
-
-
-def _mem1d(line: Line) -> Mem1d:
-    names = _names(line)
-    return Mem1d(*names, **line.settings(MEM1D, "property of mem1d", ("extent",)))
-
-
-def _mem4d(line: Line) -> Mem4d:
-    names = _names(line)
-    given = line.settings(MEM4D, "property of mem4d", ("extent", "stride"))
-    return Mem4d(*names, given.pop("extent"), given.pop("stride"), **given)
-
-
-def _circbuf(line: Line) -> Circbuf:
-    names = _names(line)
-    return Circbuf(*names, **line.settings(CIRCBUF, "property of circbuf", ("extent",)))
-
-
-def _fifo(line: Line) -> Fifo:
-    names = _names(line)
-    given = line.settings(FIFO, "property of a FIFO")
-    renamed = {"empty": "empty_action", "full": "full_action"}
-    return Fifo(*names, **{renamed.get(key, key): value for key, value in given.items()})
-
-
-def _fabin(line: Line) -> Fabin:
-    name = line.name("the descriptor's name")
-    return Fabin(name, **line.settings(FABIN, "property of fabin", ("queue", "extent")))
-
-
-def _fabout(line: Line) -> Fabout:
-    name = line.name("the descriptor's name")
-    return Fabout(name, **line.settings(FABOUT, "property of fabout", ("queue", "extent")))
-
-
-DSDS: Final[dict[str, Callable[[Line], Dsd]]] = {
-    "mem1d": _mem1d,
-    "mem4d": _mem4d,
-    "circbuf": _circbuf,
-    "fifo": _fifo,
-    "fabin": _fabin,
-    "fabout": _fabout,
-}
-_MEMORY: Final[Properties] = {"offset": Line.integer, "wavelet_index_offset": flag}
-MEM1D: Final[Properties] = {"extent": Line.integer, "stride": Line.integer, **_MEMORY}
-MEM4D: Final[Properties] = {"extent": Line.integers, "stride": Line.integers, **_MEMORY}
-CIRCBUF: Final[Properties] = {"extent": Line.integer, "wraparound": Line.integer}
-FIFO: Final[Properties] = {
-    "empty": Line.name,
-    "full": Line.name,
-    "activate_pop": Line.name,
-    "activate_push": Line.name,
-    "priority": Line.name,
-    "simd": Line.name,
-    "dest": Line.integer,
-    "src": Line.integer,
-    "xdsr": Line.integer,
-}
-_FABRIC: Final[Properties] = {
-    "queue": Line.integer,
-    "extent": Line.integer,
-    "control_transform": flag,
-    "priority": Line.name,
-    "simd": Line.name,
-}
-FABIN: Final[Properties] = {**_FABRIC}
-FABOUT: Final[Properties] = {
-    **_FABRIC,
-    "control": flag,
-    "advance_switch": flag,
-    "wavelet_index_offset": flag,
-    "zero": Line.name,
-}
+    buffer = Buffer(name, dtype, shape, address)
+    code.next_word = max(code.next_word, address + buffer.words)
+    return buffer
 
 
 def _task(reader: Reader, line: Line, code: str) -> Task:
     name = line.name("the task's name")
     reader.declare(f"code {code}, task {name}")
-    here = reader.here()
+    start = reader.here()
     given: dict[str, Any] = {}
     while line.more and line.peek(1) != ":":
-        key = line.choose(tuple(TASK), "property of a task")
-        given[key] = TASK[key](line)
+        word = line.choose(tuple(TASK_PROPERTIES), "property of a task")
+        given[word] = TASK_PROPERTIES[word](line)
     arguments = []
     while line.more:
         argument = line.name("an argument")
@@ -190,10 +113,10 @@ def _task(reader: Reader, line: Line, code: str) -> Task:
     line.end()
     reader.advance()
     body = parse_body(reader, 2, f"code {code}, task {name}")
-    return reader.place(Task(name, body, arguments=tuple(arguments), **given), here)
+    return reader.place(Task(name, body, arguments=tuple(arguments), **given), start)
 
 
-TASK: Final[Properties] = {
+TASK_PROPERTIES: Final[Properties] = {
     "entry": flag,
     "blocked": flag,
     "queue": Line.integer,

@@ -248,6 +248,21 @@ class Line:
                 return Index(constant, tuple(terms))
 
 
+Properties = dict[str, Callable[[Line], Any]]
+"""Words of properties, each with the parser of its value."""
+
+
+def flag(_: Line) -> bool:
+    """Return that a property without a value is set."""
+    return True
+
+
+def print_settings(part: object, names: Sequence[str]) -> str:
+    """Return the properties of a part that are set, names and words: ` priority high`."""
+    values = ((name, getattr(part, name)) for name in names)
+    return "".join(f" {name} {print_name(value)}" for name, value in values if value)
+
+
 class Reader:
     """The lines that hold something, one at a time.
 

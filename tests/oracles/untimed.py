@@ -13,6 +13,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tilewright.simulator.instructions.control_flow import (
+    Add,
+    If,
+    Loop,
+    Set,
+)
+from tilewright.simulator.instructions.task_states import (
+    Activate,
+    Block,
+    Unblock,
+)
 from tilewright.simulator.isa.dsd import (
     Element,
     Fabin,
@@ -23,18 +34,13 @@ from tilewright.simulator.isa.dsd import (
     Operand,
     Ref,
 )
-from tilewright.simulator.program.program import (
-    Activate,
-    Add,
-    Block,
+from tilewright.simulator.program.instruction import (
     DsdOperation,
-    ElementCode,
-    If,
     Instruction,
-    Loop,
+)
+from tilewright.simulator.program.program import (
+    ElementCode,
     Program,
-    Set,
-    Unblock,
 )
 from tilewright.simulator.program.routes import OPPOSITE, PORTS, STEP
 

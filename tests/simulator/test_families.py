@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from machine_programs import random_case
 
 from tilewright.simulator.check import resources, validate
+from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.compile.code import code_families as families
 from tilewright.simulator.compile.code.code_families import canonical_code
 from tilewright.simulator.compile.code.code_tables import CodeBlock, block_of, compiled_rows
@@ -33,8 +34,10 @@ from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.lowering.lower import lower
 from tilewright.simulator.profiles.profile import Profile, load_profile, profile_number
-from tilewright.simulator.program.field_types import check_fields
-from tilewright.simulator.program.program import ElementCode, Program
+from tilewright.simulator.program.program import (
+    ElementCode,
+    Program,
+)
 
 PROFILES = tuple(map(load_profile, ("wse2-sdk-sim", "wse3-sdk-sim", "wse3-silicon", "generic")))
 SEEDS = st.integers(0, 2**32 - 1)

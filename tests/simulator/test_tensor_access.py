@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tilewright.arch.errors import TilewrightError
 from tilewright.simulator.build.program_builder import CodeBuilder, ProgramBuilder
-from tilewright.simulator.check.load_check import registers_needed
+from tilewright.simulator.descriptors.memory_vectors import stride_registers
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.isa.dsd import (
     Circbuf,
@@ -83,7 +83,7 @@ def test_register_counts_of_the_documentation() -> None:
         code.mem4d("d", tensor_access=text)
         dsd = code.build().dsds[0]
         assert isinstance(dsd, Mem4d)
-        needed.append(registers_needed(dsd))
+        needed.append(stride_registers(dsd))
     assert needed == [0, 2]
 
 

@@ -12,11 +12,23 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
+from tilewright.simulator.check.field_types import check_fields
 from tilewright.simulator.compile.code.traced_numbers import (
     FamilyConditions,
     Ints,
     NumberTrace,
     TracedNumber,
+)
+from tilewright.simulator.instructions.control_flow import (
+    Add,
+    If,
+    Loop,
+    Set,
+)
+from tilewright.simulator.instructions.task_states import (
+    Activate,
+    Block,
+    Unblock,
 )
 from tilewright.simulator.isa.dsd import (
     NO_OFFSET,
@@ -31,19 +43,13 @@ from tilewright.simulator.isa.dsd import (
     Ref,
 )
 from tilewright.simulator.isa.memo import IdentityCache, ValueCache
-from tilewright.simulator.program.field_types import check_fields
-from tilewright.simulator.program.program import (
-    Activate,
-    Add,
-    Block,
+from tilewright.simulator.program.instruction import (
     DsdOperation,
-    ElementCode,
-    If,
     Instruction,
-    Loop,
-    Set,
+)
+from tilewright.simulator.program.program import (
+    ElementCode,
     Task,
-    Unblock,
 )
 
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from fractions import Fraction
 from functools import partial
 from math import lcm
-from typing import Final
+from typing import Final, NamedTuple
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import bank_cycles
@@ -18,10 +18,11 @@ from tilewright.simulator.compile.code.encode_values import (
     bits_of,
     group_pace,
     load_cycles,
-    queue_slots,
 )
-from tilewright.simulator.compile.code.simd_modes import MODES, mode_of
-from tilewright.simulator.isa.dsd import DTYPES, Circbuf, Fabin, Fabout, Fifo, Mem1d, Mem4d
+from tilewright.simulator.compile.code.queue_slots import queue_slots
+from tilewright.simulator.compile.code.simd_modes import mode_of
+from tilewright.simulator.descriptors.table import descriptor_kind
+from tilewright.simulator.isa.dsd import DTYPES, Fabin, Fabout
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.memo import ValueCache
 from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
@@ -42,17 +43,24 @@ _OPERATIONS: Final = ValueCache(1024)
 _OPERANDS: Final = ValueCache(4096)
 
 
+class CompiledFor(NamedTuple):
+    """The profile that rows are made for, and its number."""
+
+    profile: Profile
+    number: int
+
+
 def operation_row(
     resolved: ResolvedOperation,
     timed: ResolvedOperation,
-    machine: tuple[Profile, int],
+    compiled_for: CompiledFor,
     where: Callable[[], str],
 ) -> Row:
     """Return an operation's row, to be completed; `timed` has what its registers hold.
 
-    machine: a profile and its number. Raises ProgramError.
+    Raises ProgramError.
     """
-    profile, number = machine
+    profile, number = compiled_for
     make = partial(_operation_row, resolved, timed, profile, where)
     if timed is not resolved:
         return make()
@@ -135,21 +143,12 @@ def _operand_row(operand: ResolvedOperand) -> Row:
     dsd = operand.dsd
     row[at.D_DIMENSIONS] = len(operand.extents())
     row[at.D_LENGTH_ROW] = row[at.D_STRIDE_ROW] = -1
-    if isinstance(dsd, Fabin):
-        row[at.D_KIND], row[at.D_BASE] = at.FABRIC_IN, dsd.queue
-    elif isinstance(dsd, Fabout):
-        row[at.D_KIND], row[at.D_BASE] = at.FABRIC_OUT, at.OUTPUT_SLOT + dsd.queue
-    elif operand.buffer is not None:
+    if operand.buffer is not None:
         _memory_operand(row, operand)
-    if isinstance(dsd, Circbuf):
-        row[at.D_WRAP] = operand.wraparound * row[at.D_WIDE]
     if dsd is not None:
-        row[at.D_LENGTH], row[at.D_FLAGS] = dsd.extent, _flags(operand)
-    if isinstance(dsd, Fabin | Fabout | Fifo):
-        row[at.D_SIMD] = MODES.get(dsd.simd, at.SIMD_NONE)
+        row[at.D_LENGTH] = dsd.extent
+        descriptor_kind(dsd).columns(operand, row)
     row[at.D_TYPES] = _value_types(operand)
-    if isinstance(dsd, Mem4d):
-        row[at.D_SAVE] = dsd.coefficients()[0] * row[at.D_WIDE]
     if operand.is_changed and row[at.D_WRAP] == 0:
         row[at.D_LOW] = row[at.D_HIGH] = 0
     return row
@@ -180,19 +179,3 @@ def _memory_operand(row: Row, operand: ResolvedOperand) -> None:
     low, high = operand.span()
     row[at.D_LOW], row[at.D_HIGH] = (low - operand.base) * wide, (high - operand.base) * wide
     row[at.D_FIRST], row[at.D_LAST] = first, first + (buffer.elements - 1) * wide
-
-
-def _flags(operand: ResolvedOperand) -> int:
-    """Return the flags of a descriptor."""
-    dsd = operand.dsd
-    found = 0
-    if isinstance(dsd, Mem1d | Mem4d | Fabout) and dsd.wavelet_index_offset:
-        found |= at.INDEXED
-    if isinstance(dsd, Fabin | Fabout) and dsd.control_transform:
-        found |= at.TRANSFORMS
-    if isinstance(dsd, Fabin | Fabout) and dsd.simd:
-        found |= at.PAIRS
-    if isinstance(dsd, Fabout):
-        found |= at.SENDS_CONTROL if dsd.control else 0
-        found |= at.ADVANCES if dsd.advance_switch else 0
-    return found

@@ -1,4 +1,4 @@
-"""Values of the engine's rows: bits of numbers, queues, load cycles and rates of operations."""
+"""Values of the engine's rows: bits of numbers, load cycles and rates of operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.bank_costs import strided
 from tilewright.simulator.compile.code.simd_modes import group_cycles, mode_of
-from tilewright.simulator.isa.dsd import DTYPES, Fabin, Fabout, Fifo, Index
+from tilewright.simulator.isa.dsd import DTYPES, Fifo, Index
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
@@ -28,17 +28,6 @@ def bits_of(value: float | int, dtype: str, where: str) -> int:
         return int(value) & ((1 << bits) - 1)
     except (ValueError, OverflowError, FloatingPointError):
         raise ProgramError(f"{where}: the number is not a {dtype}", value=value) from None
-
-
-def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
-    """Return the queue slots that an operation uses."""
-    found = []
-    for operand in resolved.operands:
-        if isinstance(operand.dsd, Fabin):
-            found.append(operand.dsd.queue)
-        elif isinstance(operand.dsd, Fabout):
-            found.append(at.OUTPUT_SLOT + operand.dsd.queue)
-    return tuple(found)
 
 
 def load_cycles(resolved: ResolvedOperation, profile: Profile) -> int:

@@ -13,7 +13,7 @@ from tilewright.simulator.isa.dsd import MAIN_PRIORITIES, PRIORITIES, Fabin, Fab
 from tilewright.simulator.isa.machine_errors import ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instructions import operations
+from tilewright.simulator.program.code_parts import all_operations
 from tilewright.simulator.program.program import ElementCode
 
 
@@ -59,7 +59,7 @@ def _given(code: ElementCode) -> Iterator[tuple[str, str, bool]]:
     for queue in filter(lambda queue: queue.priority, code.output_queues):
         where = f"code {code.name}, queue {queue.id}"
         raise ProgramError(f"{where}: an output queue has no priority", value=queue.priority)
-    for task, op in operations(code):
+    for task, op in all_operations(code):
         if not op.priority:
             continue
         where = f"code {code.name}, task {task.name}, @{op.operation}"

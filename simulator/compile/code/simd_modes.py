@@ -15,7 +15,7 @@ from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
 from tilewright.simulator.isa.operands import ResolvedOperation, operation_name, resolve
 from tilewright.simulator.isa.operations import ADD_CARRY, DROP
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instructions import operations
+from tilewright.simulator.program.code_parts import all_operations
 from tilewright.simulator.program.program import ElementCode
 
 MODES: Final = {"simd_32": at.SIMD_32, "simd_64": at.SIMD_64, "simd_32_or_64": at.SIMD_EITHER}
@@ -65,7 +65,7 @@ def check_simd(code: ElementCode, profile: Profile) -> None:
     for dsd in code.dsds:
         if isinstance(dsd, Fabin | Fabout | Fifo) and dsd.simd:
             _check_dsd(code, dsd, profile)
-    for task, op in operations(code):
+    for task, op in all_operations(code):
         with ErrorSubject(op):
             _check_operation(resolve(code, task.name, op), operation_name(code, task.name, op))
 

@@ -15,7 +15,9 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.isa.operands import ResolvedOperation
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.program import ElementCode, Instruction, Reconfigure
+from tilewright.simulator.program.instruction import Instruction
+from tilewright.simulator.program.program import ElementCode
+from tilewright.simulator.program.routes import RouteChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class CodeLayout:
     """Bit per priority of the operations on queues and FIFOs."""
     buffers: tuple[tuple[int, str], ...]
     """(operand row, buffer) of the operands that special operations and scalars touch."""
-    changes: Mapping[str, Sequence[Reconfigure]]
+    changes: Mapping[str, Sequence[RouteChange]]
     """What the routers of its elements may be changed to, by color."""
     bindings: Sequence[tuple[int, str]]
     """(slot, color) of the queues that are bound again while the program runs."""

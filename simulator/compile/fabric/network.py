@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.code.encode_fabric_change import first_color, slots_of
+from tilewright.simulator.compile.code.queue_slots import first_color, slot_of
 from tilewright.simulator.compile.code.simd_modes import paired_queues
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.compile.fabric.connections import (
@@ -220,7 +220,7 @@ class _NetworkCompiler:
             )
         takers = self.routers.takers(color, RAMP)
         for number, layout in enumerate(self.layouts):
-            for slot in slots_of(layout, color.name, output=True):
+            for slot in _slots_of(layout, color.name, output=True):
                 if slot not in layout.queues:
                     continue
                 queue = slot - at.OUTPUT_SLOT
@@ -244,7 +244,7 @@ class _NetworkCompiler:
         delivered = (routers.tx >> RAMP & 1).astype(bool)
         for number, layout in enumerate(self.layouts):
             places = self.places_of[layout.code.name]
-            queue = next(iter(slots_of(layout, name, output=False)), None)
+            queue = next(iter(_slots_of(layout, name, output=False)), None)
             reached = places[delivered[places]]
             if queue is None:
                 if reached.size:
@@ -400,3 +400,12 @@ class _NetworkCompiler:
 
 def _joined(parts: list[Ids]) -> Ids:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _slots_of(layout: CodeLayout, color: str, *, output: bool) -> list[int]:
+    """Return the slots of the queues that a color is bound to at the start or later."""
+    queues = layout.code.output_queues if output else layout.code.input_queues
+    slots = [slot_of(queue.id, output) for queue in queues if queue.color == color]
+    later = (slot for slot, name in layout.bindings if name == color)
+    slots += [slot for slot in later if (slot >= at.OUTPUT_SLOT) == output]
+    return list(dict.fromkeys(slots))

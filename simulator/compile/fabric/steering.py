@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
+from tilewright.simulator.instructions.queue_changes import BindQueue
 from tilewright.simulator.isa.dsd import Fabout
 from tilewright.simulator.profiles.profile import Profile
-from tilewright.simulator.program.instructions import instructions
-from tilewright.simulator.program.program import BindQueue, Program
+from tilewright.simulator.program.code_parts import all_instructions
+from tilewright.simulator.program.program import Program
 from tilewright.simulator.program.routes import (
     POP_MODES,
     PORTS,
@@ -35,7 +36,7 @@ def control_colors(program: Program) -> set[str]:
     for code in program.codes:
         commands = {d.queue for d in code.dsds if isinstance(d, Fabout) and d.commands}
         found |= {queue.color for queue in code.output_queues if queue.id in commands}
-        for _, change in instructions(code) if commands else ():
+        for _, change in all_instructions(code) if commands else ():
             if isinstance(change, BindQueue) and change.output and change.queue in commands:
                 found.add(change.color)
     return found | _partners(program, found)

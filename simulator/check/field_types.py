@@ -14,7 +14,9 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hi
 
 import numpy as np
 
+from tilewright.simulator.instructions.table import records
 from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.program.instruction import Instruction
 
 M = TypeVar("M")
 LEAVES: Final = (int, float, str, bool, NoneType)
@@ -71,7 +73,7 @@ def _fields(kind: Any) -> tuple[tuple[str, frozenset[type], frozenset[type], Any
     """Return (name, types that need no second look, of items too, declared type) of each field."""
     hints = get_type_hints(kind)
     return tuple(
-        (field.name, _leaves(_kinds(hint)), _items_of(_kinds(hint)), hint)
+        (field.name, _leaves(_types(hint)), _items_of(_types(hint)), hint)
         for field in fields(kind)
         for hint in [hints[field.name]]
     )
@@ -87,15 +89,19 @@ def _items_of(kinds: tuple[Any, ...]) -> frozenset[type]:
     return frozenset().union(*(_leaves(items[:1]) for items in each if items[1:] == (Ellipsis,)))
 
 
+def _types(hint: Any) -> tuple[Any, ...]:
+    """Return the types of a union, the kinds of instructions, or the one type."""
+    return records() if hint is Instruction else _union_members(hint)
+
+
 @cache
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    """Return the types of a union, or the one type."""
+def _union_members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def _parts(found: Any, hint: Any, where: str) -> list[Any]:
     """Return the dataclasses of a field's value, which are to be looked at, too."""
-    kinds = _kinds(hint)
+    kinds = _types(hint)
     if type(found) in kinds and is_dataclass(found):
         return [found]
     for kind in kinds:
@@ -122,5 +128,5 @@ def _shown(hint: Any) -> str:
         return f"({', '.join(map(_shown, hint))})"
     if get_origin(hint) is tuple:
         return f"a tuple of {_shown(get_args(hint)[0])}"
-    names = [getattr(kind, "__name__", str(kind)) for kind in _kinds(hint)]
+    names = [getattr(kind, "__name__", str(kind)) for kind in _types(hint)]
     return " or ".join("nothing" if name == "NoneType" else name for name in names)

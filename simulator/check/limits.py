@@ -1,0 +1,29 @@
+"""Greatest numbers of programs, and the errors that all checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from tilewright.simulator.isa.machine_errors import ProgramError
+
+MAX_EXTENT: Final = 65535
+"""Extents are u16 in the descriptors' documentation."""
+MAX_FABRIC_EXTENT: Final = 0x7FFE
+"""0x7fff stands for an endless stream (wse.md §1.5)."""
+MAX_NUMBER: Final = (1 << 31) - 1
+"""Greatest size of a count, counter or offset."""
+
+
+def check_number(place: str, number: int) -> None:
+    """Refuse a number that the engine's sums cannot hold. Raises ProgramError."""
+    if abs(number) > MAX_NUMBER:
+        raise ProgramError(
+            f"{place}: a number is too large", value=number, instead=f"at most {MAX_NUMBER}"
+        )
+
+
+def unknown_name(place: str, kind: str, name: str, names: Iterable[str]) -> ProgramError:
+    """Return the error of a name that none of the declared ones is."""
+    shown = ", ".join(sorted(names)) or "(none)"
+    return ProgramError(f"{place} unknown {kind}", value=name, instead=f"one of {shown}")

@@ -1,0 +1,161 @@
+"""Checks of routes, of what steers them, and of edge ports."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tilewright.simulator.check.limits import check_number, unknown_name
+from tilewright.simulator.isa.dsd import DTYPES
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.program.program import Program
+from tilewright.simulator.program.routes import (
+    POP_MODES,
+    PORTS,
+    SWAPS,
+    CounterFilter,
+    EdgeInput,
+    EdgeOutput,
+    Position,
+    RangeFilter,
+    Route,
+    Switch,
+)
+
+MAX_STREAM: Final = 1 << 26
+"""Wavelets of one edge port; the engine holds them all, 16 bytes each."""
+
+
+def check_routes_and_ports(program: Program, colors: frozenset[str]) -> None:
+    """Refuse routes and edge ports that do not fit the grid and the colors.
+
+    Raises ProgramError.
+    """
+    for route in program.routes:
+        with ErrorSubject(route):
+            _check_route(program, route, colors)
+    for output in program.edge_outputs:
+        _check_port(program, output, colors)
+    for port in program.edge_inputs:
+        _check_port(program, port, colors)
+        check_number(f"edge port {port.name}", port.interval * port.count + port.start)
+        if port.interval < 1 or port.start < 0:
+            raise ProgramError(
+                f"edge port {port.name}: interval at least 1, start at least 0",
+                value=(port.interval, port.start),
+            )
+
+
+def check_steering(route: Route, place: str) -> None:
+    """Refuse a switch or filter that no router has. Raises ProgramError."""
+    if route.switch is not None:
+        _check_switch(route.switch, place)
+    if route.filter is None:
+        return
+    if isinstance(route.filter, RangeFilter):
+        _check_range(route.filter, place)
+    else:
+        _check_counter(route.filter, place)
+    if not any("R" in (position.tx or ()) for position in route.directions()):
+        raise ProgramError(f"{place} a filter works at the ramp, but no position sends to R")
+
+
+def _check_switch(switch: Switch, place: str) -> None:
+    if not 1 <= len(switch.positions) <= 3:
+        raise ProgramError(
+            f"{place} a switch has one to three positions beside the route",
+            value=len(switch.positions),
+        )
+    if not 0 <= switch.current <= len(switch.positions):
+        raise ProgramError(f"{place} no such switch position", value=switch.current)
+    if switch.pop not in POP_MODES:
+        raise ProgramError(
+            f"{place} unknown pop mode", value=switch.pop, instead=", ".join(POP_MODES)
+        )
+    if switch.current and switch.positions[switch.current - 1] == Position():
+        raise ProgramError(f"{place} the switch starts at an invalid position")
+    for number, position in enumerate(switch.positions, 1):
+        _check_position(position, f"{place} switch position {number}")
+
+
+def _check_position(position: Position, place: str) -> None:
+    ports = (*(position.rx or ()), *(position.tx or ()))
+    if any(port not in PORTS for port in ports):
+        raise ProgramError(f"{place} needs ports N E S W R", value=ports)
+    if position.rx is not None and len(position.rx) != 1:
+        raise ProgramError(f"{place} takes from one port", value=position.rx)
+
+
+def _check_range(chosen: RangeFilter, place: str) -> None:
+    if not 0 <= chosen.low <= chosen.high <= 0xFFFF:
+        raise ProgramError(
+            f"{place} a range filter needs 0 <= low <= high <= 65535",
+            value=(chosen.low, chosen.high),
+        )
+
+
+def _check_counter(chosen: CounterFilter, place: str) -> None:
+    limits = [chosen.limit, chosen.limit if chosen.other_limit is None else chosen.other_limit]
+    if min(limits) < 1 or max(limits) > 0xFFFF or not 0 <= chosen.most <= 0xFFFF:
+        raise ProgramError(
+            f"{place} a counter filter needs limits in 1..65535 and most in 0..65535",
+            value=(limits, chosen.most),
+        )
+    if not 0 <= chosen.start < min(limits):
+        raise ProgramError(f"{place} a filter's counter starts below its limit", value=chosen.start)
+    if chosen.filter_control and chosen.is_sparse:
+        raise ProgramError(f"{place} a sparse counter has no filter_control")
+
+
+def route_place(route: Route) -> str:
+    """Name a route as errors do."""
+    return f"route of color {route.color} in {route.area}:"
+
+
+def _check_route(program: Program, route: Route, colors: frozenset[str]) -> None:
+    place = route_place(route)
+    if route.color not in colors:
+        raise unknown_name(place, "color", route.color, colors)
+    bad_ports = [port for port in (*route.rx, *route.tx) if port not in PORTS]
+    if bad_ports or not route.rx or not route.tx:
+        raise ProgramError(f"{place} rx and tx need ports N E S W R", value=(route.rx, route.tx))
+    if route.switch is not None or route.filter is not None:
+        check_steering(route, place)
+    if route.swap:
+        _check_swap(program, route, place)
+    if not _is_inside(program, route):
+        raise ProgramError(f"{place} outside the grid", value=program.placement.shape)
+
+
+def _is_inside(program: Program, route: Route) -> bool:
+    area = route.area
+    starts = min(area.row, area.column) >= 0 and min(area.height, area.width) >= 1
+    ends_in_rows = area.row + area.height <= program.height
+    return starts and ends_in_rows and area.column + area.width <= program.width
+
+
+def _check_swap(program: Program, route: Route, place: str) -> None:
+    if route.swap not in SWAPS:
+        raise ProgramError(f"{place} a swap is x, y or xy", value=route.swap)
+    ids = {color.name: color.id for color in program.colors}
+    if ids[route.color] ^ 1 not in ids.values():
+        raise ProgramError(
+            f"{place} a swap needs the color with the id that differs in the lowest bit",
+            value=ids[route.color] ^ 1,
+        )
+
+
+def _check_port(program: Program, port: EdgeInput | EdgeOutput, colors: frozenset[str]) -> None:
+    place = f"edge port {port.name}:"
+    if port.color not in colors:
+        raise unknown_name(place, "color", port.color, colors)
+    if port.side not in PORTS[:4]:
+        raise ProgramError(f"{place} the side is not N, E, S or W", value=port.side)
+    if port.dtype not in DTYPES:
+        raise unknown_name(place, "dtype", port.dtype, DTYPES)
+    length = program.width if port.side in "NS" else program.height
+    if port.first < 0 or port.positions < 1 or port.first + port.positions > length:
+        raise ProgramError(f"{place} positions outside the side", value=length)
+    if port.count < 1:
+        raise ProgramError(f"{place} the count is not positive", value=port.count)
+    if port.count * port.positions > MAX_STREAM:
+        raise ProgramError(f"{place} more than {MAX_STREAM} wavelets", value=port.count)

@@ -1,0 +1,214 @@
+"""One code to the rows of the engine's tables: the encoder that the kinds of instructions use."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Final
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.encode_operation import CompiledFor, Row
+from tilewright.simulator.compile.code.operation_rows import OperationRows
+from tilewright.simulator.compile.code.queue_slots import slot_of
+from tilewright.simulator.compile.code.registers import HeldLoads, RegisterRows
+from tilewright.simulator.compile.code.table_blocks import TABLES, CodeLayout, CompileTarget, Rows
+from tilewright.simulator.instructions.kind import Body, FabricChanges
+from tilewright.simulator.instructions.table import kind_of
+from tilewright.simulator.isa.dsd import DTYPES, FIFO_ACTIONS, Fifo, Register
+from tilewright.simulator.isa.machine_errors import ErrorSubject
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+from tilewright.simulator.program.instruction import DsdOperation, Instruction, LoadRegister
+from tilewright.simulator.program.program import (
+    ElementCode,
+    Task,
+)
+
+_LAYOUT_NUMBERS: Final = count()
+
+
+def next_layout_number() -> int:
+    """Return a number that no layout has."""
+    return next(_LAYOUT_NUMBERS)
+
+
+class CodeEncoder:
+    """Collects the rows of one code (`instructions.kind.Encoder`)."""
+
+    def __init__(self, code: ElementCode, target: CompileTarget) -> None:
+        self.code = code
+        self.profile = target.profile
+        self.task = ""
+        self.tasks = {task.name: number for number, task in enumerate(code.tasks)}
+        self.colors = dict(target.colors)
+        self.fifos = [dsd for dsd in code.dsds if isinstance(dsd, Fifo)]
+        self.fabric = FabricChanges()
+        self._instruction: Instruction | None = None
+        """The instruction that is encoded, None at a task's ends."""
+        self._variables: dict[str, int] = {}
+        self._threads: dict[int, int] = {}
+        self._instruction_rows: list[Row] = []
+        self._sources: list[tuple[str, Instruction | None]] = []
+        self._scalar_rows: list[Row] = []
+        self._load_rows: list[Row] = []
+        self._registers = RegisterRows(code, self)
+        self._operations = OperationRows(self, CompiledFor(target.profile, target.number))
+
+    def encode(self) -> tuple[CodeLayout, Rows]:
+        """Return the code's layout and rows. Raises ProgramError."""
+        first_rows = [[self._task(task)] for task in self.code.tasks]
+        registers = self._registers.rows()
+        operations = self._operations
+        operations.append_variants()
+        operations.number_runs()
+        rows: dict[str, list[Row]] = {
+            "operation": operations.rows,
+            "operand": operations.operand_rows,
+            "instruction": self._instruction_rows,
+            "task": first_rows,
+            "binding": [self._bindings()],
+            "scalar": self._scalar_rows,
+            "load": self._load_rows,
+        }
+        return self._layout(registers), tuple(rows[table] for table in TABLES)
+
+    def _task(self, task: Task) -> int:
+        """Encode a task; return its first row of the instruction table."""
+        self.task, self._instruction = task.name, None
+        first_row = self.next_row
+        first_bit = 0
+        for name, dtype in task.arguments:
+            bits = 16 * DTYPES[dtype]
+            signed_bits = -bits if dtype in {"i16", "i32"} else bits
+            self.emit(at.I_ARGUMENT, self.variable(name), first_bit, signed_bits)
+            first_bit += bits
+        self.body(task.body)
+        self.emit(at.I_END)
+        return first_row
+
+    def body(self, body: Body) -> None:
+        """Encode the instructions of a body."""
+        outer = self._instruction
+        for instruction in body:
+            self._instruction = instruction
+            with ErrorSubject(instruction):
+                kind_of(instruction).encode(instruction, self)
+        self._instruction = outer
+
+    @property
+    def next_row(self) -> int:
+        """The number of the next row of the instruction table."""
+        return len(self._instruction_rows)
+
+    def emit(self, opcode: int, *arguments: int) -> int:
+        """Append a row to the instruction table; return its number."""
+        row = [opcode, *arguments]
+        self._instruction_rows.append(row + [0] * (at.I_WIDTH - len(row)))
+        self._sources.append((self.task, self._instruction))
+        return len(self._instruction_rows) - 1
+
+    def jump_here(self, row: int) -> None:
+        """Let a row of the instruction table lead to the next row."""
+        self._instruction_rows[row][at.I_TARGET] = self.next_row
+
+    def variable(self, name: str) -> int:
+        """Return the number of a counter of the element."""
+        return self._variables.setdefault(name, len(self._variables))
+
+    def thread(self, microthread: int) -> int:
+        """Return the thread row of a microthread; row 0 is the main thread's."""
+        return self._threads.setdefault(microthread, len(self._threads) + 1)
+
+    @property
+    def operation_count(self) -> int:
+        """The number of operations so far, and of the next row of their table."""
+        return len(self._operations.rows)
+
+    def operation(self, op: DsdOperation) -> int:
+        """Append the rows of an operation on descriptors; return the first one's number."""
+        return self._operations.operation(op)
+
+    def append_operation(self, row: Row, resolved: ResolvedOperation) -> int:
+        """Append a row that is made elsewhere, and note its queues; return its number."""
+        return self._operations.append(row, resolved)
+
+    def operand(self, operand: ResolvedOperand) -> int:
+        """Append an operand's row; return its number."""
+        return self._operations.operand(operand)
+
+    def append_scalar(self, row: Row) -> int:
+        """Append a row to the table of scalar operations; return its number."""
+        self._scalar_rows.append(row)
+        return len(self._scalar_rows) - 1
+
+    def append_load(self, row: Row) -> int:
+        """Append a row to the table of register loads; return its number."""
+        self._load_rows.append(row)
+        return len(self._load_rows) - 1
+
+    def register(self, register: Register) -> int:
+        """Return the number of a data-structure register of the element."""
+        return self._registers.number(register)
+
+    def loaded_operand(self, load: LoadRegister) -> int:
+        """Return the operand row of what a load puts into its register."""
+        return self._registers.loaded_operand(load)
+
+    def held_operands(self, loads: HeldLoads) -> list[int]:
+        """Return the operand rows of what registers hold, -1 where there is no register."""
+        return self._registers.held_operands(loads)
+
+    def _layout(self, registers: tuple[tuple[int, ...], ...]) -> CodeLayout:
+        operations, fabric = self._operations, self.fabric
+        return CodeLayout(
+            self.code,
+            next_layout_number(),
+            tuple(operations.operations),
+            tuple(self._sources),
+            tuple(self._variables),
+            tuple(self._threads),
+            tuple(sorted(operations.queues | self._task_queues())),
+            sum(1 << queue for queue in self._task_queues()),
+            self._fifo_rows(),
+            registers,
+            self._registers.names(),
+            operations.levels(),
+            tuple(operations.buffers.items()),
+            fabric.routes,
+            fabric.bindings,
+            bool(fabric.bindings) or fabric.flushes,
+            dict.fromkeys(TABLES, 0),
+        )
+
+    def _task_queues(self) -> set[int]:
+        """Return the input queues from which wavelets start tasks."""
+        if any(task.control is not None for task in self.code.tasks):
+            return {queue.id for queue in self.code.input_queues}
+        return {task.queue for task in self.code.tasks if task.queue is not None}
+
+    def _bindings(self) -> Row:
+        """Return the tasks of input queues, control entries and emptied queues, -1 for none."""
+        row = [-1] * at.BIND_WIDTH
+        for number, task in enumerate(self.code.tasks):
+            if task.queue is not None:
+                row[task.queue] = number
+            elif task.control is not None:
+                row[at.BIND_CONTROL + task.control] = number
+            for queue, output in ((task.empty_input, False), (task.empty_output, True)):
+                if queue is not None:
+                    row[at.BIND_EMPTY + slot_of(queue, output)] = number
+        return row
+
+    def _fifo_rows(self) -> tuple[tuple[int, ...], ...]:
+        """Return a row per FIFO; its base counts from the element's first word."""
+        rows = []
+        for fifo in self.fifos:
+            buffer = self.code.buffer(fifo.buffer)
+            assert buffer is not None
+            row = [0] * at.Q_WIDTH
+            row[at.Q_BASE], row[at.Q_CAP] = buffer.address, buffer.elements
+            row[at.Q_WIDE] = DTYPES[buffer.dtype]
+            row[at.Q_EMPTY_ACTION] = FIFO_ACTIONS.index(fifo.empty_action)
+            row[at.Q_FULL_ACTION] = FIFO_ACTIONS.index(fifo.full_action)
+            row[at.Q_POP_TASK] = self.tasks.get(fifo.activate_pop or "", -1)
+            row[at.Q_PUSH_TASK] = self.tasks.get(fifo.activate_push or "", -1)
+            rows.append(tuple(row))
+        return tuple(rows)

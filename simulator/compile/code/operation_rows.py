@@ -1,0 +1,212 @@
+"""The rows of a code's operations and operands, with the numbers of what the code has."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.compile.code.encode_operation import (
+    CompiledFor,
+    Row,
+    operand_row,
+    operation_row,
+    type_bits,
+)
+from tilewright.simulator.compile.code.priorities import priority_level
+from tilewright.simulator.compile.code.queue_slots import queue_slots
+from tilewright.simulator.compile.code.registers import (
+    RATE_COLUMNS,
+    HeldLoads,
+    as_loaded,
+    held_operations,
+    loaded_slots,
+    loads_asynchronous,
+    microthread_of,
+)
+from tilewright.simulator.instructions.completion import completion_columns, on_control_columns
+from tilewright.simulator.instructions.kind import Encoder
+from tilewright.simulator.isa.dsd import DTYPES, Fabin, Fabout, Fifo
+from tilewright.simulator.isa.machine_errors import ErrorSubject, ProgramError
+from tilewright.simulator.isa.operands import (
+    ResolvedOperand,
+    ResolvedOperation,
+    operation_name,
+    resolve,
+)
+from tilewright.simulator.program.instruction import DsdOperation
+
+
+class RegisterEncoder(Encoder, Protocol):
+    """An encoder that knows the operand rows of loads."""
+
+    def held_operands(self, loads: HeldLoads) -> list[int]:
+        """Return the operand rows of what registers hold, -1 where there is no register."""
+
+
+class OperationRows:
+    """Collects the rows of the tables of operations and of operands of one code."""
+
+    def __init__(self, encoder: RegisterEncoder, compiled_for: CompiledFor) -> None:
+        self._encoder = encoder
+        self._code = encoder.code
+        self._compiled_for = compiled_for
+        self.rows: list[Row] = []
+        self.operand_rows: list[Row] = []
+        self.operations: list[tuple[str, ResolvedOperation]] = []
+        """(task, operation) per row, without the variants."""
+        self.buffers: dict[int, str] = {}
+        """The buffer of each operand row that has one."""
+        self.queues: set[int] = set()
+        """Slots of the queues that operations use."""
+        self._on_registers: list[tuple[int, str, DsdOperation]] = []
+        """(row, task, operation) of the operations whose rate follows from their registers."""
+
+    def append(self, row: Row, resolved: ResolvedOperation) -> int:
+        """Append a row and note its queues; return its number."""
+        self.queues.update(queue_slots(resolved), loaded_slots(self._code, resolved))
+        self.rows.append(row)
+        self.operations.append((self._encoder.task, resolved))
+        return len(self.rows) - 1
+
+    def operation(self, op: DsdOperation) -> int:
+        """Append an operation's row; return its number. Raises ProgramError."""
+        code, task, encoder = self._code, self._encoder.task, self._encoder
+        resolved = resolve(code, task, op)
+        place = partial(operation_name, code, task, op)
+        timed = as_loaded(code, resolved)
+        row = operation_row(resolved, timed, self._compiled_for, place)
+        row[at.O_OPERANDS : at.O_SCALAR_ROW + 1] = self._operands(resolved)
+        row[at.O_NUMBER] = len(self.operations)
+        asynchronous = op.asynchronous or loads_asynchronous(code, resolved)
+        if asynchronous:
+            row[at.O_ASYNC], row[at.O_THREAD] = 1, self._thread(timed, place())
+        if op.activate or op.unblock:
+            row[at.O_ACTION], row[at.O_ACTION_TASK] = completion_columns(op, encoder)
+        row[at.O_PRIORITY] = priority_level(code, timed, asynchronous)
+        if op.index is not None:
+            row[at.O_INDEX] = self.operand(ResolvedOperand("v", offset=op.index, is_counter=True))
+        if op.result is not None:
+            row[at.O_RESULT] = encoder.variable(op.result)
+        row[at.O_ON_CONTROL], row[at.O_CONTROL_TASK] = on_control_columns(op.on_control, encoder)
+        number = self.append(row, resolved)
+        if timed is not resolved:
+            self._on_registers.append((number, task, op))
+        return number
+
+    def append_variants(self) -> None:
+        """Append rows of operations for what their registers may hold beside the first loads."""
+        for number, task, op in self._on_registers:
+            with ErrorSubject(op):
+                self._append_variants(number, task, op)
+
+    def _append_variants(self, number: int, task: str, op: DsdOperation) -> None:
+        resolved, base = resolve(self._code, task, op), self.rows[number]
+        place = partial(operation_name, self._code, task, op)
+        base[at.O_VARIANT] = len(self.rows)
+        for timed, loads in held_operations(self._code, resolved, place()):
+            timing = operation_row(resolved, timed, self._compiled_for, place)
+            if all(timing[column] == base[column] for column in RATE_COLUMNS):
+                continue
+            row = list(base)
+            for column in RATE_COLUMNS:
+                row[column] = timing[column]
+            row[at.O_HELD : at.O_HELD + 3] = self._encoder.held_operands(loads)
+            self.rows.append(row)
+        base[at.O_VARIANTS] = len(self.rows) - base[at.O_VARIANT]
+
+    def levels(self) -> int:
+        """Return a bit per priority of the operations on queues and FIFOs."""
+        special = (row for row in self.rows if row[at.O_FABRIC] or row[at.O_SPECIAL])
+        return sum({1 << row[at.O_PRIORITY] for row in special})
+
+    def number_runs(self) -> None:
+        """Give every operation its counter of runs, behind the counters of elements."""
+        for row in self.rows:
+            row[at.O_RUNS] = len(self.operations) + row[at.O_NUMBER]
+
+    def operand(self, operand: ResolvedOperand) -> int:
+        """Append an operand's row; return its number."""
+        row = operand_row(operand)
+        if operand.buffer is not None and operand.offset.terms:
+            self._set_terms(row, operand, DTYPES[operand.buffer.dtype])
+        self._complete(row, operand)
+        self.operand_rows.append(row)
+        number = len(self.operand_rows) - 1
+        if operand.buffer is not None:
+            self.buffers[number] = operand.buffer.name
+        return number
+
+    def _complete(self, row: Row, operand: ResolvedOperand) -> None:
+        """Set the numbers of registers, FIFOs and counters."""
+        if operand.register is not None:
+            row[at.D_KIND] = at.REGISTER
+            row[at.D_BASE] = self._encoder.register(operand.register)
+            row[at.D_FLAGS] = at.FIFO_TYPED if operand.register.fifo else 0
+        elif operand.is_counter:
+            row[at.D_KIND], row[at.D_BASE] = at.VARIABLE, operand.offset.constant
+            row[at.D_WIDE] = 2
+            self._set_terms(row, operand, 1)
+        elif isinstance(operand.dsd, Fifo):
+            row[at.D_KIND] = at.POOL
+            row[at.D_BASE] = self._encoder.fifos.index(operand.dsd)
+        for column, index in ((at.D_LENGTH_ROW, operand.length), (at.D_STRIDE_ROW, operand.stride)):
+            if index is not None:
+                row[column] = self.operand(ResolvedOperand("v", offset=index, is_counter=True))
+
+    def _set_terms(self, row: Row, operand: ResolvedOperand, unit: int) -> None:
+        """Set the counters that an operand's offset (or value) adds up, in words of `unit`."""
+        if len(operand.offset.terms) > at.MAX_TERMS:
+            raise ProgramError(
+                f"code {self._code.name}: an offset has more than four variables",
+                value=str(operand.offset),
+            )
+        row[at.D_TERMS] = len(operand.offset.terms)
+        for i, (name, factor) in enumerate(operand.offset.terms):
+            row[at.D_VARIABLE + i] = self._encoder.variable(name)
+            row[at.D_FACTOR + i] = factor * unit
+
+    def _operands(self, resolved: ResolvedOperation) -> list[int]:
+        """Append the rows of destination, sources and scalar; -1 stands for nothing."""
+        if resolved.dest.letter == "v":
+            return [-1, self.operand(resolved.sources[0]), -1, -1]
+        rows = [
+            -1 if operand.letter == "v" else self._typed(operand, resolved.operation.legal(number))
+            for number, operand in enumerate(resolved.operands[:3])
+        ]
+        if resolved.is_reduction:
+            rows[1] = rows[0]
+        scalar = next((source for source in resolved.sources if source.letter == "v"), None)
+        scalar_row = -1
+        if scalar is not None and (scalar.is_memory or scalar.is_counter):
+            scalar_row = self.operand(scalar)
+        return [*rows, *[-1] * (3 - len(rows)), scalar_row]
+
+    def _typed(self, operand: ResolvedOperand, legal: tuple[str, ...]) -> int:
+        """Append an operand's row; that of a register says which dtypes it may hold."""
+        number = self.operand(operand)
+        if operand.register is not None:
+            self.operand_rows[number][at.D_TYPES] = type_bits(legal)
+        return number
+
+    def _thread(self, resolved: ResolvedOperation, place: str) -> int:
+        """Return the thread row of an asynchronous operation."""
+        profile = self._compiled_for.profile
+        queue = _first_queue(resolved, place)
+        chosen = microthread_of(self._code, resolved)
+        if chosen is not None and not profile.explicit_microthread:
+            raise ProgramError(
+                f"{place}: {profile.name} names the microthread by the queue", value=chosen
+            )
+        microthread = queue if chosen is None else chosen
+        if not 0 <= microthread < profile.microthreads:
+            raise ProgramError(f"{place}: no such microthread", value=microthread)
+        return self._encoder.thread(microthread)
+
+
+def _first_queue(resolved: ResolvedOperation, place: str) -> int:
+    """Return the queue of the first fabric operand: it names the microthread on WSE-2."""
+    for operand in resolved.operands:
+        if isinstance(operand.dsd, Fabin | Fabout):
+            return operand.dsd.queue
+    raise ProgramError(f"{place}: an asynchronous operation needs a fabric operand")

@@ -1,0 +1,33 @@
+"""Queue slots of an element: 0 to 7 are its input queues, 8 to 15 its output queues."""
+
+from __future__ import annotations
+
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.isa.dsd import Dsd, Fabin, Fabout
+from tilewright.simulator.isa.operands import ResolvedOperation
+from tilewright.simulator.program.program import ElementCode
+
+
+def slot_of(queue: int, output: bool) -> int:
+    """Return the slot of a queue."""
+    return at.OUTPUT_SLOT + queue if output else queue
+
+
+def first_color(code: ElementCode, slot: int) -> str:
+    """Return the color of a queue at the start, empty for none."""
+    queues = code.output_queues if slot >= at.OUTPUT_SLOT else code.input_queues
+    colors = (queue.color for queue in queues if queue.id == slot % at.OUTPUT_SLOT)
+    return next(colors, "")
+
+
+def slot_of_descriptor(dsd: Dsd | None) -> int | None:
+    """Return the slot of the queue that a descriptor stands for, None for one of memory."""
+    if isinstance(dsd, Fabin | Fabout):
+        return slot_of(dsd.queue, isinstance(dsd, Fabout))
+    return None
+
+
+def queue_slots(resolved: ResolvedOperation) -> tuple[int, ...]:
+    """Return the queue slots that an operation uses, the destination's first."""
+    slots = (slot_of_descriptor(operand.dsd) for operand in resolved.operands)
+    return tuple(slot for slot in slots if slot is not None)

@@ -1,0 +1,1 @@
+"""The kinds of descriptors: how each is read, printed, checked and encoded."""

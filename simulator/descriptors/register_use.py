@@ -1,0 +1,50 @@
+"""The registers that the descriptors of an operation are loaded into, by kind of register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tilewright.simulator.descriptors.table import descriptor_kind
+from tilewright.simulator.isa.dsd import Fabin, Fabout, Fifo
+from tilewright.simulator.isa.operands import ResolvedOperand, ResolvedOperation
+
+MAIN_THREAD = -1
+
+
+class RegisterUse(NamedTuple):
+    """Registers of one instruction while it runs; those of a thread's instructions are shared."""
+
+    thread: int
+    """The microthread, or MAIN_THREAD."""
+    counts: Mapping[str, int]
+    """By kind: dest, src0, src1, extended, stride."""
+
+
+def register_use(resolved: ResolvedOperation, source_files: Sequence[str]) -> RegisterUse:
+    """Return the registers of an operation whose descriptor sources go into these files."""
+    sources = [source for source in resolved.sources if source.letter == "D"]
+    placed = [("dest", resolved.dest), *zip(source_files, sources, strict=True)]
+    counts: dict[str, int] = {}
+    for file, operand in placed:
+        for kind, count in _operand_registers(file, operand):
+            counts[kind] = counts.get(kind, 0) + count
+    return RegisterUse(_thread(resolved), counts)
+
+
+def _operand_registers(file: str, operand: ResolvedOperand) -> Iterator[tuple[str, int]]:
+    """Yield the registers of an operand; a FIFO keeps its own for the whole program."""
+    if operand.dsd is None or isinstance(operand.dsd, Fifo):
+        return
+    extra = descriptor_kind(operand.dsd).extra_registers(operand.dsd)
+    yield file, 1
+    yield "extended", extra.extended
+    yield "stride", extra.stride
+
+
+def _thread(resolved: ResolvedOperation) -> int:
+    source = resolved.source
+    if not source.asynchronous:
+        return MAIN_THREAD
+    queues = [o.dsd.queue for o in resolved.operands if isinstance(o.dsd, Fabin | Fabout)]
+    return source.microthread if source.microthread is not None else (*queues, MAIN_THREAD)[0]

@@ -1,0 +1,1 @@
+"""The kinds of instructions: how each is read, printed, checked and encoded."""

@@ -1,0 +1,207 @@
+"""Loops and branches, and the counters that they test.
+
+A counter is a 32-bit number of the element that lives across tasks and starts at 0. The checks of
+bounds know the range of a counter where a loop sets it and nothing else does: inside `loop k 3`
+the counter k is in 0..2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.simulator.check.limits import check_number
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.instructions.kind import (
+    Body,
+    BodyParser,
+    CheckContext,
+    Counts,
+    Encoder,
+    Kind,
+)
+from tilewright.simulator.isa.machine_errors import ProgramError
+from tilewright.simulator.program.code_parts import walk
+from tilewright.simulator.program.instruction import Instruction
+from tilewright.simulator.text.tokens import Line, print_name
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Instruction):
+    """Run the body for variable = 0..count-1."""
+
+    variable: str
+    count: int
+    body: tuple[Instruction, ...]
+
+    @property
+    def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True, slots=True)
+class If(Instruction):
+    """Run `then` when the variable is below the limit, else `otherwise`."""
+
+    variable: str
+    below: int
+    then: tuple[Instruction, ...]
+    otherwise: tuple[Instruction, ...] = ()
+
+    @property
+    def bodies(self) -> tuple[tuple[Instruction, ...], ...]:
+        return self.then, self.otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Set(Instruction):
+    """Set a counter of the element; counters live across tasks and start at 0."""
+
+    variable: str
+    value: int
+
+    @property
+    def counters_set(self) -> tuple[str, ...]:
+        return (self.variable,)
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Instruction):
+    """Add a constant to a counter of the element."""
+
+    variable: str
+    value: int
+
+    @property
+    def counters_set(self) -> tuple[str, ...]:
+        return (self.variable,)
+
+
+def counters_set(body: Body) -> frozenset[str]:
+    """Return the counters that a body gives values, the variables of its loops left out."""
+    return frozenset(name for instruction in walk(body) for name in instruction.counters_set)
+
+
+def without_counters(counts: Counts, *names: str) -> Counts:
+    """Return the known counters without some of them."""
+    if not any(name in counts for name in names):
+        return counts
+    return {name: count for name, count in counts.items() if name not in names}
+
+
+def _where_below(counts: Counts, test: If) -> Counts:
+    """Return the known counters where the counter of an `if` is below its limit."""
+    count = counts.get(test.variable)
+    if count is None or test.below >= count:
+        return counts
+    if test.below < 1:  # the body never runs
+        return without_counters(counts, test.variable)
+    return {**counts, test.variable: test.below}
+
+
+def _parse_loop(line: Line, parser: BodyParser) -> Loop:
+    name, count = line.name("the loop's variable"), line.integer("the number of turns")
+    parser.declare(f"loop {name}")
+    return Loop(name, count, parser.body(line))
+
+
+def _check_loop(loop: Loop, context: CheckContext) -> None:
+    place = f"{context.place}, loop {loop.variable}"
+    if loop.count < 1:
+        raise ProgramError(f"{place}: the count is not positive", value=loop.count)
+    check_number(place, loop.count)
+    if loop.variable in context.counts:
+        raise ProgramError(f"{place}: the variable belongs to a loop around it")
+    inside = {**context.counts, loop.variable: loop.count}
+    context.check_body(loop.body, without_counters(inside, *counters_set(loop.body)))
+
+
+def _encode_loop(loop: Loop, encoder: Encoder) -> None:
+    slot = encoder.variable(loop.variable)
+    encoder.emit(at.I_LOOP, slot, 0)
+    start = encoder.next_row
+    encoder.body(loop.body)
+    encoder.emit(at.I_END_LOOP, slot, loop.count, start)
+
+
+LOOP: Final = Kind(
+    record=Loop,
+    words={"loop": _parse_loop},
+    text=lambda loop: f"loop {print_name(loop.variable)} {loop.count}",
+    has_bodies=True,
+    check=_check_loop,
+    encode=_encode_loop,
+)
+
+
+def _parse_if(line: Line, parser: BodyParser) -> If:
+    name = line.name("a counter")
+    line.expect("<")
+    below = line.integer("the limit")
+    then = parser.body(line)
+    branch = parser.branch("else")
+    return If(name, below, then, () if branch is None else parser.body(branch))
+
+
+def _check_if(test: If, context: CheckContext) -> None:
+    check_number(context.place, test.below)
+    context.check_body(test.then, _where_below(context.counts, test))
+    context.check_body(test.otherwise, without_counters(context.counts, test.variable))
+
+
+def _encode_if(test: If, encoder: Encoder) -> None:
+    condition = encoder.emit(at.I_UNLESS_BELOW, encoder.variable(test.variable), test.below)
+    encoder.body(test.then)
+    if not test.otherwise:
+        encoder.jump_here(condition)
+        return
+    end_of_then = encoder.emit(at.I_JUMP)
+    encoder.jump_here(condition)
+    encoder.body(test.otherwise)
+    encoder.jump_here(end_of_then)
+
+
+IF: Final = Kind(
+    record=If,
+    words={"if": _parse_if},
+    text=lambda test: f"if {print_name(test.variable)} < {test.below}",
+    has_bodies=True,
+    check=_check_if,
+    encode=_encode_if,
+)
+
+
+def _parse_set(line: Line, _: BodyParser) -> Set:
+    return Set(line.name("a counter"), line.integer("the value"))
+
+
+def _parse_add(line: Line, _: BodyParser) -> Add:
+    return Add(line.name("a counter"), line.integer("the value"))
+
+
+def _check_value(instruction: Set | Add, context: CheckContext) -> None:
+    check_number(context.place, instruction.value)
+
+
+def _encode_set(instruction: Set, encoder: Encoder) -> None:
+    encoder.emit(at.I_SET, encoder.variable(instruction.variable), instruction.value)
+
+
+def _encode_add(instruction: Add, encoder: Encoder) -> None:
+    encoder.emit(at.I_ADD, encoder.variable(instruction.variable), instruction.value)
+
+
+SET: Final = Kind(
+    record=Set,
+    words={"set": _parse_set},
+    text=lambda instruction: f"set {print_name(instruction.variable)} {instruction.value}",
+    check=_check_value,
+    encode=_encode_set,
+)
+ADD: Final = Kind(
+    record=Add,
+    words={"add": _parse_add},
+    text=lambda instruction: f"add {print_name(instruction.variable)} {instruction.value}",
+    check=_check_value,
+    encode=_encode_add,
+)

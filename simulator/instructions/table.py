@@ -1,0 +1,74 @@
+"""The table of all kinds of instructions: a new kind is a file of this folder and an entry here."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from tilewright.simulator.instructions.control_flow import ADD, IF, LOOP, SET
+from tilewright.simulator.instructions.dsd_operation import DSD_OPERATION
+from tilewright.simulator.instructions.element_map import MAP
+from tilewright.simulator.instructions.fifo_length import SET_LENGTH
+from tilewright.simulator.instructions.kind import Kind
+from tilewright.simulator.instructions.queue_changes import BIND_QUEUE, BLOCK_MICROTHREAD, FLUSH
+from tilewright.simulator.instructions.register_load import LOAD_REGISTER
+from tilewright.simulator.instructions.router_changes import END_TEARDOWN, RECONFIGURE
+from tilewright.simulator.instructions.scalar_operation import COMPUTE
+from tilewright.simulator.instructions.task_states import ACTIVATE, BLOCK, UNBLOCK
+from tilewright.simulator.program.instruction import Instruction
+
+KINDS: Final[list[Kind[Any]]] = [
+    DSD_OPERATION,
+    LOOP,
+    SET,
+    ADD,
+    IF,
+    ACTIVATE,
+    BLOCK,
+    UNBLOCK,
+    COMPUTE,
+    SET_LENGTH,
+    LOAD_REGISTER,
+    END_TEARDOWN,
+    RECONFIGURE,
+    BIND_QUEUE,
+    FLUSH,
+    BLOCK_MICROTHREAD,
+    MAP,
+]
+"""All kinds, in the order in which errors list them."""
+_BY_RECORD: Final[dict[type[Instruction], Kind[Any]]] = {kind.record: kind for kind in KINDS}
+
+
+def kind_of(instruction: Instruction) -> Kind[Any]:
+    """Return the kind of an instruction."""
+    return _BY_RECORD[type(instruction)]
+
+
+def register_kind(kind: Kind[Any]) -> None:
+    """Add a kind to the table while the program runs, as the test of a new instruction does."""
+    KINDS.append(kind)
+    _BY_RECORD[kind.record] = kind
+    kinds_by_word.cache_clear()
+    kinds_without_word.cache_clear()
+    records.cache_clear()
+
+
+@cache
+def records() -> tuple[type[Instruction], ...]:
+    """Return the records of all kinds."""
+    return tuple(kind.record for kind in KINDS)
+
+
+@cache
+def kinds_by_word() -> dict[str, Kind[Any]]:
+    """Return the kind of each first word of a line, in the order in which errors list them."""
+    simple = [kind for kind in KINDS if not kind.has_bodies]
+    nested = [kind for kind in KINDS if kind.has_bodies]
+    return {word: kind for kind in (*simple, *nested) for word in kind.words}
+
+
+@cache
+def kinds_without_word() -> tuple[Kind[Any], ...]:
+    """Return the kinds whose lines begin with no word of their own."""
+    return tuple(kind for kind in KINDS if kind.begins is not None)

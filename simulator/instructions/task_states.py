@@ -1,0 +1,91 @@
+"""Instructions that change the state of a task: activate, block, unblock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.simulator.check.limits import unknown_name
+from tilewright.simulator.compile import columns as at
+from tilewright.simulator.instructions.kind import BodyParser, CheckContext, Encoder, Kind
+from tilewright.simulator.program.instruction import Instruction
+from tilewright.simulator.program.program import ElementCode
+from tilewright.simulator.text.tokens import Line, print_name
+
+
+@dataclass(frozen=True, slots=True)
+class Activate(Instruction):
+    """Make a local task runnable (no counting: active is active)."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Instruction):
+    """Keep a task from starting until it is unblocked."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unblock(Instruction):
+    """Let a blocked task start again."""
+
+    task: str
+
+
+def check_task_name(code: ElementCode, place: str, name: str) -> None:
+    """Refuse the name of a task that a code does not have. Raises ProgramError."""
+    if name not in {task.name for task in code.tasks}:
+        raise unknown_name(place, "task", name, (task.name for task in code.tasks))
+
+
+def _check(instruction: Activate | Block | Unblock, context: CheckContext) -> None:
+    check_task_name(context.code, f"{context.place}:", instruction.task)
+
+
+def _parse_activate(line: Line, _: BodyParser) -> Activate:
+    return Activate(line.name("a task"))
+
+
+def _parse_block(line: Line, _: BodyParser) -> Block:
+    return Block(line.name("a task"))
+
+
+def _parse_unblock(line: Line, _: BodyParser) -> Unblock:
+    return Unblock(line.name("a task"))
+
+
+def _encode_activate(instruction: Activate, encoder: Encoder) -> None:
+    encoder.emit(at.I_ACTIVATE, encoder.tasks[instruction.task])
+
+
+def _encode_block(instruction: Block, encoder: Encoder) -> None:
+    encoder.emit(at.I_BLOCK, encoder.tasks[instruction.task])
+
+
+def _encode_unblock(instruction: Unblock, encoder: Encoder) -> None:
+    encoder.emit(at.I_UNBLOCK, encoder.tasks[instruction.task])
+
+
+ACTIVATE: Final = Kind(
+    record=Activate,
+    words={"activate": _parse_activate},
+    text=lambda instruction: f"activate {print_name(instruction.task)}",
+    check=_check,
+    encode=_encode_activate,
+)
+BLOCK: Final = Kind(
+    record=Block,
+    words={"block": _parse_block},
+    text=lambda instruction: f"block {print_name(instruction.task)}",
+    check=_check,
+    encode=_encode_block,
+)
+UNBLOCK: Final = Kind(
+    record=Unblock,
+    words={"unblock": _parse_unblock},
+    text=lambda instruction: f"unblock {print_name(instruction.task)}",
+    check=_check,
+    encode=_encode_unblock,
+)
