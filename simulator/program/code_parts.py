@@ -65,8 +65,13 @@ def loaded_descriptors(code: ElementCode, register: Register | None) -> list[Dsd
 
 
 def walk(body: Iterable[Instruction]) -> Iterator[Instruction]:
-    """Yield the instructions of a body and of the bodies inside, in text order."""
-    for instruction in body:
+    """Yield the instructions of a body and of the bodies inside, in text order.
+
+    Bodies may be deeper than Python's stack: the check of their depth comes later.
+    """
+    pending = list(reversed(tuple(body)))
+    while pending:
+        instruction = pending.pop()
         yield instruction
-        for inner in instruction.bodies:
-            yield from walk(inner)
+        for inner in reversed(instruction.bodies):
+            pending += reversed(inner)

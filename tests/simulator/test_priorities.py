@@ -178,7 +178,8 @@ def test_priorities_in_the_wrong_place(profile: Profile, kind: str, text: str) -
     if kind in ("output", "synchronous"):
         from dataclasses import replace
 
-        from tilewright.simulator.program.program import DsdOperation, Queue
+        from tilewright.simulator.program.instruction import DsdOperation
+        from tilewright.simulator.program.program import Queue
 
         (old,) = program.codes
         (body,) = old.tasks[0].body
