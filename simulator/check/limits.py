@@ -10,7 +10,7 @@ from tilewright.simulator.isa.machine_errors import ProgramError
 MAX_EXTENT: Final = 65535
 """Extents are u16 in the descriptors' documentation."""
 MAX_FABRIC_EXTENT: Final = 0x7FFE
-"""0x7fff stands for an endless stream (wse.md §1.5)."""
+"""0x7fff stands for an endless stream (wafer.md §4.1)."""
 MAX_NUMBER: Final = (1 << 31) - 1
 """Greatest size of a count, counter or offset."""
 

@@ -82,7 +82,7 @@ def _check_strides(
 
 
 def stride_registers(dsd: Mem4d) -> int:
-    """Return the stride registers of a descriptor whose extents are known (wse.md §2.2).
+    """Return the stride registers of a descriptor whose extents are known (wafer.md §6.3).
 
     The innermost dimension takes none, and the next one takes none if the innermost stride is 1.
     """

@@ -48,7 +48,7 @@ from tilewright.simulator.text.operand_text import operand_text, parse_operand
 from tilewright.simulator.text.tokens import Line, print_name
 
 MAX_INPUTS: Final = 16
-"""Inputs of a map: as many as there are registers of file src1 (wse.md §1.8)."""
+"""Inputs of a map: as many as there are registers of file src1 (wafer.md §4.3)."""
 INPUTS_PER_ROW: Final = 2
 
 

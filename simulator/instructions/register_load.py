@@ -2,7 +2,7 @@
 
 A fabric descriptor may be loaded as asynchronous, with what its end does; a memory descriptor may
 save its address. Descriptors of several dimensions and circular buffers take extended and stride
-registers beside the register itself (wse.md §2.2).
+registers beside the register itself (wafer.md §6.3).
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def loaded_slots(code: ElementCode, resolved: ResolvedOperation) -> set[int]:
 def microthread_of(code: ElementCode, resolved: ResolvedOperation) -> int | None:
     """Return the id that the operation gives, else that of a register's load, else None.
 
-    Of several registers dest counts before src0 before src1 (wse.md §1.8).
+    Of several registers dest counts before src0 before src1 (wafer.md §4.3).
     """
     if resolved.source.microthread is not None:
         return resolved.source.microthread
