@@ -124,9 +124,14 @@ def test_one_name_for_two_documents_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
-def test_theory_names_modules_and_tests_that_exist() -> None:
+def guides() -> list[Path]:
+    """Return the documents that name modules: the theory and the guide to the code."""
+    return [*sorted((ROOT / "docs" / "theory").glob("*.md")), ROOT / "docs" / "inside.md"]
+
+
+def test_guides_name_modules_and_tests_that_exist() -> None:
     wrong = []
-    for document in sorted((ROOT / "docs" / "theory").glob("*.md")):
+    for document in guides():
         for path, function in CODE_PATH.findall(document.read_text(encoding="utf-8")):
             target = ROOT / path
             if not target.exists():
@@ -139,7 +144,7 @@ def test_theory_names_modules_and_tests_that_exist() -> None:
 def test_names_beside_a_module_stand_in_it() -> None:
     wrong = [
         f"{document.name}: no {name} in {path}"
-        for document in sorted((ROOT / "docs" / "theory").glob("*.md"))
+        for document in guides()
         for path, remark in WITH_NAMES.findall(document.read_text(encoding="utf-8"))
         for name in CODE_NAME.findall(remark)
         if not set(name.split(".")) <= words(path)
