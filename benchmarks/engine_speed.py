@@ -124,13 +124,13 @@ def in_all(program: Program) -> FastMachine:
 
 def solving_time(machine: FastMachine) -> float:
     """Return the CPU seconds of the fixpoint alone."""
-    from tilewright.simulator.fast.attempts import settled
+    from tilewright.simulator.fast.attempts import solved_times
     from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE
 
-    assert machine._solution is not None
-    graph, header = machine._solution.graph, machine._solution.times.header
-    cycles = int(header[X_ISSUE]), int(header[X_COMPLETION])
-    return best(5, lambda: settled(graph, cycles))[0]
+    assert machine.timed is not None
+    graph, header = machine.timed.graph, machine.timed.times.header
+    issue, completion = int(header[X_ISSUE]), int(header[X_COMPLETION])
+    return best(5, lambda: solved_times(graph, issue, completion))[0]
 
 
 def first_run(module: str, machine: str) -> tuple[str, str]:

@@ -33,7 +33,7 @@ from tilewright.simulator.cost_model import (
 )
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce
-from tilewright.simulator.fast.attempts import settled
+from tilewright.simulator.fast.attempts import solved_times
 from tilewright.simulator.fast.certificate import check_links, check_threads
 from tilewright.simulator.fast.fast_machine import FastMachine
 from tilewright.simulator.fast.graph import X_EVALUATIONS
@@ -75,9 +75,9 @@ def measure(name: str, make: Callable[[], Program], *, reference: bool, runs: in
         runs, lambda: build_graph(machine.program, machine.compiled.network, scripts, division)
     )
     code = machine.compiled.program_store.code
-    cycles = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
+    issue, completion = int(code[at.K_ISSUE]), int(code[at.K_COMPLETION])
 
-    solving, times = best(runs, lambda: settled(graph, cycles))
+    solving, times = best(runs, lambda: solved_times(graph, issue, completion))
 
     def checked() -> None:
         check_threads(layout, times, scripts)

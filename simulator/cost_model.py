@@ -14,7 +14,7 @@ from tilewright.arch.errors import TilewrightError
 from tilewright.mapper.grid.candidate import Candidate, GridTensor
 from tilewright.mapper.mapping.mapping import Mapping as LoopNest
 from tilewright.mapper.workload.einsum import Einsum
-from tilewright.simulator.fast.fast_machine import Certificate, FastResult, run_fast
+from tilewright.simulator.fast.fast_machine import FastResult, RunCertificate, run_fast
 from tilewright.simulator.isa.machine_errors import MachineError
 from tilewright.simulator.lowering.data import collect, deal
 from tilewright.simulator.lowering.lower import Lowered, lower
@@ -128,7 +128,7 @@ def execute_by_reference(
     memory, edges = data(lowered.candidate, operands)
     machine = Machine(lowered.program, profile)
     result = machine.run(memory=memory, edges=edges, timeline=timeline)
-    return FastResult(result, Certificate(False, "asked for", 0, 0, 0))
+    return FastResult(result, RunCertificate(False, "asked for", 0, 0, 0))
 
 
 Runner = Callable[[Lowered, Profile, Mapping[str, Floats], TimelineRequest], FastResult]

@@ -1,4 +1,4 @@
-"""Attempts at a solution: plain and quick first, then with order and room."""
+"""Attempts to solve the times: quick ones first, then in order of starts and with more segments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.simulator.fast.fast_entries import arbiter_address, solve
+from tilewright.simulator.fast.fast_entries import arbiter_addresses, solve
 from tilewright.simulator.fast.graph import (
     B_WIDTH,
     C_RIVALS,
@@ -18,15 +18,16 @@ from tilewright.simulator.fast.graph import (
     U_IN,
     U_OUT,
     UNKNOWN,
+    X_ARBITRATE,
     X_COMPLETION,
     X_ISSUE,
     X_LIMIT,
     X_OUTCOME,
-    X_PLAY,
+    X_STORE_READINESS,
     X_WIDTH,
     X_WINDOW,
-    Graph,
     Times,
+    UnitGraph,
 )
 from tilewright.simulator.fast.no_certificate import Ints, NotCovered
 
@@ -36,73 +37,78 @@ MOST_IN_ORDER: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """How far to go for a solution."""
+class SolverAttempt:
+    """The limits of one attempt."""
 
-    room: int
+    capacity: int
     """Segments per unit."""
     window: int
-    """Cycles; see X_WINDOW."""
+    """Cycles (X_WINDOW); FOREVER: first come, first served."""
     eighths: int
-    """Evaluations per unit, in eighths."""
+    """Most evaluations per unit, in eighths."""
     spare: int
-    """Evaluations beside."""
+    """Evaluations beyond these."""
 
 
 ATTEMPTS: Final = (
-    *(Attempt(room, FOREVER, 9, 1024) for room in (2, 4)),
-    *(Attempt(room, 16, 8 * 8, 1 << 16) for room in (4, 16, 64)),
+    *(SolverAttempt(capacity, FOREVER, 9, 1024) for capacity in (2, 4)),
+    *(SolverAttempt(capacity, 16, 8 * 8, 1 << 16) for capacity in (4, 16, 64)),
 )
-"""The next one is for what was too long in any order, or too fine, for those before."""
-PLAYED: Final = (
-    Attempt(4, FOREVER, 9, 1024),
-    *(Attempt(room, 16, 8 * 2, 1 << 14) for room in (16, 64)),
+"""An attempt follows where the last one took too many evaluations or too many segments."""
+CONTENDED_ATTEMPTS: Final = (
+    SolverAttempt(4, FOREVER, 9, 1024),
+    *(SolverAttempt(capacity, 16, 8 * 2, 1 << 14) for capacity in (16, 64)),
 )
-"""Where arbiters decide: guesses may go up and down, each evaluation plays the words of a link."""
+"""With an arbiter: guesses go up and down, and each evaluation simulates the words of a link."""
 
 
-def settled(graph: Graph, cycles: tuple[int, int]) -> Times:
-    """Return the times of all units; cycles: issue and completion. Raises NotCovered."""
-    units, hopeless = graph.unit.shape[0], -1
-    for attempt in PLAYED if graph.rival.size else ATTEMPTS:
-        if attempt.window == hopeless:
+def solved_times(graph: UnitGraph, issue: int, completion: int) -> Times:
+    """Return the times of all units. Raises NotCovered if no attempt finds them.
+
+    issue, completion: cycles of the profile from dispatch to the main thread's next instruction,
+    and from an operation's last element to its end.
+    """
+    units, failed_window = graph.unit.shape[0], -1
+    for attempt in CONTENDED_ATTEMPTS if graph.rival.size else ATTEMPTS:
+        if attempt.window == failed_window:
             continue
-        if units * attempt.room > MOST_SEGMENTS:
+        if units * attempt.capacity > MOST_SEGMENTS:
             raise NotCovered("too many operations")
         if units > MOST_IN_ORDER and attempt.window < FOREVER:
             break
-        times = new_times(graph, attempt, cycles)
+        times = new_times(graph, attempt, issue, completion)
         solve(graph, times)
         if times.header[X_OUTCOME] == SOLVED:
             return times
         if times.header[X_OUTCOME] == UNKNOWN:
-            waiting = ports_of(graph, times.pieces == 0)
+            waiting = fifos_of(graph, times.pieces == 0)
             raise NotCovered("operations wait for each other", fifos=waiting)
         if times.header[X_OUTCOME] == TOO_LONG:
-            hopeless = attempt.window  # room for finer times changes nothing
+            failed_window = attempt.window  # more segments change nothing
     if units > MOST_IN_ORDER:
         raise NotCovered("the times do not settle in a few segments")
-    restless = ports_of(graph, times.queued == 1)
-    raise NotCovered("the times do not settle in a few segments", fifos=restless)
+    unsolved = fifos_of(graph, times.queued == 1)
+    raise NotCovered("the times do not settle in a few segments", fifos=unsolved)
 
 
-def ports_of(graph: Graph, units: npt.NDArray[np.bool_]) -> Ints:
-    """Return a FIFO of each of some units."""
+def fifos_of(graph: UnitGraph, units: npt.NDArray[np.bool_]) -> Ints:
+    """Return a FIFO of each chosen unit; units: (units,) mask."""
     port = graph.unit[units]
     return np.unique(np.where(port[:, U_IN] >= 0, port[:, U_IN], port[:, U_OUT]))
 
 
-def new_times(graph: Graph, attempt: Attempt, cycles: tuple[int, int]) -> Times:
-    """Return room for the times of a graph; cycles: issue and completion."""
+def new_times(graph: UnitGraph, attempt: SolverAttempt, issue: int, completion: int) -> Times:
+    """Return empty times of a graph for one attempt."""
     units = graph.unit.shape[0]
-    played = units if graph.rival.size else 0
+    contended = units if graph.rival.size else 0
     header = np.zeros(X_WIDTH, dtype=np.int64)
     header[X_LIMIT] = attempt.eighths * units // 8 + attempt.spare
     header[X_WINDOW] = attempt.window
-    header[X_ISSUE], header[X_COMPLETION] = cycles
-    header[X_PLAY] = arbiter_address() if played else 0
+    header[X_ISSUE], header[X_COMPLETION] = issue, completion
+    if contended:
+        header[X_ARBITRATE], header[X_STORE_READINESS] = arbiter_addresses()
     return Times(
-        np.empty((units, attempt.room, 3), dtype=np.int64),
+        np.empty((units, attempt.capacity, 3), dtype=np.int64),
         np.zeros(units, dtype=np.int64),
         np.zeros(units, dtype=np.int64),
         np.zeros(units, dtype=np.int64),
@@ -110,8 +116,8 @@ def new_times(graph: Graph, attempt: Attempt, cycles: tuple[int, int]) -> Times:
         header,
         np.zeros(units + 4, dtype=np.int64),
         np.zeros(units, dtype=np.int64),
-        np.empty((4, attempt.room, 3), dtype=np.int64),
-        np.empty((played, attempt.room, 3), dtype=np.int64),
+        np.empty((4, attempt.capacity, 3), dtype=np.int64),
+        np.empty((contended, attempt.capacity, 3), dtype=np.int64),
         np.zeros(units, dtype=np.int64),
         np.zeros((int(graph.contest[:, C_RIVALS].max(initial=0)), B_WIDTH), dtype=np.int64),
     )

@@ -1,8 +1,8 @@
-"""The certificate: no decision of an arbiter, no queue or thread asked for while it is in use.
+"""The certificate: no arbiter has a choice, and no queue or thread is requested while in use.
 
-The times were found as if every element had a datapath per thread and every color its own links.
-Where no two users of one datapath or link ever move in the same cycle, the arbiters never had a
-choice, and the times are the machine's (induction over cycles, engines.md §5).
+The solver finds times as if every thread had a datapath and every color its own links. If no two
+users of one datapath or link ever move in the same cycle, no arbiter has a choice, and the times
+are those of the machine (induction over cycles, engines.md §5).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy.typing as npt
 from tilewright.simulator.compile import columns as engine
 from tilewright.simulator.compile.fabric.network import EDGE_IN, EDGE_OUT, ROUTER, FifoNetwork
 from tilewright.simulator.fast import graph as at
-from tilewright.simulator.fast.fast_entries import links_meet, units_meet
+from tilewright.simulator.fast.fast_entries import links_conflict, units_conflict
 from tilewright.simulator.fast.graph import (
     X_COMPLETION,
-    Graph,
     Ints,
-    Layout,
     Times,
+    UnitGraph,
+    UnitLayout,
 )
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
@@ -30,42 +30,42 @@ from tilewright.simulator.fast.script import Script
 
 Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int32]
-AT_ONCE: Final = 1 << 16
-"""Pairs looked at together: on a wafer all of them would take as much room as the graph."""
+BATCH: Final = 1 << 16
+"""Pairs checked together: all pairs of a wafer would take as much memory as the graph."""
 
 
-class Fifos(NamedTuple):
-    """FIFOs whose words may meet."""
+class FifoLines(NamedTuple):
+    """Where the words of each FIFO leave its line, and working space for their times."""
 
     down: Ints
-    """As in Layout."""
+    """As in UnitLayout."""
     node: Bools
     """Whether a FIFO is a port of its own."""
     work: Ints
-    """(4, segments of a FIFO at most, 3): room."""
+    """(4, most segments of a FIFO, 3)."""
 
 
-class Pairs(NamedTuple):
+class FifoPairs(NamedTuple):
     """Pairs of FIFOs on one link, and the part of each FIFO."""
 
-    some: Ints
-    others: Ints
+    first: Ints
+    second: Ints
     part: Ints
 
 
-def units_of(layout: Layout, number: int, script: Script, k: int) -> Ints:
-    """Return the units of one operation, an element each."""
+def units_of(layout: UnitLayout, number: int, script: Script, k: int) -> Ints:
+    """Return the units of operation k of code `number`, one per element of the code."""
     return layout.first[number] + k + script.size * np.arange(layout.elements[number].size)
 
 
-def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> None:
+def check_threads(layout: UnitLayout, times: Times, scripts: Sequence[Script]) -> None:
     """Check queues, microthreads and datapaths of the elements. Raises NotCovered."""
-    for found, reason in (
+    for check, reason in (
         (_in_use, "a queue or microthread may still be in use"),
         (_contended, "two threads of an element want the datapath at once"),
     ):
         bad = [
-            layout.elements[number][found(layout, times, (number, script))]
+            layout.elements[number][check(times, script, units_of(layout, number, script, 0))]
             for number, script in enumerate(scripts)
             if script.overlaps
         ]
@@ -73,98 +73,92 @@ def check_threads(layout: Layout, times: Times, scripts: Sequence[Script]) -> No
             raise NotCovered(reason, elements=np.concatenate(bad))
 
 
-def _pairs(layout: Layout, which: tuple[int, Script], pairs: Ints) -> tuple[Ints, Ints]:
-    """Return the units of pairs of operations: (elements, pairs) each."""
-    number, script = which
-    first = layout.first[number] + script.size * np.arange(layout.elements[number].size)
-    return first[:, None] + pairs[:, 0], first[:, None] + pairs[:, 1]
-
-
-def _in_use(layout: Layout, times: Times, which: tuple[int, Script]) -> Bools:
-    """Return of which elements an operation finds its queue or microthread in use."""
-    mine, other = _pairs(layout, which, which[1].tables.exclusive)
-    busy = times.last[other] + times.header[X_COMPLETION] >= times.start[mine]
+def _in_use(times: Times, script: Script, first_units: Ints) -> Bools:
+    """Return the elements in which an operation finds its queue or microthread in use."""
+    pairs = script.tables.exclusive
+    later, earlier = first_units[:, None] + pairs[:, 0], first_units[:, None] + pairs[:, 1]
+    busy = times.last[earlier] + times.header[X_COMPLETION] >= times.start[later]
     return np.asarray(busy.any(axis=1))
 
 
-def _contended(layout: Layout, times: Times, which: tuple[int, Script]) -> Bools:
-    """Return in which elements an operation and one beside it want the datapath at once."""
-    first, last = times.first, times.last
-    mine, other = _pairs(layout, which, which[1].tables.together)
-    near = (first[mine] <= last[other]) & (first[other] <= last[mine])
-    meeting = np.zeros(int(near.sum()), dtype=bool)
-    units_meet(times, mine[near], other[near], meeting)
-    near[near] = meeting
-    return np.asarray(near.any(axis=1))
+def _contended(times: Times, script: Script, first_units: Ints) -> Bools:
+    """Return the elements in which two operations want the datapath in one cycle."""
+    first, last, pairs = times.first, times.last, script.tables.together
+    later, earlier = first_units[:, None] + pairs[:, 0], first_units[:, None] + pairs[:, 1]
+    overlapping = (first[later] <= last[earlier]) & (first[earlier] <= last[later])
+    conflicting = np.zeros(int(overlapping.sum()), dtype=bool)
+    units_conflict(times, later[overlapping], earlier[overlapping], conflicting)
+    overlapping[overlapping] = conflicting
+    return np.asarray(overlapping.any(axis=1))
 
 
 def check_links(
-    network: FifoNetwork, graph: Graph, layout: Layout, times: Times, division: Division
+    network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, division: Division
 ) -> None:
     """Check that no two colors want a link in the same cycle. Raises NotCovered."""
-    pairs = _sharing(network, graph)
+    pairs = _link_pairs(network, graph)
     pairs = pairs[:, ~division.contended[pairs].all(axis=0)]
-    near = _near(network, graph, layout, times, pairs)
-    if not near.any():
+    overlapping = _overlapping(network, graph, layout, times, pairs)
+    if not overlapping.any():
         return
     node = np.isin(network.kind, [ROUTER, EDGE_IN]) & (graph.port[:, at.P_COUNT] > 0)
     sums = np.concatenate([[0], np.cumsum(times.pieces[graph.entry[:, 0]])])
     begin = np.where(graph.port[:, at.P_COUNT] > 0, graph.port[:, at.P_AT], 0)
     entries = sums[begin + graph.port[:, at.P_COUNT]] - sums[begin]
     work = np.empty((4, 4 * int(entries.max()) + 64, 3), dtype=np.int64)
-    fifos = Fifos(layout.down, node, work)
-    some, others = (np.ascontiguousarray(row[near], dtype=np.int64) for row in pairs)
-    one = np.zeros(network.kind.size, dtype=np.int64)
-    if not _parts_meeting(graph, times, fifos, Pairs(some, others, one)).size:
-        return  # the usual end, without looking for parts
-    bad = _parts_meeting(graph, times, fifos, Pairs(some, others, division.part))
-    fifos_there = np.flatnonzero(np.isin(division.part[: network.kind.size], bad))
-    users = np.unique(np.concatenate([some, others]))
-    meeting = users[np.isin(division.part[users], bad)]
-    raise NotCovered("two colors want a link at once", fifos=fifos_there, meeting=meeting)
+    lines = FifoLines(layout.down, node, work)
+    first, second = (np.ascontiguousarray(row[overlapping], dtype=np.int64) for row in pairs)
+    single_part = np.zeros(network.kind.size, dtype=np.int64)
+    if not _conflicting_parts(graph, times, lines, FifoPairs(first, second, single_part)).size:
+        return  # the usual end: the parts need not be known
+    bad = _conflicting_parts(graph, times, lines, FifoPairs(first, second, division.part))
+    fifos = np.flatnonzero(np.isin(division.part[: network.kind.size], bad))
+    users = np.unique(np.concatenate([first, second]))
+    contending = users[np.isin(division.part[users], bad)]
+    raise NotCovered("two colors want a link at once", fifos=fifos, contending=contending)
 
 
-def _parts_meeting(graph: Graph, times: Times, fifos: Fifos, pairs: Pairs) -> Ints:
-    """Return the parts in which a pair of FIFOs moves a word in the same cycle, or may."""
+def _conflicting_parts(graph: UnitGraph, times: Times, lines: FifoLines, pairs: FifoPairs) -> Ints:
+    """Return the parts in which a pair of FIFOs may move words in the same cycle."""
     bad = np.zeros(int(pairs.part.max()) + 1, dtype=bool)
-    links_meet(graph, times, fifos, pairs, bad)
+    links_conflict(graph, times, lines, pairs, bad)
     return np.flatnonzero(bad)
 
 
-def _sharing(network: FifoNetwork, graph: Graph) -> Numbers:
+def _link_pairs(network: FifoNetwork, graph: UnitGraph) -> Numbers:
     """Return the pairs of FIFOs with words on one link: (2, pairs)."""
     fifo, words = network.fifo, graph.port[:, at.P_WORDS] > 0
     sharing = np.flatnonzero((fifo[:, engine.F_SHARED] != 0) & words).astype(np.int32)
     by_rank = [sharing[fifo[sharing, engine.F_SUCCESSORS] > rank] for rank in range(5)]
     users = np.concatenate(by_rank)
-    links = np.concatenate([fifo[mine, engine.F_LINK + r] for r, mine in enumerate(by_rank)])
+    links = np.concatenate([fifo[senders, engine.F_LINK + r] for r, senders in enumerate(by_rank)])
     order = np.lexsort((users, links))
     links, users = links[order], users[order]
-    found = [np.zeros((2, 0), dtype=np.int32)]
+    pairs = [np.zeros((2, 0), dtype=np.int32)]
     for distance in range(1, links.size):
         same = links[distance:] == links[:-distance]
         if not same.any():
             break
-        found.append(np.stack([users[:-distance][same], users[distance:][same]]))
-    return np.concatenate(found, axis=1)
+        pairs.append(np.stack([users[:-distance][same], users[distance:][same]]))
+    return np.concatenate(pairs, axis=1)
 
 
-def _near(
-    network: FifoNetwork, graph: Graph, layout: Layout, times: Times, pairs: Numbers
+def _overlapping(
+    network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, pairs: Numbers
 ) -> Bools:
-    """Return which pairs have words between the same cycles."""
-    found = np.zeros(pairs.shape[1], dtype=bool)
-    for first in range(0, found.size, AT_ONCE):
-        piece = slice(first, first + AT_ONCE)
+    """Return the pairs whose ranges of cycles overlap."""
+    overlapping = np.zeros(pairs.shape[1], dtype=bool)
+    for first in range(0, overlapping.size, BATCH):
+        piece = slice(first, first + BATCH)
         low, high = _intervals(network, graph, layout, times, pairs[:, piece])
-        found[piece] = (low[0] <= high[1]) & (low[1] <= high[0])
-    return found
+        overlapping[piece] = (low[0] <= high[1]) & (low[1] <= high[0])
+    return overlapping
 
 
 def _intervals(
-    network: FifoNetwork, graph: Graph, layout: Layout, times: Times, fifos: Numbers
+    network: FifoNetwork, graph: UnitGraph, layout: UnitLayout, times: Times, fifos: Numbers
 ) -> tuple[Ints, Ints]:
-    """Return cycles between which the words of FIFOs leave them, at most."""
+    """Return bounds of the first and last cycle in which words leave each FIFO."""
     source, latency = graph.port[fifos, at.P_SOURCE], graph.port[fifos, at.P_LATENCY]
     down = layout.down[fifos]
     kind, passed = network.kind[fifos], graph.port[fifos, at.P_COUNT] > 0
@@ -176,7 +170,7 @@ def _intervals(
     return low, high
 
 
-def ends_of(graph: Graph, ports: Ints) -> tuple[Ints, Ints]:
+def ends_of(graph: UnitGraph, ports: Ints) -> tuple[Ints, Ints]:
     """Return the first and the last unit that pass words through ports."""
     first = graph.port[ports, at.P_AT]
     return graph.entry[first, 0], graph.entry[first + graph.port[ports, at.P_COUNT] - 1, 0]

@@ -1,6 +1,8 @@
-"""The kernels that Python calls, by their machine code: numba loads only to compile them.
+"""The kernels of the fast engine that Python calls, with their signatures.
 
-They hold the code of those they call, in this folder and in that of the reference engine.
+Their machine code is kept on disk; numba is imported only to compile them (docs/decisions/0008).
+They hold the code of the kernels that they call, in this folder and in that of the reference
+engine.
 """
 
 from __future__ import annotations
@@ -21,14 +23,17 @@ _SOURCES: Final = (
 )
 _LINE, _TABLE, _STACK = "int64[::1]", "int64[:, ::1]", "int64[:, :, ::1]"
 _RECORDS: Final = {
-    "Graph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE, _TABLE, _LINE]),
+    "UnitGraph": ", ".join([_TABLE] * 3 + [_LINE] + [_TABLE] * 2 + [_LINE, _TABLE, _LINE]),
     "Times": ", ".join([_STACK] + [_LINE] * 7 + [_STACK] * 2 + [_LINE, _TABLE]),
-    "Fifos": f"{_LINE}, bool[::1], {_STACK}",
-    "Pairs": f"{_LINE}, {_LINE}, {_LINE}",
-    "Tally": f"{_LINE}, uint8[::1], {_TABLE}",
+    "WordSpan": "int64, int64, int64, int64",
+    "Arbitration": "int64, int64, int64",
+    "CycleRange": "int64, int64",
+    "FifoLines": f"{_LINE}, bool[::1], {_STACK}",
+    "FifoPairs": f"{_LINE}, {_LINE}, {_LINE}",
+    "MarkCounts": f"{_LINE}, uint8[::1], {_TABLE}",
     "Flow": f"{_LINE}, uint32[::1], uint32[::1], {_TABLE}, {_TABLE}, {_LINE}, {_LINE}, int64",
 }
-"""The fields of named tuples."""
+"""The types of the fields of named tuples, by class name."""
 
 
 def _entry(module: str, name: str, signature: str) -> Kernel:
@@ -36,30 +41,35 @@ def _entry(module: str, name: str, signature: str) -> Kernel:
     return Kernel(home, name, signature, _SOURCES, _RECORDS)
 
 
-play_unit: Final = _entry("arbiter", "play_unit", "int64(Graph, Times, int64, UniTuple(int64, 4))")
-solve: Final = _entry("solve", "solve", "void(Graph, Times)")
-gather: Final = _entry(
-    "solve", "gather", f"int64(Graph, Times, {_TABLE}, UniTuple(int64, 4), int64)"
+arbitrate: Final = _entry("arbiter", "arbitrate", "int64(UnitGraph, Times, int64, Arbitration)")
+store_readiness: Final = _entry(
+    "arbiter", "store_readiness", "int64(UnitGraph, Times, int64, CycleRange)"
 )
+solve: Final = _entry("solve", "solve", "void(UnitGraph, Times)")
+gather: Final = _entry("solve", "gather", f"int64(UnitGraph, Times, {_TABLE}, WordSpan, int64)")
 expand: Final = _entry("segments", "expand", f"void({_TABLE}, int64, {_LINE})")
-held: Final = _entry("state_timeline", "held", f"void(Graph, Times, {_LINE}, {_LINE})")
-tally: Final = _entry("state_timeline", "tally", f"void(Graph, Times, {_TABLE}, Tally)")
-units_meet: Final = _entry(
-    "link_conflicts", "units_meet", f"void(Times, {_LINE}, {_LINE}, bool[::1])"
+output_waits: Final = _entry(
+    "state_timeline", "output_waits", f"void(UnitGraph, Times, {_LINE}, {_LINE})"
 )
-links_meet: Final = _entry(
-    "link_conflicts", "links_meet", "void(Graph, Times, Fifos, Pairs, bool[::1])"
+count_marks: Final = _entry(
+    "state_timeline", "count_marks", f"void(UnitGraph, Times, {_TABLE}, MarkCounts)"
+)
+units_conflict: Final = _entry(
+    "link_conflicts", "units_conflict", f"void(Times, {_LINE}, {_LINE}, bool[::1])"
+)
+links_conflict: Final = _entry(
+    "link_conflicts", "links_conflict", "void(UnitGraph, Times, FifoLines, FifoPairs, bool[::1])"
 )
 run_values: Final = _entry("value_run", "run_values", "void(Flow)")
 
 
 @cache
-def arbiter_address() -> int:
-    """Return the address of the arbiter, which the solver calls where links are contended."""
-    address = play_unit.address()
-    if address is not None:
-        return address
+def arbiter_addresses() -> tuple[int, int]:
+    """Return the addresses of `arbitrate` and `store_readiness`, which the solver calls."""
+    addresses = arbitrate.address(), store_readiness.address()
+    if addresses[0] is not None and addresses[1] is not None:
+        return addresses[0], addresses[1]
     from tilewright.simulator.fast.solve import PLAIN
 
-    PLAIN[:] = [play_unit.python()]
-    return 1
+    PLAIN[:] = [arbitrate.python(), store_readiness.python()]
+    return 1, 2

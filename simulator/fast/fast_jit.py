@@ -1,7 +1,7 @@
-"""The kernel decorator of the fast engine; see `tilewright.simulator.engine.jit`.
+"""The decorators of the fast engine's kernels; see `tilewright.simulator.engine.jit`.
 
-Its kernels call those of the reference engine, so their on-disk cache is stale when either
-folder has changed.
+They call kernels of the reference engine, so their cache on disk is stale when either folder has
+changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.simulator.engine.jit import (
 __all__ = ["inline_kernel", "inner_kernel", "kernel", "part_kernel", "whole"]
 
 whole: Any = np.int64
-"""Makes a literal an ordinary number: numba compiles a kernel anew for every literal argument."""
+"""Make a literal an ordinary number: numba compiles a kernel again for every literal argument."""
 
 
 drop_stale_cache(Path(__file__).parent, Path(__file__).parent.parent / "engine")

@@ -1,6 +1,6 @@
-"""Run programs by the fast engine where it can vouch for the result, else by the reference engine.
+"""Run programs by the fast engine where it has a certificate, else by the reference engine.
 
-The result is the same either way; the certificate says which engine found what.
+The result is the same either way (engines.md); the certificate says which engine computed it.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ from tilewright.simulator.compile.fabric.queue_fusion import restore_pops
 from tilewright.simulator.diagnose.final_state import FinalState
 from tilewright.simulator.fast.fast_entries import run_values
 from tilewright.simulator.fast.final_tables import (
-    Solution,
-    arrivals,
-    end_cycle,
     events,
     fill_store,
-    last_arrival,
 )
 from tilewright.simulator.fast.graph import X_EVALUATIONS
 from tilewright.simulator.fast.independent_parts import Division, PartCertificate
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.partition_solve import settle
+from tilewright.simulator.fast.partition_solve import solve_parts
 from tilewright.simulator.fast.plain_code import code_of_store
 from tilewright.simulator.fast.script import script_from
+from tilewright.simulator.fast.timed_program import TimedProgram, arrivals, end_cycle, last_arrival
 from tilewright.simulator.fast.value_state import S_BASE, Flow, check_values, new_flow
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS, ScriptWalker
 from tilewright.simulator.profiles.profile import Profile
@@ -48,39 +45,39 @@ from tilewright.simulator.run.run_data import (
 )
 from tilewright.simulator.run.trace import RunResult
 
-Run = tuple[at.Table, at.Memory]
-
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
-    """Why a result is the machine's.
+class RunCertificate:
+    """Why a result of the fast engine is the machine's.
 
-    granted: every operation's times are known, every queue holds at least latency + 1 words, and
-    no arbiter ever had a choice, so the fast engine's result is the reference engine's. Else
-    `reason` says what is missing first, and the reference engine runs the parts where it is.
+    granted: the times of all operations are known, every queue holds at least latency + 1 words,
+    and no arbiter had a choice that the engine did not decide by the machine's rule; then the
+    result is the reference engine's. Else `reason` says what is missing first, and the reference
+    engine runs the parts without a certificate.
     """
 
     granted: bool
     reason: str
     units: int
-    """Operations and messages that have times of their own."""
+    """Units: runs of operations with queues, and messages."""
     evaluations: int
+    """Evaluations of units until the times were found."""
     segments: int
-    """Most segments of a unit."""
+    """The most segments of a unit."""
     elements: int = 0
-    """Elements of the parts that are granted."""
+    """Elements of granted parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FastResult:
-    """A run's result and which engine vouches for it."""
+    """The result of a run and its certificate."""
 
     result: RunResult
-    certificate: Certificate
+    certificate: RunCertificate
 
     @property
     def engine(self) -> str:
-        """Name the engine that ran, and why if the reference had a part in it."""
+        """Name the engine that ran, and the reason if the reference engine ran, too."""
         if self.certificate.granted:
             return "fast, with certificate"
         if self.certificate.elements:
@@ -90,26 +87,27 @@ class FastResult:
 
 
 class FastMachine:
-    """A program on the machine of a profile; times are found once, values in every run.
+    """A program on the machine of a profile: times are solved once, values in every run.
 
-    Raises ProgramError as `Machine` does.
+    `timed` has the times of the granted parts, None without any; `division` says which parts these
+    are. Raises ProgramError as `Machine` does.
     """
 
     def __init__(self, program: Program, profile: Profile) -> None:
         self.machine = Machine(program, profile)
-        self._solution, self._division = settle(self.machine)
-        self.certificate = _certificate(self._solution, self._division)
+        self.timed, self.division = solve_parts(self.machine)
+        self.certificate = _certificate(self.timed, self.division)
 
     @property
     def cycles(self) -> int | None:
-        """Return the cycles of every run, None without a certificate; needs no data."""
-        if self._solution is None or not self.certificate.granted:
+        """Return the cycles of any run, which need no data; None without a certificate."""
+        if self.timed is None or not self.certificate.granted:
             return None
-        return _end(self.machine, self._solution)[1]
+        return _end(self.machine, self.timed)[1]
 
     def parts(self) -> tuple[PartCertificate, ...]:
         """Return the independent parts of the program and which of them are granted."""
-        return self._division.certificates()
+        return self.division.certificates()
 
     def run(
         self,
@@ -120,16 +118,14 @@ class FastMachine:
     ) -> FastResult:
         """Run as `Machine.run` does, with the same result and the same errors."""
         certificate = self.certificate
-        if self._solution is not None:
-            given = run_data(self.machine.program, memory, edges, timeline)
+        if self.timed is not None:
+            data = run_data(self.machine.program, memory, edges, timeline)
             try:
-                return FastResult(
-                    _result(self.machine, self._solution, given, timeline), certificate
-                )
+                return FastResult(_result(self.machine, self.timed, data, timeline), certificate)
             except NotCovered as missing:
-                certificate = Certificate(False, missing.reason, 0, 0, 0)
-        found = self.machine.run(memory=memory, edges=edges, timeline=timeline)
-        return FastResult(found, certificate)
+                certificate = RunCertificate(False, missing.reason, 0, 0, 0)
+        result = self.machine.run(memory=memory, edges=edges, timeline=timeline)
+        return FastResult(result, certificate)
 
 
 def run_fast(
@@ -139,7 +135,7 @@ def run_fast(
     edges: Mapping[str, npt.ArrayLike] | None = None,
     timeline: TimelineRequest = False,
 ) -> FastResult:
-    """Run a program once, by the fast engine if it can vouch for the result.
+    """Run a program once, by the fast engine if the program has a certificate.
 
     Raises ProgramError, MachineError and DeadlockError as `Machine` does.
     """
@@ -147,11 +143,11 @@ def run_fast(
     return machine.run(memory=memory, edges=edges, timeline=timeline)
 
 
-def _certificate(solution: Solution | None, division: Division) -> Certificate:
-    if solution is None:
-        return Certificate(False, division.reason, 0, 0, 0)
-    times = solution.times
-    return Certificate(
+def _certificate(timed: TimedProgram | None, division: Division) -> RunCertificate:
+    if timed is None:
+        return RunCertificate(False, division.reason, 0, 0, 0)
+    times = timed.times
+    return RunCertificate(
         division.whole,
         division.reason,
         int(times.pieces.size),
@@ -161,67 +157,69 @@ def _certificate(solution: Solution | None, division: Division) -> Certificate:
     )
 
 
-def _end(machine: Machine, solution: Solution) -> tuple[int, int]:
-    """Return the cycles at which the last operation or task, and anything, has ended."""
-    end = end_cycle(solution, int(machine.compiled.tables.header[at.K_EXECUTE]))
-    return end, max(end, last_arrival(solution))
+def _end(machine: Machine, timed: TimedProgram) -> tuple[int, int]:
+    """Return the end of the last operation or task, and the end of the run, in cycles."""
+    end = end_cycle(timed, int(machine.compiled.tables.header[at.K_EXECUTE]))
+    return end, max(end, last_arrival(timed))
 
 
 def _result(
-    machine: Machine, solution: Solution, given: RunData, timeline: TimelineRequest
+    machine: Machine, timed: TimedProgram, data: RunData, timeline: TimelineRequest
 ) -> RunResult:
-    """Find the values and return the run's result. Raises NotCovered."""
-    end, cycles = _end(machine, solution)
+    """Return the result of a run. Raises NotCovered if its values need the reference engine."""
+    end, cycles = _end(machine, timed)
     if cycles >= MAX_CYCLES:
         raise NotCovered("too many cycles")
     parts = machine.compiled.parts
-    store, memory = _begun(machine, solution.kept, given)
-    flow = _values(machine, solution, (store, memory))
+    store, memory = _run_refused_parts(machine, timed.division, data)
+    flow = _values(machine, timed, store, memory)
     store[at.S_END] = max(store[at.S_END], end)
-    fill_store(solution, parts, flow, arrivals(solution), cycles)
+    fill_store(timed, parts, flow, arrivals(timed), cycles)
     if not FinalState(machine.compiled, store).is_complete():
         raise NotCovered("the run does not come to its end")
     if timeline:
-        rows = _timeline(machine, solution, store, timeline)
-        known = parts.end + int(store[at.S_EVENTS]) * at.V_WIDTH
-        store = np.concatenate([store[:known], rows.ravel()])
+        rows = _timeline(machine, timed, store, timeline)
+        events_end = parts.end + int(store[at.S_EVENTS]) * at.V_WIDTH
+        store = np.concatenate([store[:events_end], rows.ravel()])
         store[at.S_EVENTS] += rows.shape[0]
     return collect_result(FinalState(machine.compiled, store), memory)
 
 
-def _begun(machine: Machine, kept: Division, given: RunData) -> Run:
-    """Let the reference engine run what is not kept; what is kept has its data and rests.
+def _run_refused_parts(
+    machine: Machine, division: Division, data: RunData
+) -> tuple[at.Table, at.Memory]:
+    """Run the refused parts by the reference engine; granted parts have their data and rest.
 
-    Raises NotCovered if anything goes wrong, or does not end: that is told of the whole program.
+    Raises NotCovered for an error or a deadlock, which is reported for the whole program.
     """
     compiled = machine.compiled
-    if kept.whole:
-        return load_data(compiled, compiled.store, given)
+    if division.whole:
+        return load_data(compiled, compiled.store, data)
     parts = compiled.parts
     before, ends = compiled.store, np.arange(parts.fifo.rows)
     if machine.fuses:
         before, ends = machine.fused_store
-    store, memory = load_data(compiled, before, given)
-    resting = parts.fifo.address(np.flatnonzero(kept.fifos))
-    resting = np.append(resting, parts.element.address(np.flatnonzero(kept.elements)))
+    store, memory = load_data(compiled, before, data)
+    resting = parts.fifo.address(np.flatnonzero(division.fifos))
+    resting = np.append(resting, parts.element.address(np.flatnonzero(division.elements)))
     schedule_start(compiled, store, resting)
     store = step_to_end(store, memory)
     if store[at.S_ERROR] != at.OK:
         raise NotCovered("an error in a part without a certificate")
     restore_pops(store, parts, ends)
-    queues = slice(at.E_QUEUES, at.E_QUEUES + 16)  # values flow by the queues that were merged
+    queues = slice(at.E_QUEUES, at.E_QUEUES + 16)  # values use the queues before their merging
     parts.element.view(store)[:, queues] = parts.element.view(compiled.store)[:, queues]
     return store, memory
 
 
 def _timeline(
-    machine: Machine, solution: Solution, store: at.Table, shown: TimelineRequest
+    machine: Machine, timed: TimedProgram, store: at.Table, timeline: TimelineRequest
 ) -> at.Table:
-    """Return the timeline's rows of the elements shown; only their codes are walked again."""
+    """Return the timeline of recorded elements; only their codes are walked again."""
     compiled = machine.compiled
-    chosen = recorded_elements(machine.program, shown)
-    chosen = chosen[solution.kept.elements[chosen]]
-    codes = set(machine.program.placement.ravel()[chosen].tolist())
+    recorded = recorded_elements(machine.program, timeline)
+    recorded = recorded[timed.division.elements[recorded]]
+    codes = set(machine.program.placement.ravel()[recorded].tolist())
     code = code_of_store(compiled.program_store.code, compiled.parts)
     scripts = {
         number: script_from(
@@ -229,26 +227,24 @@ def _timeline(
         )
         for number in sorted(codes)
     }
-    return events(solution, compiled.parts.element, store, scripts, chosen)
+    return events(timed, compiled.parts.element, store, scripts, recorded)
 
 
-def _values(machine: Machine, solution: Solution, begun: Run) -> Flow:
-    """Find the values of what is kept. Raises NotCovered."""
-    store, kept = begun[0], solution.kept.fifos
-    tables = (solution.graph, solution.layout)
-    compiled = machine.compiled
-    flow = new_flow(begun, compiled.parts, compiled.network, tables, solution.scripts)
+def _values(machine: Machine, timed: TimedProgram, store: at.Table, memory: at.Memory) -> Flow:
+    """Compute the values of granted parts in store and memory. Raises NotCovered."""
+    granted, compiled = timed.division.fifos, machine.compiled
+    flow = new_flow(timed, store, memory, compiled.parts)
     fifo = compiled.parts.fifo.view(store)
     ports = zip(machine.program.edge_inputs, compiled.network.edge_inputs, strict=True)
     for port, fifos in ports:
-        mine = fifos[kept[fifos]]
-        entries = fifo[mine, at.F_RING][:, None] + 2 * np.arange(port.count)
-        places = flow.stream[mine, S_BASE][:, None] + np.arange(port.count)
+        entering = fifos[granted[fifos]]
+        entries = fifo[entering, at.F_RING][:, None] + 2 * np.arange(port.count)
+        places = flow.stream[entering, S_BASE][:, None] + np.arange(port.count)
         flow.data[places] = store[entries + 1].astype(np.uint32)
-    recorded = int(store[at.S_EVENTS])
+    event_count = int(store[at.S_EVENTS])
     store[at.S_EVENTS] = 0
     with np.errstate(all="ignore"):
         run_values(flow)
     check_values(flow)
-    store[at.S_EVENTS] = recorded
+    store[at.S_EVENTS] = event_count
     return flow

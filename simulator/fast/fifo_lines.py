@@ -1,4 +1,7 @@
-"""Straight lines of FIFOs: what a topology's graphs have in common, whatever is sent."""
+"""Straight lines of FIFOs, which are channels between units (engines.md §2.2).
+
+They depend on the topology of a network only, not on the words that are sent, so they are cached.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,18 @@ from tilewright.simulator.isa.memo import IdentityCache
 Bools = npt.NDArray[np.bool_]
 ENDLESS: Final = 1 << 40
 """Space of a channel to an edge output, which takes everything."""
-_KEPT: Final = IdentityCache(4)
+_LINES: Final = IdentityCache(4)
 """By the kinds of a network's FIFOs, which all networks of one topology share."""
 
 
-class Lines(NamedTuple):
-    """The lines of a network, and what its FIFOs are."""
+class LineTables(NamedTuple):
+    """The lines of a network and the kinds of its FIFOs; arrays: (FIFOs,)."""
 
     channel: tuple[Ints, ...]
-    """Source port of each FIFO; latency, space and credit from there up to and with it."""
+    """Source port of each FIFO; latency, space and credit of the channel from there to the FIFO."""
     down: Ints
     root: Ints
-    """Next port down, and FIFO where the stream begins."""
+    """FIFO where the stream of each FIFO begins; `down`: the next port down."""
     branch: Bools
     """Router buffers that feed several FIFOs or contend for a link."""
     sends: Bools
@@ -49,16 +52,16 @@ class Lines(NamedTuple):
     """Edge inputs and edge outputs of the parts that are not refused."""
 
 
-def lines_of(network: FifoNetwork, kept: Division) -> Lines:
+def lines_of(network: FifoNetwork, division: Division) -> LineTables:
     """Return the lines of the parts that are not refused. Raises NotCovered."""
-    if not kept.untouched or network.kind.size > MOST_FIFOS:
-        return _find(network, kept)
-    found: Lines = _KEPT.of(network.kind, "lines", lambda: _find(network, kept))
-    return found
+    if not division.untouched or network.kind.size > MOST_FIFOS:
+        return _line_tables(network, division)
+    lines: LineTables = _LINES.of(network.kind, "lines", lambda: _line_tables(network, division))
+    return lines
 
 
-def climb(pointer: Ints, sums: Ints) -> Ints:
-    """Follow pointers as `fusing.climb` does. Raises NotCovered for a loop."""
+def line_ends(pointer: Ints, sums: Ints) -> Ints:
+    """Return the end of each FIFO's pointers and add up `sums` along them. Raises NotCovered."""
     ends = follow(pointer, sums)
     if ends is None:
         raise NotCovered("a route leads back to itself", fifos=_endless(pointer))
@@ -66,28 +69,28 @@ def climb(pointer: Ints, sums: Ints) -> Ints:
 
 
 def _endless(pointer: Ints) -> Ints:
-    """Return the places from which pointers come to no end."""
+    """Return the FIFOs from which pointers lead into a loop."""
     for _ in range(pointer.size.bit_length()):
         pointer = np.where(pointer >= 0, pointer[pointer], -1)
     return np.flatnonzero(pointer >= 0)
 
 
-def _find(network: FifoNetwork, kept: Division) -> Lines:
+def _line_tables(network: FifoNetwork, division: Division) -> LineTables:
     kind = network.kind
-    several = (network.fifo[:, at.F_SUCCESSORS] > 1) | kept.contended
+    several = (network.fifo[:, at.F_SUCCESSORS] > 1) | division.contended
     branch = (kind == ROUTER) & several
-    parent = _parents(network, kept)
-    _check_depths(network, kept)
+    parent = _parents(network, division)
+    _check_depths(network, division)
     node = branch | (kind == INPUT) | (kind == EDGE_OUT) | (kind == EDGE_IN)
-    return Lines(
+    return LineTables(
         _channels(network, parent, node),
-        _down(network, kept, node),
-        climb(parent, np.zeros((0, kind.size), np.int64)),
+        _down(network, division, node),
+        line_ends(parent, np.zeros((0, kind.size), np.int64)),
         branch,
         kind == OUTPUT,
         kind == INPUT,
-        kept.fifos & (kind == EDGE_IN),
-        kept.fifos & (kind == EDGE_OUT),
+        division.fifos & (kind == EDGE_IN),
+        division.fifos & (kind == EDGE_OUT),
     )
 
 
@@ -97,37 +100,37 @@ def _channels(network: FifoNetwork, parent: Ints, node: Bools) -> tuple[Ints, ..
     sums = np.ones((3, kind.size), dtype=np.int64)
     sums[0], sums[1] = fifo[:, at.F_LATENCY], fifo[:, at.F_CAP]
     sums[1, (kind == EDGE_OUT) | (kind == EDGE_IN)] = ENDLESS
-    top = climb(np.where((parent >= 0) & ~node[parent], parent, -1), sums)
+    top = line_ends(np.where((parent >= 0) & ~node[parent], parent, -1), sums)
     source = parent[top]
     first = source < 0
     source[first] = top[first]
     return source, *sums
 
 
-def _down(network: FifoNetwork, kept: Division, node: Bools) -> Ints:
-    """Return the next port down of each FIFO; a port is its own."""
-    ends = node | (network.fifo[:, at.F_SUCCESSORS] == 0) | ~kept.fifos
+def _down(network: FifoNetwork, division: Division, node: Bools) -> Ints:
+    """Return the next port down of each FIFO; of a port it is the port itself."""
+    ends = node | (network.fifo[:, at.F_SUCCESSORS] == 0) | ~division.fifos
     only = np.where(ends, np.int64(-1), network.fifo[:, at.F_NEXT])
-    return climb(only, np.zeros((0, only.size), np.int64))
+    return line_ends(only, np.zeros((0, only.size), np.int64))
 
 
-def _parents(network: FifoNetwork, kept: Division) -> Ints:
+def _parents(network: FifoNetwork, division: Division) -> Ints:
     """Return the FIFO that feeds each FIFO, -1 for none."""
     fifo, size = network.fifo, network.kind.size
-    used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & kept.fifos[:, None]
+    used = (np.arange(5) < fifo[:, at.F_SUCCESSORS, None]) & division.fifos[:, None]
     targets = fifo[:, at.F_NEXT : at.F_NEXT + 5][used]
     sources = np.broadcast_to(np.arange(size)[:, None], used.shape)[used]
     feeders = np.bincount(targets, minlength=size)
     if feeders.max(initial=0) > 1:
-        crowded = np.flatnonzero(feeders > 1)
-        raise NotCovered("a router takes one color from two sides", fifos=crowded)
+        fed_twice = np.flatnonzero(feeders > 1)
+        raise NotCovered("a router takes one color from two sides", fifos=fed_twice)
     parent = np.full(size, -1, dtype=np.int64)
     parent[targets] = sources
     return parent
 
 
-def _check_depths(network: FifoNetwork, kept: Division) -> None:
-    passing = np.isin(network.kind, [OUTPUT, ROUTER, INPUT]) & kept.fifos
+def _check_depths(network: FifoNetwork, division: Division) -> None:
+    passing = np.isin(network.kind, [OUTPUT, ROUTER, INPUT]) & division.fifos
     shallow = passing & (network.fifo[:, at.F_CAP] < network.fifo[:, at.F_LATENCY] + 1)
     if shallow.any():
         fifos = np.flatnonzero(shallow)

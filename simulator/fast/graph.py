@@ -1,10 +1,14 @@
-"""Scripts and routes as a graph of units: every run of a queue operation, every message.
+"""A program as a graph of units, and the units' times: the tables that the kernels work on.
 
-A unit is a list of times: of an element's operation on queues, or of one message that passes a
-branch of a route or enters at an edge. Straight lines of queues and routers between two units are
-one channel with a latency L, a capacity K and a credit delay C (the theorem of engines.md
-§2.2), exact when every queue on the way holds at least latency + 1 words. `fifo_lines.py` finds
-them, `graph_tables.py` makes the tables.
+A unit is one run of an operation on queues, or one message that passes a branch of a route or
+enters at an edge. Its times, one per word, are a list of affine segments (`segments.py`). A
+straight line of queues and routers between two units is one channel with a latency L, a capacity K
+and a credit delay C, exactly, if every queue on it holds at least latency + 1 words (engines.md
+§2.2). A port is the FIFO at the end of a channel. `fifo_lines.py` finds the lines,
+`graph_tables.py` builds the tables, `solve.py` finds the times.
+
+Example: a chain reduce of 512 elements has one unit per element (its receive, add and send are one
+operation), and 511 channels of one router each.
 """
 
 from __future__ import annotations
@@ -45,29 +49,31 @@ P_AT, P_COUNT, P_WORDS, P_SOURCE, P_LATENCY, P_SPACE, P_CREDIT, P_CHILD, P_CHILD
 C_RIVAL, C_RIVALS, C_RANK, C_WIDTH = range(4)
 
 
-class Graph(NamedTuple):
-    """Tables for the kernels."""
+class UnitGraph(NamedTuple):
+    """The units, the ports and what joins them, one table each."""
 
     unit: Ints
+    """(units, U_WIDTH)."""
     port: Ints
+    """(FIFOs, P_WIDTH)."""
     entry: Ints
-    """(unit, first index) in order for each port."""
+    """(entries, 2): unit and its first index, in order for each port."""
     child: Ints
-    """Ports that each port's words go to."""
+    """The ports to which each port's words go."""
     op: Ints
-    """(first term, terms, first follower, followers) per operation of all scripts."""
+    """(operations of all scripts, 4): first term, terms, first follower, followers."""
     term: Ints
-    """(kind, operation, cycles)."""
+    """(terms, 3): kind, operation, cycles."""
     follower: Ints
-    """Operations of the same element whose start depends on it."""
+    """Operations of the same element whose start depends on an operation."""
     contest: Ints
     """(ports, C_WIDTH), or empty if no link is contended."""
     rival: Ints
-    """Ports on the same link, of those on contended ones."""
+    """Ports that send on the same contended link as another port."""
 
 
-class Layout(NamedTuple):
-    """What belongs to which code and FIFO, for everything after the times are known."""
+class UnitLayout(NamedTuple):
+    """Which units belong to which code, and the ends of each FIFO's line."""
 
     elements: tuple[Ints, ...]
     """Elements of each code."""
@@ -77,55 +83,86 @@ class Layout(NamedTuple):
     down: Ints
     """Next port down of each FIFO."""
     root: Ints
-    """FIFO where its stream begins."""
+    """FIFO where the stream of each FIFO begins."""
+
+
+class WordSpan(NamedTuple):
+    """`size` words of a port from number `first` on, `shift` cycles later."""
+
+    port: int
+    first: int
+    size: int
+    shift: int
+
+
+class CycleRange(NamedTuple):
+    """A range of cycles, both ends included."""
+
+    first: int
+    last: int
+
+
+class PortTurn(NamedTuple):
+    """A port on a contended link: the cycle of its last turn, and the one of its next bid."""
+
+    last: int
+    due: int
+
+
+class Arbitration(NamedTuple):
+    """The readiness of a unit: its segments, its first cycle, and the buffer of `work` it is in."""
+
+    segments: int
+    start: int
+    buffer: int
 
 
 UNKNOWN: Final = -1
 (
     X_EVALUATIONS,
-    X_LIMIT,  # evaluations after which to give up
+    X_LIMIT,  # evaluations after which the solver gives up
     X_OUTCOME,
     X_ISSUE,  # cycles of the profile
     X_COMPLETION,
     X_WINDOW,  # cycles after the earliest start; units that start later wait
-    X_CHANGES,  # evaluations that changed something
-    X_PLAY,  # address of the arbiter, where links are contended
+    X_CHANGES,  # evaluations that changed times
+    X_ARBITRATE,  # addresses of the arbiter's kernels, where links are contended
+    X_STORE_READINESS,
     X_READY,  # segments of the readiness that the last evaluation left in work[2]
     X_WIDTH,
-) = range(10)
+) = range(11)
 FOREVER: Final = 1 << 50
 SOLVED, TOO_LONG, TOO_FINE = range(3)
-"""Outcomes, beside UNKNOWN: some units wait for each other."""
+"""Outcomes of the solver, beside UNKNOWN: some units wait for each other."""
 
-PLAY, KEEP = range(2)
-"""What the arbiter is to do (arbiter.play_unit)."""
 B_ENTRY, B_PIECE, B_DONE, B_LAST, B_NEXT, B_WIDTH = range(6)
-"""A rival beside a unit: the entry and the place in its list of its next word, the cycle in which
-it was served last, the first cycle in which it can bid."""
+"""The bid of a rival: the entry of its next word, the word's segment and number in it, the cycle
+in which the rival was served last, the first cycle in which it can bid."""
 
 
 class Times(NamedTuple):
-    """The times of all units, and room to work."""
+    """The times of all units, and the working space of the solver."""
 
     segment: Ints
-    """(units, room, 3)."""
+    """(units, capacity, 3)."""
     pieces: Ints
-    """Segments per unit; 0: not known."""
+    """Segments of each unit; 0: not known."""
     start: Ints
     """Dispatch of each unit, the earliest cycle of its first element."""
     first: Ints
-    """Time of each unit's first word, once solved."""
+    """Cycle of each unit's first word, once solved."""
     last: Ints
-    """While solving, `first` and `last` hold the start of units that wait, and these units."""
+    """Cycle of each unit's last word; while the solver runs, `first` and `last` hold the starts of
+    the units that wait, and these units."""
     header: Ints
     queue: Ints
     """Ring of the units to evaluate; its tail is the last number."""
     queued: Ints
     work: Ints
-    """(4, room, 3)."""
+    """(4, capacity, 3)."""
     ready: Ints
-    """(units, room, 3) where links are contended: the cycles from which each word could go."""
+    """(units, capacity, 3) where links are contended: the cycles from which each word could go."""
     arrived: Ints
-    """Segments of it per unit."""
+    """Segments of the readiness of each unit."""
     bid: Ints
-    """Room for the rivals on one link (arbiter.py)."""
+    """(rivals on one link, B_WIDTH)."""

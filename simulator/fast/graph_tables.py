@@ -1,4 +1,4 @@
-"""The tables of a graph from the scripts of a program's codes and the lines of its network."""
+"""Build the tables of a unit graph from the scripts of the codes and the lines of the network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.simulator.compile.columns import F_CAP, F_COLOR
 from tilewright.simulator.compile.fabric.network import FifoNetwork
-from tilewright.simulator.fast.fifo_lines import Bools, Lines, lines_of
+from tilewright.simulator.fast.fifo_lines import Bools, LineTables, lines_of
 from tilewright.simulator.fast.graph import (
     C_RANK,
     C_RIVAL,
@@ -40,17 +40,13 @@ from tilewright.simulator.fast.graph import (
     U_START,
     U_STEP,
     U_WIDTH,
-    Graph,
     Ints,
-    Layout,
+    UnitGraph,
+    UnitLayout,
 )
 from tilewright.simulator.fast.independent_parts import Division, rivals_of
 from tilewright.simulator.fast.no_certificate import NotCovered
 from tilewright.simulator.fast.script import (
-    L_COUNT,
-    L_FIRST,
-    L_SLOT,
-    L_WORDS,
     Q_ASYNC,
     Q_GAP,
     Q_IN,
@@ -60,6 +56,10 @@ from tilewright.simulator.fast.script import (
     Q_OUT,
     Q_OUT_AT,
     Q_SIZE,
+    SLOT_COUNT,
+    SLOT_FIRST,
+    SLOT_NUMBER,
+    SLOT_WORDS,
     Script,
 )
 from tilewright.simulator.program.program import Program
@@ -69,42 +69,44 @@ OP_COLUMNS = (Q_SIZE, Q_GAP, Q_ASYNC, Q_IN, Q_IN_AT, Q_IN2, Q_IN2_AT, Q_OUT, Q_O
 
 
 def build_graph(
-    program: Program, network: FifoNetwork, scripts: Sequence[Script], kept: Division
-) -> tuple[Graph, Layout]:
+    program: Program, network: FifoNetwork, scripts: Sequence[Script], division: Division
+) -> tuple[UnitGraph, UnitLayout]:
     """Return the graph of the parts that are not refused. Raises NotCovered."""
-    return _GraphBuilder(program, network, scripts, kept).build()
+    return _GraphBuilder(program, network, scripts, division).build()
 
 
 class _GraphBuilder:
     def __init__(
-        self, program: Program, network: FifoNetwork, scripts: Sequence[Script], kept: Division
+        self, program: Program, network: FifoNetwork, scripts: Sequence[Script], division: Division
     ) -> None:
         self.program = program
         self.network = network
-        self.contended = kept.contended
+        self.contended = division.contended
         self.tables = [script.tables for script in scripts]
-        lines = lines_of(network, kept)
+        lines = lines_of(network, division)
         self.size = int(network.kind.size)
         self.port = np.zeros((self.size, P_WIDTH), dtype=np.int64)
         for column, values in enumerate(lines.channel, P_SOURCE):
             self.port[:, column] = values
-        self.lines: Lines = lines._replace(channel=())  # of a wafer they are large
+        self.lines: LineTables = lines._replace(channel=())  # of a wafer they are large
         self.root = lines.root
-        codes = np.where(kept.elements, program.placement.ravel(), len(scripts))
+        codes = np.where(division.elements, program.placement.ravel(), len(scripts))
         self.order = np.argsort(codes, kind="stable")
         self.sizes = np.bincount(codes, minlength=len(scripts))[: len(scripts)]
         """Elements of each code; `order` has them code by code."""
         self.ops = np.array([table.op.shape[0] for table in self.tables], dtype=np.int64)
         self.first_op = np.cumsum(self.ops) - self.ops
-        self.marks: tuple[Ints, Ints]
-        """Ports of queues, and the lane of each."""
+        self.queue_ports: Ints
+        """Ports of queues."""
+        self.port_slots: Ints
+        """The row of `slot` of each of these ports."""
 
-    def build(self) -> tuple[Graph, Layout]:
+    def build(self) -> tuple[UnitGraph, UnitLayout]:
         ends = np.cumsum(self.sizes)
         elements = tuple(np.split(self.order[: ends[-1]], ends[:-1]))
         counts = self.sizes * self.ops
         first = np.cumsum(counts) - counts
-        entries = self._lanes(first)
+        entries = self._queue_entries(first)
         self._totals()
         messages = self._messages()
         passed = sum(nodes.size * (bounds.size - 1) for nodes, bounds in messages)
@@ -112,13 +114,13 @@ class _GraphBuilder:
         self.entry = np.empty((entries.shape[0] + passed, 2), dtype=np.int64)
         self.entry[: entries.shape[0]] = entries
         self._threads(first)
-        at = int(counts.sum()), entries.shape[0]
+        unit, entry = int(counts.sum()), entries.shape[0]
         for nodes, bounds in messages:
-            at = self._nodes(nodes, bounds, at)
+            unit, entry = self._nodes(nodes, bounds, unit, entry)
         child, contest = self._children(), self._contest()
-        graph = Graph(self.unit, self.port, self.entry, child, *self._ops(), *contest)
+        graph = UnitGraph(self.unit, self.port, self.entry, child, *self._ops(), *contest)
         named = tuple(first.tolist()), tuple(self.first_op.tolist())
-        return graph, Layout(elements, *named, self.lines.down, self.root)
+        return graph, UnitLayout(elements, *named, self.lines.down, self.root)
 
     # -- units of elements -----------------------------------------------------------------
 
@@ -128,43 +130,44 @@ class _GraphBuilder:
         pattern = np.full((table.shape[0], U_WIDTH), -1, dtype=np.int64)
         pattern[:, U_KIND], pattern[:, U_OP] = THREAD, np.arange(table.shape[0])
         pattern[:, UNIT_COLUMNS] = table[:, OP_COLUMNS]
-        code, place = _spread(self.sizes)
+        code, place = _numbered(self.sizes)
         count = self.ops[code]
-        which, k = _spread(count)
-        rows = self.unit[: which.size]
-        np.take(pattern, self.first_op[code][which] + k, axis=0, out=rows, mode="clip")
-        rows[:, U_FIRST] = (first[code] + place * count)[which]
-        slots = 16 * self.order[: code.size][which]
+        row, k = _numbered(count)
+        rows = self.unit[: row.size]
+        np.take(pattern, self.first_op[code][row] + k, axis=0, out=rows, mode="clip")
+        rows[:, U_FIRST] = (first[code] + place * count)[row]
+        slots = 16 * self.order[: code.size][row]
         queues = self.network.queue.ravel()
         for column in (U_IN, U_IN2, U_OUT):
             slot = rows[:, column]
             rows[:, column] = np.where(slot < 0, -1, queues[slots + slot])
 
-    def _lanes(self, first: Ints) -> Ints:
-        """Note in the ports of queues what passes them; return these entries."""
-        counts = np.array([table.lane.shape[0] for table in self.tables], dtype=np.int64)
-        lane = np.concatenate([table.lane for table in self.tables])
+    def _queue_entries(self, first: Ints) -> Ints:
+        """Set the entries of the ports of queues; return the entries: (entries, 2)."""
+        counts = np.array([table.slot.shape[0] for table in self.tables], dtype=np.int64)
+        slot = np.concatenate([table.slot for table in self.tables])
         passing = np.concatenate([table.passing for table in self.tables])
         sizes = np.array([table.passing.shape[0] for table in self.tables], dtype=np.int64)
-        lane[:, L_FIRST] += np.repeat(np.cumsum(sizes) - sizes, counts)
+        slot[:, SLOT_FIRST] += np.repeat(np.cumsum(sizes) - sizes, counts)
         code = np.repeat(np.arange(counts.size), counts)
-        mine, place = _spread(self.sizes[code])
-        code = code[mine]
+        members, place = _numbered(self.sizes[code])
+        code = code[members]
         element = self.order[(np.cumsum(self.sizes) - self.sizes)[code] + place]
-        ports = self.network.queue[element, lane[mine, L_SLOT]].astype(np.int64)
-        each = lane[mine, L_COUNT]
+        ports = self.network.queue[element, slot[members, SLOT_NUMBER]].astype(np.int64)
+        each = slot[members, SLOT_COUNT]
         self.port[ports, P_AT] = np.cumsum(each) - each
         self.port[ports, P_COUNT] = each
-        self.port[ports, P_WORDS] = lane[mine, L_WORDS]
+        self.port[ports, P_WORDS] = slot[members, SLOT_WORDS]
         unit = first[code] + place * self.ops[code]
-        which, k = _spread(each)
-        entries = passing[lane[mine, L_FIRST][which] + k]
-        entries[:, 0] += unit[which]
-        self.lane, self.passing, self.marks = lane, passing, (ports, mine)
+        row, k = _numbered(each)
+        entries = passing[slot[members, SLOT_FIRST][row] + k]
+        entries[:, 0] += unit[row]
+        self.slot, self.passing = slot, passing
+        self.queue_ports, self.port_slots = ports, members
         return np.asarray(entries)
 
     def _totals(self) -> None:
-        """Set the words of every port; all that is sent must be taken."""
+        """Set the words of every port. Raises NotCovered if not all words sent are taken."""
         lines, words = self.lines, self.port[:, P_WORDS]
         sent = np.where(lines.sends, words, 0)
         sent[lines.enters] = self.network.fifo[lines.enters, F_CAP]
@@ -187,12 +190,12 @@ class _GraphBuilder:
         return np.asarray(ports[order])
 
     def _contest(self) -> tuple[Ints, Ints]:
-        """List the ports that contend for a link with each port, and say who goes first."""
-        playing = self.contended & (self.port[:, P_WORDS] > 0)
-        if not playing.any():
+        """Return the contest and the rivals of the graph."""
+        contending = self.contended & (self.port[:, P_WORDS] > 0)
+        if not contending.any():
             return np.zeros((0, C_WIDTH), dtype=np.int64), np.zeros(0, dtype=np.int64)
         contest = np.empty((self.size, C_WIDTH), dtype=np.int64)
-        rival, contest[:, C_RIVAL], contest[:, C_RIVALS] = rivals_of(self.network, playing)
+        rival, contest[:, C_RIVAL], contest[:, C_RIVALS] = rivals_of(self.network, contending)
         contest[:, C_RANK] = self.network.fifo[:, F_COLOR].astype(np.int64) * self.size
         contest[:, C_RANK] += np.arange(self.size)
         return contest, rival
@@ -200,18 +203,21 @@ class _GraphBuilder:
     # -- units of messages -----------------------------------------------------------------
 
     def _messages(self) -> list[tuple[Ints, Ints]]:
-        """Return branches and edge inputs with the cuts of their streams, by kinds of cuts."""
+        """Return branches and edge inputs with the cuts of their streams, grouped by these cuts."""
         nodes = np.flatnonzero(
             (self.lines.branch | self.lines.enters) & (self.port[:, P_WORDS] > 0)
         )
         cut, kinds = self._cuts(nodes)
-        which = cut[self.root[nodes]]
-        return [(nodes[which == number], bounds) for number, bounds in enumerate(kinds)]
+        kind = cut[self.root[nodes]]
+        return [(nodes[kind == number], bounds) for number, bounds in enumerate(kinds)]
 
-    def _nodes(self, nodes: Ints, bounds: Ints, at: tuple[int, int]) -> tuple[int, int]:
-        """Fill the units and entries of nodes, one per message; return where they end."""
+    def _nodes(self, nodes: Ints, bounds: Ints, unit: int, entry: int) -> tuple[int, int]:
+        """Fill the units and entries of nodes, one per message, from `unit` and `entry` on.
+
+        Return the end of both.
+        """
         edge, (begin, step) = self.lines.enters[nodes], self._edges(nodes)
-        sizes, unit, entry = np.diff(bounds), at[0], at[1]
+        sizes = np.diff(bounds)
         count = nodes.size * sizes.size
         rows = self.unit[unit : unit + count].reshape(nodes.size, sizes.size, U_WIDTH)
         first = unit + sizes.size * np.arange(nodes.size, dtype=np.int64)
@@ -236,44 +242,45 @@ class _GraphBuilder:
         """Return the cycle of the first word outside and the interval of edge inputs."""
         begin, step = np.zeros(nodes.size, np.int64), np.ones(nodes.size, np.int64)
         for edge, fifos in zip(self.program.edge_inputs, self.network.edge_inputs, strict=True):
-            mine = np.isin(nodes, fifos)
-            begin[mine], step[mine] = edge.start, edge.interval
+            of_edge = np.isin(nodes, fifos)
+            begin[of_edge], step[of_edge] = edge.start, edge.interval
         return begin, step
 
     def _cuts(self, nodes: Ints) -> tuple[Ints, list[Ints]]:
-        """Cut every stream where any operation on it begins or ends.
+        """Cut every stream where an operation on it begins or ends.
 
-        Returns the kind of each FIFO's stream, where it is wanted, and the cuts of the kinds.
+        Return the kind of the stream of each FIFO, and the cuts of each kind.
         """
         wanted = np.zeros(self.size, dtype=bool)
         wanted[self.root[nodes]] = True
         streams = np.flatnonzero(wanted)
         number = np.zeros(self.size, dtype=np.int64)
         number[streams] = np.arange(streams.size)
-        ports, lanes = self.marks
-        on = wanted[self.root[ports]]
-        met = np.zeros((streams.size, self.lane.shape[0]), dtype=bool)
-        met[number[self.root[ports[on]]], lanes[on]] = True
+        on_stream = wanted[self.root[self.queue_ports]]
+        ports, slots = self.queue_ports[on_stream], self.port_slots[on_stream]
+        used = np.zeros((streams.size, self.slot.shape[0]), dtype=bool)
+        used[number[self.root[ports]], slots] = True
         kinds: dict[tuple[int, ...], int] = {}
-        known: dict[bytes, int] = {}
+        kind_of: dict[bytes, int] = {}
         cut = np.zeros(self.size, dtype=np.int64)
-        for stream, mine in zip(streams.tolist(), met, strict=True):
-            key = mine.tobytes() if mine.any() else b"%d" % self.port[stream, P_WORDS]
-            if key not in known:
-                known[key] = kinds.setdefault(self._bounds(stream, mine), len(kinds))
-            cut[stream] = known[key]
+        for stream, slots_used in zip(streams.tolist(), used, strict=True):
+            words = b"%d" % self.port[stream, P_WORDS]
+            key = slots_used.tobytes() if slots_used.any() else words
+            if key not in kind_of:
+                kind_of[key] = kinds.setdefault(self._bounds(stream, slots_used), len(kinds))
+            cut[stream] = kind_of[key]
         return cut, [np.array(bounds, dtype=np.int64) for bounds in kinds]
 
-    def _bounds(self, stream: int, lanes: Bools) -> tuple[int, ...]:
-        """Return where a stream is cut; one from edge to edge is one message."""
-        if not lanes.any():
+    def _bounds(self, stream: int, slots_used: Bools) -> tuple[int, ...]:
+        """Return where a stream is cut; a stream from edge to edge is one message."""
+        if not slots_used.any():
             return 0, int(self.port[stream, P_WORDS])
-        found: set[int] = set()
-        for lane in self.lane[lanes]:
-            first = lane[L_FIRST]
-            found.update(self.passing[first : first + lane[L_COUNT], 1].tolist())
-            found.add(int(lane[L_WORDS]))
-        return tuple(sorted(found))
+        bounds: set[int] = set()
+        for row in self.slot[slots_used]:
+            first = row[SLOT_FIRST]
+            bounds.update(self.passing[first : first + row[SLOT_COUNT], 1].tolist())
+            bounds.add(int(row[SLOT_WORDS]))
+        return tuple(sorted(bounds))
 
     # -- starts ----------------------------------------------------------------------------
 
@@ -290,7 +297,7 @@ class _GraphBuilder:
         )
 
 
-def _spread(counts: Ints) -> tuple[Ints, Ints]:
-    """Return 0, ..., 0, 1, ... with each number as often as its count, and 0, 1, ... in each."""
-    which = np.repeat(np.arange(counts.size), counts)
-    return which, np.arange(which.size) - (np.cumsum(counts) - counts)[which]
+def _numbered(counts: Ints) -> tuple[Ints, Ints]:
+    """Return each number as often as its count, and the place within: (2, 3) -> 00111, 01012."""
+    number = np.repeat(np.arange(counts.size), counts)
+    return number, np.arange(number.size) - (np.cumsum(counts) - counts)[number]

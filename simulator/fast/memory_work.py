@@ -1,4 +1,8 @@
-"""What loops over memory do, operation by operation: for timelines, all turns at once."""
+"""Work on memory alone: the cycles of operations and loops, and the words that they touch.
+
+Such work has a fixed duration. A loop over memory is one number of cycles in a script, and one
+table of runs (`LoopRuns`) in a timeline.
+"""
 
 from __future__ import annotations
 
@@ -9,41 +13,48 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.fast.plain_code import Code
+from tilewright.simulator.fast.plain_code import CodeWords
 
 Ints = npt.NDArray[np.int64]
 Span = tuple[int, int]
 """The first and the last of consecutive words."""
 
 
-class Nest(NamedTuple):
-    """The runs of operations in a loop, with those in loops inside it."""
+class TouchedWords(NamedTuple):
+    """The words that an operation reads or writes, and those that it writes."""
+
+    touched: list[Span]
+    written: list[Span]
+
+
+class LoopRuns(NamedTuple):
+    """The runs of operations in a loop, those of inner loops included; arrays: (runs,)."""
 
     start: Ints
-    """Cycles from the loop's beginning."""
+    """Cycles from the start of the loop."""
     end: Ints
     row: Ints
-    """The operation's address."""
+    """Addresses of the operations."""
     cycles: int
-    """The whole loop."""
+    """Cycles of the whole loop."""
     after: int
-    """The address behind it."""
+    """The address behind the loop."""
 
 
-def busy_cycles(code: Code, op: int) -> int:
-    """Return the cycles for which an operation on memory keeps the main thread."""
+def busy_cycles(code: CodeWords, op: int) -> int:
+    """Return the cycles that the main thread is busy with an operation on memory; op: address."""
     row = code.row(op, at.O_WIDTH)
     groups = -(-row[at.O_EXTENT] // row[at.O_GROUP])
     return max(1, -(-groups * row[at.O_CYCLES] // row[at.O_DENOMINATOR]))
 
 
-def nest_of(code: Code, pc: int) -> Nest:
-    """Return a loop that holds operations on memory and such loops only; pc: its address."""
+def loop_runs(code: CodeWords, pc: int) -> LoopRuns:
+    """Return the runs of a loop of operations on memory and inner such loops; pc: address."""
     parts: list[tuple[Ints, Ints, Ints]] = []
     now, pc = 0, pc + at.I_WIDTH
     while code[pc] != at.I_END_LOOP:
         if code[pc] == at.I_LOOP:
-            inner = nest_of(code, pc)
+            inner = loop_runs(code, pc)
             parts.append((inner.start + now, inner.end + now, inner.row))
             now, pc = now + inner.cycles, inner.after
             continue
@@ -57,7 +68,7 @@ def nest_of(code: Code, pc: int) -> Nest:
     turn = now + header[at.K_LOOP]
     begins = header[at.K_COUNTER] + turn * np.arange(count, dtype=np.int64)[:, None]
     cycles = header[at.K_COUNTER] + (count - 1) * turn + now + header[at.K_NOT_TAKEN]
-    return Nest(
+    return LoopRuns(
         (begins + start).ravel(),
         (begins + end).ravel(),
         np.tile(row, count),
@@ -66,16 +77,17 @@ def nest_of(code: Code, pc: int) -> Nest:
     )
 
 
-class Reach(NamedTuple):
-    """The first and last word of an operand; counters (slot, words each) move them."""
+class OperandReach(NamedTuple):
+    """The first and the last word of an operand while all counters are 0."""
 
     low: int
     high: int
     terms: list[tuple[int, int]]
+    """(counter, words by which each of its steps moves the operand)."""
     written: bool
 
     def span(self, variables: Mapping[int, int], ranges: Mapping[int, Span]) -> Span:
-        """Return the first and the last word, for all values of counters that have a range."""
+        """Return the first and the last word over all values of the counters that have a range."""
         low, high = self.low, self.high
         for slot, factor in self.terms:
             value = variables.get(slot, 0)
@@ -85,22 +97,27 @@ class Reach(NamedTuple):
         return low, high
 
 
-def reaches_of(store: Code, op: int) -> list[Reach]:
-    """Return what the operands of an operation (its address) touch; only the first is written."""
-    found = []
+def reaches_of(code: CodeWords, op: int) -> list[OperandReach]:
+    """Return the words that each memory operand of an operation touches; op: address.
+
+    Only the first operand is written.
+    """
+    reaches = []
     for column in range(at.O_OPERANDS, at.O_SCALAR_ROW + 1):
-        row = store[op + column]
-        if row < 0 or store[row + at.D_KIND] != at.MEMORY:
+        row = code[op + column]
+        if row < 0 or code[row + at.D_KIND] != at.MEMORY:
             continue
-        words = store.row(row, at.D_WIDTH)
+        words = code.row(row, at.D_WIDTH)
         low, high = words[at.D_BASE] + words[at.D_LOW], words[at.D_BASE] + words[at.D_HIGH]
         count = words[at.D_TERMS]
         slots = words[at.D_VARIABLE : at.D_VARIABLE + count]
         terms = list(zip(slots, words[at.D_FACTOR : at.D_FACTOR + count], strict=True))
-        found.append(Reach(low, high + words[at.D_WIDE] - 1, terms, column == at.O_OPERANDS))
-    return found
+        reaches.append(
+            OperandReach(low, high + words[at.D_WIDE] - 1, terms, column == at.O_OPERANDS)
+        )
+    return reaches
 
 
-def meet(some: list[Span], others: list[Span]) -> bool:
-    """Return whether any two spans have a word in common."""
-    return any(a[0] <= b[1] and b[0] <= a[1] for a in some for b in others)
+def have_common_word(first: list[Span], second: list[Span]) -> bool:
+    """Return whether a span of the first list and one of the second have a word in common."""
+    return any(a[0] <= b[1] and b[0] <= a[1] for a in first for b in second)

@@ -1,4 +1,4 @@
-"""Why a program, or a part of it, has no certificate; internal to the fast engine."""
+"""Why a program, or a part of it, has no certificate: an exception inside the fast engine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Ints = npt.NDArray[np.int64]
 
 
 class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves the fast engine
-    """The fast engine cannot vouch for these elements and FIFOs, nor for what they are joined to.
+    """The fast engine gives no certificate to these elements and FIFOs, nor to their parts.
 
-    Without any, it cannot vouch for the program; the reference engine has to run it.
+    Without elements and FIFOs it gives none to the whole program.
     """
 
     def __init__(
@@ -20,13 +20,13 @@ class NotCovered(Exception):  # noqa: N818 - it is an outcome, and never leaves 
         *,
         elements: Ints | None = None,
         fifos: Ints | None = None,
-        meeting: Ints | None = None,
+        contending: Ints | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.elements = elements
         self.fifos = fifos
-        self.meeting = meeting
+        self.contending = contending
         """FIFOs that may want a link in the same cycle."""
 
 

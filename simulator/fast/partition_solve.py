@@ -1,6 +1,7 @@
-"""What of a machine's program has a certificate: times for every independent part that has one.
+"""Times for every independent part of a program that gets a certificate.
 
-A part without one is left to the reference engine, and the others are looked at again without it.
+A part that is refused is left to the reference engine; the other parts are solved again without
+it. Where two colors want a link, the arbiter decides in the next round.
 """
 
 from __future__ import annotations
@@ -9,23 +10,23 @@ import numpy as np
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.fast import subset
-from tilewright.simulator.fast.attempts import settled
+from tilewright.simulator.fast.attempts import solved_times
 from tilewright.simulator.fast.certificate import check_links, check_threads
-from tilewright.simulator.fast.final_tables import Solution
 from tilewright.simulator.fast.graph_tables import build_graph
 from tilewright.simulator.fast.independent_parts import Division
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.script import Script, Walk, script_from
+from tilewright.simulator.fast.script import MainThreadWalk, Script, script_from
 from tilewright.simulator.fast.scripts import script_of
+from tilewright.simulator.fast.timed_program import TimedProgram
 from tilewright.simulator.fast.walker import MOST_INSTRUCTIONS
 from tilewright.simulator.run.machine import Machine
 
-NOTHING = script_from(Walk((), (), (), (), (0,) * 16))
-"""The script of a code whose elements are all left to the reference engine."""
+EMPTY_SCRIPT = script_from(MainThreadWalk((), (), (), (), (0,) * 16))
+"""The script of a code whose elements are all refused."""
 
 
-def settle(machine: Machine) -> tuple[Solution | None, Division]:
-    """Return the times of all parts that have a certificate, and which these are."""
+def solve_parts(machine: Machine) -> tuple[TimedProgram | None, Division]:
+    """Return the times of the granted parts, None if there are none, and the division in parts."""
     division = Division(machine.compiled.network)
     for missing in subset.unknown_parts(machine.program, machine.compiled.network):
         division.refuse(missing)
@@ -34,7 +35,7 @@ def settle(machine: Machine) -> tuple[Solution | None, Division]:
         try:
             return _solve(machine, scripts, division), division
         except NotCovered as missing:
-            if not division.meet(missing):
+            if not division.contend(missing):
                 division.refuse(missing)
     return None, division
 
@@ -42,26 +43,29 @@ def settle(machine: Machine) -> tuple[Solution | None, Division]:
 def scripts_of(
     machine: Machine, division: Division, steps: int = MOST_INSTRUCTIONS
 ) -> tuple[Script, ...]:
-    """Return the script of each code; refuse the elements of a code that has none."""
+    """Return the script of each code; refuse the elements of a code that has none.
+
+    steps: the most instructions of a code that are walked.
+    """
     codes = machine.program.placement.ravel()
-    found = []
+    scripts = []
     for number, block in enumerate(machine.compiled.tables.blocks):
-        found.append(NOTHING)
+        scripts.append(EMPTY_SCRIPT)
         elements = np.flatnonzero(codes == number)
         if not division.elements[elements].any():
             continue
         try:
-            found[-1] = script_of(block, steps)
+            scripts[-1] = script_of(block, steps)
         except NotCovered as missing:
             division.refuse(NotCovered(missing.reason, elements=elements))
-    return tuple(found)
+    return tuple(scripts)
 
 
-def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> Solution:
-    """Find all times and check them. Raises NotCovered."""
+def _solve(machine: Machine, scripts: tuple[Script, ...], division: Division) -> TimedProgram:
+    """Return all times, with every check of the certificate. Raises NotCovered."""
     network, header = machine.compiled.network, machine.compiled.tables.header
     graph, layout = build_graph(machine.program, network, scripts, division)
-    times = settled(graph, (int(header[at.K_ISSUE]), int(header[at.K_COMPLETION])))
+    times = solved_times(graph, int(header[at.K_ISSUE]), int(header[at.K_COMPLETION]))
     check_threads(layout, times, scripts)
     check_links(network, graph, layout, times, division)
-    return Solution(network, graph, layout, scripts, times, division)
+    return TimedProgram(network, graph, layout, scripts, times, division)

@@ -1,4 +1,4 @@
-"""Compiled code as plain Python numbers, which are read faster than those of an array."""
+"""Compiled code as plain Python numbers, which Python reads faster than numbers of an array."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tilewright.simulator.compile.store import StoreLayout, StoreTable, place_co
 from tilewright.simulator.compile.store_header import store_header
 
 
-class Code:
-    """The words of compiled code by their addresses, and the header, as plain numbers."""
+class CodeWords:
+    """The words of compiled code by their addresses, and the store's header, as plain numbers."""
 
     def __init__(self, header: list[int], words: list[int], first: int, task: int) -> None:
         self.header: Final = header
@@ -42,16 +42,16 @@ class Code:
         return self.words[address - self._first : address - self._first + width]
 
 
-def code_of_store(store: at.Table, parts: StoreLayout) -> Code:
+def code_of_store(store: at.Table, parts: StoreLayout) -> CodeWords:
     """Return the code of a program's store, by the addresses there."""
     first, end = parts.operation.start, parts.task.end
     words = store[first:end].tolist()
-    return Code(store[: at.S_WIDTH].tolist(), words, first, parts.task.start)
+    return CodeWords(store[: at.S_WIDTH].tolist(), words, first, parts.task.start)
 
 
 @dataclass(frozen=True, slots=True)
-class _BlockParts:
-    """The tables of a block, one after the other from 0."""
+class _BlockLayout:
+    """The tables of a block, consecutive from address 0."""
 
     operation: StoreTable
     operand: StoreTable
@@ -62,19 +62,19 @@ class _BlockParts:
     load: StoreTable
 
 
-def code_of_block(block: CodeBlock) -> Code:
+def code_of_block(block: CodeBlock) -> CodeWords:
     """Return the code of one block, by addresses from 0."""
     tables, _ = join_blocks([block], store_header(block.target.profile))
     sizes = [rows * width for rows, width in zip(block.sizes, WIDTHS, strict=True)]
     firsts = [sum(sizes[:n]) for n in range(len(sizes))]
     shapes = zip(firsts, block.sizes, WIDTHS, strict=True)
-    parts = _BlockParts(*(StoreTable(*shape) for shape in shapes))
+    parts = _BlockLayout(*(StoreTable(*shape) for shape in shapes))
     words = np.zeros(sum(sizes), dtype=np.int64)
     place_codes(words, parts, tables)
-    return Code(tables.header.tolist(), words.tolist(), 0, parts.task.start)
+    return CodeWords(tables.header.tolist(), words.tolist(), 0, parts.task.start)
 
 
-def code_of_rows(layout: CodeLayout, rows: Rows, target: CompileTarget) -> Code:
+def code_of_rows(layout: CodeLayout, rows: Rows, target: CompileTarget) -> CodeWords:
     """Return the code of rows with traced numbers, by addresses from 0."""
     plain = tuple([list(map(value_of, row)) for row in table] for table in rows)
     sizes = tuple(map(len, rows))

@@ -1,4 +1,10 @@
-"""What the elements of a code do, in order, without times: the outcome of `walker.py`."""
+"""The script of a code: what each of its elements does, in order, without times.
+
+`walker.py` makes it. A script lists the code's runs of operations on queues (`FabricOp`), each with
+the terms of its dispatch: it is dispatched at the maximum of its terms, which are cycles after an
+earlier operation. `OpTables` hold the same as arrays, from which `graph_tables.py` builds the units
+of all elements of the code.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.fast.memory_work import Nest, Span
+from tilewright.simulator.fast.memory_work import LoopRuns, Span
 
+Ints = npt.NDArray[np.int64]
 ADVANCE, WAIT, FABRIC, WORK, BEGIN, END, NEST = range(7)
 """Events of a script: (ADVANCE, cycles, 0), (WAIT, fabric operation, 0),
 (FABRIC, fabric operation, operation row), (WORK, operation row, cycles),
-(BEGIN or END, task, 0), (NEST, loop over memory, cycles); rows are addresses in a program's store,
-0 unless asked for."""
+(BEGIN or END, task, 0), (NEST, loop over memory, cycles). Rows are addresses in a program's store,
+0 in scripts without events of work on memory."""
 ORIGIN, AFTER, COMPLETE = range(3)
-"""What a start refers to: cycle 0, the main thread after an operation, an operation's end."""
+"""What a term counts from: cycle 0, the main thread after an operation, an operation's end."""
 
 Event = tuple[int, int, int]
 Term = tuple[int, int, int]
@@ -29,10 +36,11 @@ Term = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FabricOp:
-    """One run of an operation with a queue; `terms`: it is dispatched at their maximum."""
+    """One run of an operation with a queue, dispatched at the maximum of its terms."""
 
     extent: int
     gap: int
+    """Cycles per element."""
     asynchronous: bool
     thread: int
     queues: tuple[Span, ...]
@@ -41,11 +49,11 @@ class FabricOp:
     together: tuple[int, ...]
     """Earlier operations that may still run at its dispatch."""
     exclusive: tuple[int, ...]
-    """Earlier ones that must have ended, for they have its queue or thread."""
+    """Earlier operations on the same queue or thread, which must have ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class MainThreadWalk:
     """What every element of a code does, step by step."""
 
     ops: tuple[FabricOp, ...]
@@ -56,134 +64,137 @@ class Walk:
     """Tasks in the order in which they run."""
     words: tuple[int, ...]
     """Words that pass each of the 16 queue slots."""
-    nests: tuple[Nest, ...] = ()
+    nests: tuple[LoopRuns, ...] = ()
 
     @property
     def ending(self) -> tuple[Event, ...]:
-        """The last operation with a queue and what follows: nothing before it delays the end."""
+        """The last operation with a queue and the events after it, which decide the end."""
         last = max((i for i, event in enumerate(self.events) if event[0] == FABRIC), default=0)
         return self.events[last:]
 
 
-@dataclass(frozen=True)
-class Script:
-    """What the times of a code's elements need, and its walk when that is asked for."""
-
-    tables: OpTables
-    """The operations."""
-    ending: tuple[Event, ...]
-    tasks: tuple[int, ...]
-    overlaps: bool
-    """Whether something runs on a microthread."""
-    walked: Callable[[], Walk]
-
-    @property
-    def size(self) -> int:
-        """Return how many runs of operations with queues there are."""
-        return len(self.tables.op)
-
-    @cached_property
-    def walk(self) -> Walk:
-        """The walk that it comes from."""
-        return self.walked()
-
-
-def overlapping(ops: Sequence[FabricOp]) -> bool:
-    """Return whether something runs on a microthread."""
-    return any(op.asynchronous for op in ops)
-
-
-def script_from(walk: Walk) -> Script:
-    """Return the script of a walk."""
-    tables = tables_of(op_rows(walk.ops, walk.words, AFTER))
-    return Script(tables, walk.ending, walk.tasks, overlapping(walk.ops), lambda: walk)
-
-
-Ints = npt.NDArray[np.int64]
-# A row of `op`; a slot is -1 where there is no such queue.
+# A row of `op`; a slot is -1 if the operation has no such queue.
 Q_SIZE, Q_GAP, Q_ASYNC, Q_IN, Q_IN_AT, Q_IN2, Q_IN2_AT, Q_OUT, Q_OUT_AT, Q_WIDTH = range(10)
-# A row of `lane`: a queue slot in use, its words, its first passing operation and their number.
-L_SLOT, L_WORDS, L_FIRST, L_COUNT, L_WIDTH = range(5)
+# A row of `slot`: a queue slot in use, its words, its first passing operation and their number.
+SLOT_NUMBER, SLOT_WORDS, SLOT_FIRST, SLOT_COUNT, SLOT_WIDTH = range(5)
 
 
 class OpTables(NamedTuple):
-    """References count from the script's first row."""
+    """The operations of a script; references count from the script's first row."""
 
     op: Ints
+    """(operations, Q_WIDTH)."""
     start: Ints
     """(operations, 4): first term, terms, first follower, followers."""
     term: Ints
-    """(kind, operation, cycles)."""
+    """(terms, 3): kind, operation, cycles."""
     follower: Ints
-    """Operations whose start depends on one, in order."""
-    lane: Ints
+    """Operations whose start depends on an operation, in order."""
+    slot: Ints
+    """(queue slots in use, SLOT_WIDTH)."""
     passing: Ints
-    """(operation, first word) of everything that passes a queue, lane by lane."""
+    """(passes, 2): operation and first word of every pass through a queue, slot by slot."""
     exclusive: Ints
-    """(operation, earlier one that must have ended)."""
+    """(pairs, 2): operation, earlier operation that must have ended."""
     together: Ints
-    """(operation, earlier one that may still run)."""
+    """(pairs, 2): operation, earlier operation that may still run."""
 
 
-Rows = tuple[Sequence[Sequence[int]], ...]
+TableRows = tuple[Sequence[Sequence[int]], ...]
 """The rows of each of the tables."""
-WIDTHS = (Q_WIDTH, 4, 3, 1, L_WIDTH, 2, 2, 2)
+WIDTHS = (Q_WIDTH, 4, 3, 1, SLOT_WIDTH, 2, 2, 2)
 
 
-def op_rows(ops: Sequence[FabricOp], words: Sequence[int], after: int) -> Rows:
-    """Return the rows of a script; terms of the kind `after` and above name an operation."""
+@dataclass(frozen=True)
+class Script:
+    """The operations of a code that have times, and its walk, found when it is read."""
+
+    tables: OpTables
+    ending: tuple[Event, ...]
+    """See `MainThreadWalk.ending`."""
+    tasks: tuple[int, ...]
+    overlaps: bool
+    """Whether an operation runs on a microthread."""
+    find_walk: Callable[[], MainThreadWalk]
+
+    @property
+    def size(self) -> int:
+        """Return the number of runs of operations with queues."""
+        return len(self.tables.op)
+
+    @cached_property
+    def walk(self) -> MainThreadWalk:
+        """The walk of the code's main thread."""
+        return self.find_walk()
+
+
+def script_from(walk: MainThreadWalk) -> Script:
+    """Return the script of a walk."""
+    tables = tables_of(op_rows(walk.ops, walk.words))
+    return Script(tables, walk.ending, walk.tasks, overlapping(walk.ops), lambda: walk)
+
+
+def overlapping(ops: Sequence[FabricOp]) -> bool:
+    """Return whether an operation runs on a microthread."""
+    return any(op.asynchronous for op in ops)
+
+
+def op_rows(ops: Sequence[FabricOp], words: Sequence[int]) -> TableRows:
+    """Return the rows of the tables; words: those that pass each queue slot."""
     followers: list[list[int]] = [[] for _ in ops]
     for k, op in enumerate(ops):
-        for other in sorted({other for kind, other, _ in op.terms if kind >= after}):
-            followers[other].append(k)
-    lane, passing = _lanes(ops, words)
+        for before in sorted({before for kind, before, _ in op.terms if kind >= AFTER}):
+            followers[before].append(k)
+    slot, passing = _slots(ops, words)
     return (
         [_row(op) for op in ops],
-        _starts([len(op.terms) for op in ops], [len(mine) for mine in followers]),
+        _starts([len(op.terms) for op in ops], [len(after) for after in followers]),
         [term for op in ops for term in op.terms],
-        [(k,) for mine in followers for k in mine],
-        lane,
+        [(k,) for after in followers for k in after],
+        slot,
         passing,
         [(k, j) for k, op in enumerate(ops) for j in op.exclusive],
         [(k, j) for k, op in enumerate(ops) for j in op.together],
     )
 
 
-def tables_of(rows: Rows) -> OpTables:
-    """Return rows as tables."""
+def tables_of(rows: TableRows) -> OpTables:
+    """Return the tables of rows."""
     arrays = (np.array(table, dtype=np.int64).ravel() for table in rows)
     return shaped(arrays)
 
 
 def shaped(arrays: Iterable[Ints]) -> OpTables:
-    """Return the numbers of each table as tables."""
+    """Return the tables of flat arrays, one per table."""
     pairs = zip(arrays, WIDTHS, strict=True)
     return OpTables(*(a if width == 1 else a.reshape(-1, width) for a, width in pairs))
 
 
 def _row(op: FabricOp) -> tuple[int, ...]:
     out = next(((s, i) for s, i in op.queues if s >= at.OUTPUT_SLOT), (-1, -1))
-    came = [queue for queue in op.queues if queue[0] < at.OUTPUT_SLOT]
-    came += [(-1, -1)] * (2 - len(came))
-    return (op.extent, op.gap, int(op.asynchronous), *came[0], *came[1], *out)
+    inputs = [queue for queue in op.queues if queue[0] < at.OUTPUT_SLOT]
+    inputs += [(-1, -1)] * (2 - len(inputs))
+    return (op.extent, op.gap, int(op.asynchronous), *inputs[0], *inputs[1], *out)
 
 
 def _starts(terms: list[int], followers: list[int]) -> list[tuple[int, int, int, int]]:
+    """Return first term, terms, first follower and followers of each operation."""
     ends = accumulate(terms), accumulate(followers)
-    pairs = zip(terms, followers, *ends, strict=True)
-    return [(to - n, n, before - m, m) for n, m, to, before in pairs]
+    counts = zip(terms, followers, *ends, strict=True)
+    return [(term_end - n, n, end - m, m) for n, m, term_end, end in counts]
 
 
-def _lanes(
+def _slots(
     ops: Sequence[FabricOp], words: Sequence[int]
 ) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int]]]:
+    """Return the rows of `slot` and `passing`."""
     passes: dict[int, list[tuple[int, int]]] = {}
     for k, op in enumerate(ops):
         for slot, index in op.queues:
             passes.setdefault(slot, []).append((k, index))
-    lanes: list[tuple[int, int, int, int]] = []
+    slots: list[tuple[int, int, int, int]] = []
     passing: list[tuple[int, int]] = []
-    for slot, mine in sorted(passes.items()):
-        lanes.append((slot, words[slot], len(passing), len(mine)))
-        passing += mine
-    return lanes, passing
+    for slot, through_slot in sorted(passes.items()):
+        slots.append((slot, words[slot], len(passing), len(through_slot)))
+        passing += through_slot
+    return slots, passing

@@ -1,4 +1,8 @@
-"""The scripts of codes: each code is walked once, and codes of one family have one walk."""
+"""The scripts of codes: each code is walked once, a family of codes twice or so.
+
+Codes of a family differ in numbers only. A walk with traced numbers gives formulas for the tables
+of all members (engines.md §9).
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,8 @@ from tilewright.simulator.compile.code.traced_numbers import FamilyConditions, F
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
 from tilewright.simulator.fast.plain_code import code_of_block, code_of_rows
 from tilewright.simulator.fast.script import (
-    AFTER,
+    MainThreadWalk,
     Script,
-    Walk,
     op_rows,
     overlapping,
     script_from,
@@ -30,23 +33,23 @@ from tilewright.simulator.isa.memo import IdentityCache
 from tilewright.simulator.program.program import ElementCode
 
 MOST_TRACED: Final = 200
-"""Instructions of the longest walk that is worth finding for a family."""
+"""Instructions of the longest walk with traced numbers."""
 _SCRIPTS: Final = IdentityCache(256)
-"""Scripts of blocks, or why there is none."""
+"""Scripts of blocks, or the reason why there is none."""
 
 
 def script_of(block: CodeBlock, steps: int) -> Script:
-    """Return the script of a code, without events of work on memory, if it has so many steps.
+    """Return the script of a code, without events of work on memory.
 
-    Raises NotCovered.
+    steps: the most instructions that are walked. Raises NotCovered.
     """
-    found = _SCRIPTS.of(block, steps, partial(_found, block, steps))
-    if isinstance(found, str):
-        raise NotCovered(found)
-    return found  # type: ignore[no-any-return]
+    script = _SCRIPTS.of(block, steps, partial(_script_or_reason, block, steps))
+    if isinstance(script, str):
+        raise NotCovered(script)
+    return script  # type: ignore[no-any-return]
 
 
-def _found(block: CodeBlock, steps: int) -> Script | str:
+def _script_or_reason(block: CodeBlock, steps: int) -> Script | str:
     def plain() -> Script | str:
         try:
             return script_from(_walk(block, steps))
@@ -56,31 +59,33 @@ def _found(block: CodeBlock, steps: int) -> Script | str:
     def traced(code: ElementCode) -> Callable[[FamilyConditions], AnswerFiller[Script | str]]:
         layout, rows = compiled_rows(code, block.target)
         try:
-            code_there = code_of_rows(layout, rows, block.target)
-            walk = ScriptWalker(code_there, layout, min(steps, MOST_TRACED)).walk()
+            traced_code = code_of_rows(layout, rows, block.target)
+            walk = ScriptWalker(traced_code, layout, min(steps, MOST_TRACED)).walk()
         except TooManySteps:
             raise TypeError("a walk that is too long for traced numbers") from None
         except NotCovered as missing:
             return constant_answer(missing.reason)
-        return lambda guide: _Filler(walk, guide, (block.target, steps)).script
+        return lambda guide: _ScriptFormulas(walk, guide, block.target, steps).script
 
     return family_answer(block.layout.code, ("script", block.target.key, steps), plain, traced)
 
 
-def _walk(block: CodeBlock, steps: int) -> Walk:
+def _walk(block: CodeBlock, steps: int) -> MainThreadWalk:
     return ScriptWalker(code_of_block(block), block.layout, steps).walk()
 
 
-class _Filler:
-    """Makes the scripts of a family of codes."""
+class _ScriptFormulas:
+    """The scripts of a family of codes, from formulas for the numbers of their tables."""
 
-    def __init__(self, walk: Walk, guide: FamilyConditions, how: tuple[CompileTarget, int]) -> None:
-        tables = op_rows(walk.ops, walk.words, AFTER)
+    def __init__(
+        self, walk: MainThreadWalk, guide: FamilyConditions, target: CompileTarget, steps: int
+    ) -> None:
+        tables = op_rows(walk.ops, walk.words)
         flat = [[n for row in table for n in row] for table in (*tables, walk.ending)]
         self._sizes = [len(table) for table in flat]
         self._formulas = Formulas([n for table in flat for n in table], guide)
         self._tasks, self._overlaps = walk.tasks, overlapping(walk.ops)
-        self._how = how
+        self._target, self._steps = target, steps
 
     def script(self, code: ElementCode, slots: Ints) -> Script:
         """Return the script of a code."""
@@ -88,9 +93,9 @@ class _Filler:
         events = tuple(
             (kind, value, cycles) for kind, value, cycles in ending.reshape(-1, 3).tolist()
         )
-        walked = partial(_walk_code, code, *self._how)
-        return Script(shaped(tables), events, self._tasks, self._overlaps, walked)
+        find_walk = partial(_walk_code, code, self._target, self._steps)
+        return Script(shaped(tables), events, self._tasks, self._overlaps, find_walk)
 
 
-def _walk_code(code: ElementCode, target: CompileTarget, steps: int) -> Walk:
+def _walk_code(code: ElementCode, target: CompileTarget, steps: int) -> MainThreadWalk:
     return _walk(block_of(code, target), steps)

@@ -1,12 +1,13 @@
-"""Lists of affine segments: a sequence of times as rows (t, r, m): t, t + r, ..., m of them.
+"""Lists of affine segments: rows (t, r, m) stand for the times t, t + r, ..., t + (m - 1) r.
 
-The four primitives of engines.md §3, exact on integers. A list is a table and its length;
-kernels return the new length, or FULL.
+Example: 3, 4, 5, 9 are the rows (3, 1, 3) and (9, 0, 1). A list is a table (capacity, 3) and a
+number of rows; kernels return the new number, or FULL. All results are exact integers
+(engines.md §3).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +16,41 @@ from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, kern
 
 Ints = npt.NDArray[np.int64]
 NEVER: Final = -(1 << 60)
-"""Earlier than every cycle: an unknown or absent condition."""
+"""Earlier than every cycle: a condition that is unknown or absent."""
 EARLY: Final = -(1 << 50)
-"""What is less is NEVER, whatever was added to it."""
+"""A smaller number is NEVER plus some cycles."""
 FULL: Final = -2
 T, R, M = range(3)
 
 
+class SegmentSlice(NamedTuple):
+    """Times number `skip` to `skip + size - 1` of a list of `rows` rows, `shift` later."""
+
+    rows: int
+    skip: int
+    size: int
+    shift: int
+
+
+class LinePair(NamedTuple):
+    """Two lines: start and step of each."""
+
+    first_start: int
+    first_step: int
+    second_start: int
+    second_step: int
+
+
+class SegmentCounts(NamedTuple):
+    """The numbers of rows of two lists."""
+
+    first: int
+    second: int
+
+
 @kernel
 def append(out: Ints, n: int, t: int, r: int, m: int) -> int:
-    """Append a segment, merged with the last one where the sequence goes on evenly."""
+    """Append a segment; merge it with the last one if it continues the same steps."""
     if n < 0 or m <= 0:
         return n
     if n > 0:
@@ -55,14 +81,14 @@ def copy(out: Ints, source: Ints, count: int) -> None:
 
 @inner_kernel
 def append_never(out: Ints, n: int, m: int) -> int:
-    """Append unknown times. The casts spare the compiler variants for literal numbers."""
+    """Append `m` unknown times."""
     return append(out, n, whole(NEVER), whole(0), m)
 
 
 @kernel
-def append_slice(out: Ints, n: int, source: Ints, span: tuple[int, int, int, int]) -> int:
-    """Append `size` times of a list of `count` segments from index `skip` on, `shift` later."""
-    count, skip, size, shift = span
+def append_slice(out: Ints, n: int, source: Ints, part: SegmentSlice) -> int:
+    """Append a part of a list."""
+    count, skip, size, shift = part
     for i in range(count):
         m = source[i, M]
         if skip >= m:
@@ -78,7 +104,7 @@ def append_slice(out: Ints, n: int, source: Ints, span: tuple[int, int, int, int
 
 
 @inner_kernel
-def upper_piece(out: Ints, n: int, lines: tuple[int, int, int, int], k: int) -> int:
+def maximum_of_lines(out: Ints, n: int, lines: LinePair, k: int) -> int:
     """Append the maximum of two lines (t, r) on k points."""
     ta, ra, tb, rb = lines
     above = ta + ra * (k - 1) - tb - rb * (k - 1)
@@ -96,14 +122,14 @@ def upper_piece(out: Ints, n: int, lines: tuple[int, int, int, int], k: int) -> 
 
 
 @kernel
-def upper(out: Ints, a: Ints, b: Ints, counts: tuple[int, int]) -> int:
-    """Write the pointwise maximum of two lists of the same number of times."""
+def maximum(out: Ints, a: Ints, b: Ints, counts: SegmentCounts) -> int:
+    """Write the pointwise maximum of two lists with equally many times; return its rows."""
     na, nb = counts
     n = i = j = done_a = done_b = 0
     while i < na and j < nb:
         k = min(a[i, M] - done_a, b[j, M] - done_b)
-        lines = (a[i, T] + a[i, R] * done_a, a[i, R], b[j, T] + b[j, R] * done_b, b[j, R])
-        n = upper_piece(out, n, lines, k)
+        start_a, start_b = a[i, T] + a[i, R] * done_a, b[j, T] + b[j, R] * done_b
+        n = maximum_of_lines(out, n, LinePair(start_a, a[i, R], start_b, b[j, R]), k)
         done_a += k
         done_b += k
         if done_a == a[i, M]:
@@ -117,31 +143,31 @@ def upper(out: Ints, a: Ints, b: Ints, counts: tuple[int, int]) -> int:
 
 @kernel
 def paced(out: Ints, x: Ints, count: int, gap: int, start: int) -> int:
-    """Write the least y with y >= x, y(0) >= start and y(i) >= y(i - 1) + gap."""
+    """Write the least y with y >= x, y(0) >= start and y(i) >= y(i - 1) + gap; return its rows."""
     n = 0
-    c = start
+    earliest = start
     for i in range(count):
-        f, r, m = x[i, T], x[i, R], x[i, M]
+        t, r, m = x[i, T], x[i, R], x[i, M]
         while m > 0:
-            if f >= c and (r >= gap or m == 1):
-                n = append(out, n, f, r, m)
-                c = f + r * (m - 1) + gap
+            if t >= earliest and (r >= gap or m == 1):
+                n = append(out, n, t, r, m)
+                earliest = t + r * (m - 1) + gap
                 break
-            if f >= c:
-                n = append(out, n, f, gap, m)
-                c = f + gap * m
+            if t >= earliest:
+                n = append(out, n, t, gap, m)
+                earliest = t + gap * m
                 break
-            k = m if r <= gap else min(m, (c - f + r - gap - 1) // (r - gap))
-            n = append(out, n, c, gap, k)
-            c += gap * k
-            f += r * k
+            k = m if r <= gap else min(m, (earliest - t + r - gap - 1) // (r - gap))
+            n = append(out, n, earliest, gap, k)
+            earliest += gap * k
+            t += r * k
             m -= k
     return n
 
 
 @kernel
-def same(a: Ints, b: Ints, counts: tuple[int, int]) -> bool:
-    """Return whether two lists of the same number of times are equal."""
+def equal_times(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
+    """Return whether two lists hold the same times."""
     na, nb = counts
     i = j = done_a = done_b = 0
     while i < na and j < nb:
@@ -162,7 +188,7 @@ def same(a: Ints, b: Ints, counts: tuple[int, int]) -> bool:
 
 
 @inner_kernel
-def line_meets(a: Ints, i: int, b: Ints, j: int) -> bool:
+def segments_share_time(a: Ints, i: int, b: Ints, j: int) -> bool:
     """Return whether two segments have a time in common."""
     low = max(a[i, T], b[j, T])
     high = min(a[i, T] + a[i, R] * (a[i, M] - 1), b[j, T] + b[j, R] * (b[j, M] - 1))
@@ -180,12 +206,12 @@ def line_meets(a: Ints, i: int, b: Ints, j: int) -> bool:
 
 
 @kernel
-def meets(a: Ints, b: Ints, counts: tuple[int, int]) -> bool:
+def lists_share_time(a: Ints, b: Ints, counts: SegmentCounts) -> bool:
     """Return whether two strictly increasing lists have a time in common."""
     na, nb = counts
     i = j = 0
     while i < na and j < nb:
-        if line_meets(a, i, b, j):
+        if segments_share_time(a, i, b, j):
             return True
         end_a = a[i, T] + a[i, R] * (a[i, M] - 1)
         end_b = b[j, T] + b[j, R] * (b[j, M] - 1)
@@ -197,8 +223,8 @@ def meets(a: Ints, b: Ints, counts: tuple[int, int]) -> bool:
 
 
 @kernel
-def excess(a: Ints, b: Ints, counts: tuple[int, int]) -> int:
-    """Return the sum of max(0, a - b) over two lists of the same number of times."""
+def excess(a: Ints, b: Ints, counts: SegmentCounts) -> int:
+    """Return the sum of max(0, a - b) over two lists with equally many times."""
     na, nb = counts
     total = i = j = done_a = done_b = 0
     while i < na and j < nb:

@@ -1,22 +1,24 @@
 """The least times of all units: Kleene iteration from below with a worklist (engines.md §4).
 
-Times that are not known yet are NEVER, so every evaluation is a lower bound. Whenever a unit's
-times change, the units that follow it are evaluated again, those that feed it only if its new
-times hold them back. When nothing is left to do, all conditions hold with equality; every one of
+Times that are not known yet are NEVER, so every evaluation is a lower bound. When a unit's times
+change, the units that depend on them are put on the worklist: those behind it, and those before it
+if its new times delay them. When the worklist is empty, all conditions hold with equality; each of
 them refers to earlier cycles, so the times are those of the cycle-stepped engine.
 
-The order of evaluation does not matter for the result. First come, first served needs one
-evaluation a unit where streams do not wait for each other much; elsewhere a wrong guess early in a
-long stream is carried to its end again and again, and units are taken in the order of their start,
-a window of cycles at a time.
+The result does not depend on the order of evaluation. First come, first served needs one evaluation
+per unit where streams rarely wait for each other. Elsewhere it carries a wrong early guess to the
+end of a long stream again and again; then units are taken in the order of their start, a window of
+cycles at a time.
 
-The kernels here go into `solve`: a call with so many arrays would cost more than what they do.
+The small kernels are merged into `solve`: a call with so many arrays costs more than their work.
+The solver calls the arbiter (`arbiter.py`) by its address, so that only programs with contended
+links compile it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from numba import types
 from numba.extending import intrinsic
@@ -27,24 +29,26 @@ from tilewright.simulator.fast import graph as at
 from tilewright.simulator.fast.fast_jit import inline_kernel, inner_kernel, part_kernel, whole
 from tilewright.simulator.fast.graph import (
     FOREVER,
-    KEEP,
-    PLAY,
     SOLVED,
     TOO_FINE,
     TOO_LONG,
     UNKNOWN,
+    X_ARBITRATE,
     X_CHANGES,
     X_COMPLETION,
     X_EVALUATIONS,
     X_ISSUE,
     X_LIMIT,
     X_OUTCOME,
-    X_PLAY,
     X_READY,
+    X_STORE_READINESS,
     X_WINDOW,
-    Graph,
+    Arbitration,
+    CycleRange,
     Ints,
     Times,
+    UnitGraph,
+    WordSpan,
 )
 from tilewright.simulator.fast.script import AFTER, COMPLETE
 from tilewright.simulator.fast.segments import (
@@ -52,15 +56,44 @@ from tilewright.simulator.fast.segments import (
     NEVER,
     M,
     R,
+    SegmentCounts,
+    SegmentSlice,
     T,
     append,
     append_never,
     append_slice,
     copy,
+    equal_times,
+    maximum,
     paced,
-    same,
-    upper,
 )
+
+
+class Overlap(NamedTuple):
+    """`size` words that a unit and its source have in common: the first in each, and a shift."""
+
+    first: int
+    source_first: int
+    size: int
+    shift: int
+
+
+Request = Arbitration | CycleRange
+PLAIN: Final[list[Callable[[UnitGraph, Times, int, Any], Word]]] = []
+"""The arbiter's kernels un-jitted: an address is then a place in this list, counted from 1."""
+
+
+def _by_address(typing: Any, address: Any, graph: Any, times: Any, u: Any, request: Any) -> Any:  # noqa: ARG001, PLR0913, PLR0917
+    """Call a kernel of the arbiter at an address."""
+    return types.int64(types.int64, graph, times, u, request), generate_call
+
+
+def _plain(address: int, graph: UnitGraph, times: Times, u: int, request: Request) -> Word:
+    return PLAIN[int(address) - 1](graph, times, u, request)
+
+
+by_address: Any = _plain if UNJITTED else intrinsic(_by_address)
+"""Call `arbitrate` or `store_readiness` of the arbiter by its address."""
 
 
 @inline_kernel
@@ -72,7 +105,30 @@ def last_time(times: Times, u: int) -> Word:
 
 
 @inline_kernel
-def find_entry(graph: Graph, port: int, index: int) -> Word:
+def following(times: Times, place: int) -> Word:
+    """Return the next place of the worklist, a ring."""
+    return place + 1 if place + 2 < times.queue.size - 1 else 0
+
+
+@inline_kernel
+def put(times: Times, u: int) -> None:
+    """Append a unit to the worklist."""
+    tail = times.queue[-1]
+    times.queue[tail] = u
+    times.queue[-1] = following(times, tail)
+
+
+@inline_kernel
+def enqueue(times: Times, u: int) -> None:
+    """Append a unit to the worklist unless it is there."""
+    if times.queued[u] == 1:
+        return
+    times.queued[u] = 1
+    put(times, u)
+
+
+@inline_kernel
+def find_entry(graph: UnitGraph, port: int, index: int) -> Word:
     """Return the entry of a port that holds an index."""
     low = graph.port[port, at.P_AT]
     high = low + graph.port[port, at.P_COUNT] - 1
@@ -91,12 +147,10 @@ def find_entry(graph: Graph, port: int, index: int) -> Word:
 
 
 @inner_kernel
-def gather(
-    graph: Graph, times: Times, out: Ints, span: tuple[int, int, int, int], strict: int
-) -> int:
-    """Write the times of `size` words of a port from `index` on, `shift` later.
+def gather(graph: UnitGraph, times: Times, out: Ints, span: WordSpan, strict: int) -> int:
+    """Write the times of a span of a port's words; return their segments or FULL.
 
-    What is not known is NEVER; with `strict` the answer is then UNKNOWN.
+    Unknown times are NEVER; with `strict` an unknown time gives UNKNOWN.
     """
     port, index, size, shift = span
     n: int = whole(0)
@@ -112,7 +166,9 @@ def gather(
         skip = index - graph.entry[e, 1]
         take = min(size, graph.unit[u, at.U_SIZE] - skip)
         if times.pieces[u] > 0:
-            n = append_slice(out, n, times.segment[u], (times.pieces[u], skip, take, shift))
+            n = append_slice(
+                out, n, times.segment[u], SegmentSlice(times.pieces[u], skip, take, shift)
+            )
         elif strict == 1:
             return UNKNOWN
         else:
@@ -124,121 +180,124 @@ def gather(
 
 
 @inline_kernel
-def start_of(graph: Graph, times: Times, u: int) -> int:
-    """Return a unit's dispatch, NEVER if what it refers to is not known."""
+def start_of(graph: UnitGraph, times: Times, u: int) -> int:
+    """Return the cycle of a unit's dispatch, NEVER if it depends on unknown times."""
     row = graph.unit[u]
     first = row[at.U_FIRST]
     if row[at.U_KIND] != at.THREAD:
         return (
             0 if u == first else (last_time(times, u - 1) + 1 if times.pieces[u - 1] > 0 else NEVER)
         )
-    found = NEVER
+    start = NEVER
     op = graph.op[row[at.U_OP]]
     for i in range(op[0], op[0] + op[1]):
-        kind, other, cycles = graph.term[i, 0], first + graph.term[i, 1], graph.term[i, 2]
+        kind, before, cycles = graph.term[i, 0], first + graph.term[i, 1], graph.term[i, 2]
         base = 0
         if kind >= AFTER:
-            if times.pieces[other] == 0:
+            if times.pieces[before] == 0:
                 return NEVER
             if kind == COMPLETE:
-                base = last_time(times, other) + times.header[X_COMPLETION]
-            elif graph.unit[other, at.U_ASYNC] == 1:
-                base = times.start[other] + times.header[X_ISSUE]
+                base = last_time(times, before) + times.header[X_COMPLETION]
+            elif graph.unit[before, at.U_ASYNC] == 1:
+                base = times.start[before] + times.header[X_ISSUE]
             else:
-                base = last_time(times, other) + graph.unit[other, at.U_GAP]
-        found = max(found, base + cycles)
-    return found
+                base = last_time(times, before) + graph.unit[before, at.U_GAP]
+        start = max(start, base + cycles)
+    return start
 
 
 @inline_kernel
-def space_credits(graph: Graph, times: Times, out: Ints, u: int, child: int) -> int:
+def space_credits(graph: UnitGraph, times: Times, out: Ints, u: int, child: int) -> int:
     """Write the cycles from which a channel has space for each of a unit's words."""
     row, channel = graph.unit[u], graph.port[child]
     index = row[at.U_OUT_AT] - channel[at.P_SPACE]
-    return gather(graph, times, out, (child, index, row[at.U_SIZE], channel[at.P_CREDIT]), whole(0))
+    span = WordSpan(child, index, row[at.U_SIZE], channel[at.P_CREDIT])
+    return gather(graph, times, out, span, whole(0))
 
 
 @part_kernel
-def arrivals(graph: Graph, times: Times, u: int) -> tuple[int, int]:
-    """Write the cycles from which a unit's words are there to work[0] or work[1].
+def arrivals(graph: UnitGraph, times: Times, u: int) -> tuple[int, int]:
+    """Write the cycles in which a unit's words have arrived to work[0] or work[1].
 
-    Return how many segments, UNKNOWN or FULL, and where.
+    Return the number of segments, UNKNOWN or FULL, and which of both.
     """
     row, work = graph.unit[u], times.work
     size = row[at.U_SIZE]
     if row[at.U_KIND] == at.EDGE:
         return append(work[0], whole(0), row[at.U_START], row[at.U_STEP], size), 0
-    here, n = 0, append_never(work[0], whole(0), size)
+    buffer, n = 0, append_never(work[0], whole(0), size)
     for column in (at.U_IN, at.U_IN2):
         port = row[column]
         if port < 0:
             continue
         source, shift = graph.port[port, at.P_SOURCE], graph.port[port, at.P_LATENCY]
-        k = gather(graph, times, work[2], (source, row[column + 1], size, shift), whole(1))
+        span = WordSpan(source, row[column + 1], size, shift)
+        k = gather(graph, times, work[2], span, whole(1))
         if k < 0:
-            return k, here
-        n = upper(work[1 - here], work[here], work[2], (n, k))
+            return k, buffer
+        n = maximum(work[1 - buffer], work[buffer], work[2], SegmentCounts(n, k))
         if n < 0:
-            return FULL, here
-        here = 1 - here
-    return n, here
+            return FULL, buffer
+        buffer = 1 - buffer
+    return n, buffer
 
 
 @inline_kernel
-def evaluate(graph: Graph, times: Times, u: int, start: int) -> Word:
+def evaluate(graph: UnitGraph, times: Times, u: int, start: int) -> Word:
     """Write a unit's times to work[3]; return their segments, UNKNOWN or FULL."""
     work, port = times.work, graph.unit[u, at.U_OUT]
-    n, here = arrivals(graph, times, u)
+    n, buffer = arrivals(graph, times, u)
     if n < 0:
         return n
     if port < 0:
-        return paced(work[3], work[here], n, graph.unit[u, at.U_GAP], start)
+        return paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
     first = graph.port[port, at.P_CHILD]
     for i in range(first, first + graph.port[port, at.P_CHILDREN]):
         k = space_credits(graph, times, work[2], u, graph.child[i])
         if k < 0:
             return FULL
-        n = upper(work[1 - here], work[here], work[2], (n, k))
+        n = maximum(work[1 - buffer], work[buffer], work[2], SegmentCounts(n, k))
         if n < 0:
             return FULL
-        here = 1 - here
-    if graph.rival.size > 0 and graph.contest[port, at.C_RIVALS] > 0:
-        return play(graph, times, u, (whole(PLAY), n, start, here))
-    return paced(work[3], work[here], n, graph.unit[u, at.U_GAP], start)
+        buffer = 1 - buffer
+    if is_contended(graph, u):
+        address = times.header[X_ARBITRATE]
+        return by_address(address, graph, times, u, Arbitration(n, start, buffer))
+    return paced(work[3], work[buffer], n, graph.unit[u, at.U_GAP], start)
 
 
 @inline_kernel
-def exceeds(times: Times, u: int, other: int, span: tuple[int, int, int, int]) -> bool:
-    """Return whether u's times (from index `a` on, shifted) are above another's (from `b` on)."""
-    a, b, size, shift = span
+def delays(times: Times, u: int, source: int, overlap: Overlap) -> bool:
+    """Return whether a unit's new times delay a word of a source: its credit comes later."""
+    a, b, size, shift = overlap
     i = j = 0
     while a >= times.segment[u, i, M]:
         a -= times.segment[u, i, M]
         i += 1
-    while b >= times.segment[other, j, M]:
-        b -= times.segment[other, j, M]
+    while b >= times.segment[source, j, M]:
+        b -= times.segment[source, j, M]
         j += 1
     while size > 0:
-        mine, theirs = times.segment[u, i], times.segment[other, j]
-        k = min(size, mine[M] - a, theirs[M] - b)
-        first = mine[T] + mine[R] * a + shift - theirs[T] - theirs[R] * b
-        if first > 0 or first + (mine[R] - theirs[R]) * (k - 1) > 0:
+        row, source_row = times.segment[u, i], times.segment[source, j]
+        k = min(size, row[M] - a, source_row[M] - b)
+        first = row[T] + row[R] * a + shift - source_row[T] - source_row[R] * b
+        if first > 0 or first + (row[R] - source_row[R]) * (k - 1) > 0:
             return True
         size -= k
         a += k
         b += k
-        if a == mine[M]:
+        if a == row[M]:
             i += 1
             a = 0
-        if b == theirs[M]:
+        if b == source_row[M]:
             j += 1
             b = 0
     return False
 
 
 @inline_kernel
-def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
-    """Evaluate the units again that a unit's new times hold back."""
+def wake_sources(graph: UnitGraph, times: Times, u: int, column: int) -> None:
+    """Evaluate the units again that a unit's new times delay."""
     row = graph.unit[u]
     port = row[column]
     if port < 0:
@@ -252,20 +311,20 @@ def wake_sources(graph: Graph, times: Times, u: int, column: int) -> None:
     begin = index
     e = find_entry(graph, source, index)
     while index < end:
-        other = graph.entry[e, 0]
+        unit = graph.entry[e, 0]
         skip = index - graph.entry[e, 1]
-        take = min(end - index, graph.unit[other, at.U_SIZE] - skip)
-        if times.pieces[other] > 0:
-            span = (index - begin, skip, take, channel[at.P_CREDIT])
-            if graph.rival.size > 0 or exceeds(times, u, other, span):
-                enqueue(times, other)
+        take = min(end - index, graph.unit[unit, at.U_SIZE] - skip)
+        if times.pieces[unit] > 0:
+            overlap = Overlap(index - begin, skip, take, channel[at.P_CREDIT])
+            if graph.rival.size > 0 or delays(times, u, unit, overlap):
+                enqueue(times, unit)
         index += take
         e += 1
 
 
 @inline_kernel
-def wake_followers(graph: Graph, times: Times, u: int) -> None:
-    """Evaluate the units again that take a unit's words or start after it."""
+def wake_followers(graph: UnitGraph, times: Times, u: int) -> None:
+    """Evaluate the units again that take a unit's words or start after the unit."""
     row = graph.unit[u]
     if row[at.U_KIND] == at.THREAD:
         op = graph.op[row[at.U_OP]]
@@ -290,31 +349,49 @@ def wake_followers(graph: Graph, times: Times, u: int) -> None:
 
 
 @inline_kernel
-def update(graph: Graph, times: Times, u: int, start: int) -> int:
-    """Evaluate a unit; if its times changed, wake who depends on them. Return False if full."""
+def is_contended(graph: UnitGraph, u: int) -> Word:
+    """Return whether a unit sends on a link that other FIFOs want, too."""
+    if graph.rival.size == 0:
+        return False
+    port = graph.unit[u, at.U_OUT]
+    return port >= 0 and graph.contest[port, at.C_RIVALS] > 0
+
+
+@inline_kernel
+def is_unchanged(graph: UnitGraph, times: Times, u: int, start: int, count: int) -> Word:
+    """Return whether the times in work[3], `count` segments, are those that the unit has."""
+    pieces = times.pieces[u]
+    if pieces == 0 or times.start[u] != start:
+        return False
+    if not equal_times(times.segment[u], times.work[3], SegmentCounts(pieces, count)):
+        return False
+    if not is_contended(graph, u):
+        return True
+    counts = SegmentCounts(times.arrived[u], times.header[X_READY])
+    return equal_times(times.ready[u], times.work[2], counts)
+
+
+@inline_kernel
+def update(graph: UnitGraph, times: Times, u: int, start: int) -> int:
+    """Evaluate a unit and wake the units that depend on changed times; return False if full."""
     n = evaluate(graph, times, u, start)
     if n == UNKNOWN:
         return True
     times.header[X_EVALUATIONS] += 1
     if n < 0 or n > times.segment.shape[1]:
         return False
-    work, mine = times.work[3], times.segment[u]
-    old = times.pieces[u]
-    port = graph.unit[u, at.U_OUT]
-    played = graph.rival.size > 0 and port >= 0 and graph.contest[port, at.C_RIVALS] > 0
-    if old > 0 and times.start[u] == start and same(mine, work, (old, n)):
-        count = (times.arrived[u], times.header[X_READY])
-        if not played or same(times.ready[u], times.work[2], count):
-            return True
-    begin, end = work[0, T], work[n - 1, T] + work[n - 1, R] * (work[n - 1, M] - 1)
-    if old > 0:
-        begin, end = min(begin, mine[0, T]), max(end, last_time(times, u))
+    if is_unchanged(graph, times, u, start, n):
+        return True
+    work, segments = times.work[3], times.segment[u]
+    first, last = work[0, T], work[n - 1, T] + work[n - 1, R] * (work[n - 1, M] - 1)
+    if times.pieces[u] > 0:
+        first, last = min(first, segments[0, T]), max(last, last_time(times, u))
     times.header[X_CHANGES] += 1
     times.start[u] = start
     times.pieces[u] = n
-    copy(mine, work, n)
-    if played:
-        play(graph, times, u, (whole(KEEP), begin, end, whole(0)))
+    copy(segments, work, n)
+    if is_contended(graph, u):
+        by_address(times.header[X_STORE_READINESS], graph, times, u, CycleRange(first, last))
     wake_followers(graph, times, u)
     for column in (at.U_IN, at.U_IN2):
         wake_sources(graph, times, u, column)
@@ -322,31 +399,31 @@ def update(graph: Graph, times: Times, u: int, start: int) -> int:
 
 
 @inline_kernel
-def let_in(times: Times, waiting: int, horizon: int) -> int:
-    """Put the units that start up to a cycle on the worklist; return how many go on waiting."""
-    kept = 0
+def admit_waiting(times: Times, waiting: int, horizon: int) -> int:
+    """Put waiting units that start up to a cycle on the worklist; return how many still wait."""
+    remaining = 0
     for i in range(waiting):
         u = times.last[i]
         if times.first[u] <= horizon:
             put(times, u)
         else:
-            times.last[kept] = u
-            kept += 1
-    return kept
+            times.last[remaining] = u
+            remaining += 1
+    return remaining
 
 
 @inline_kernel
-def soonest(times: Times, waiting: int) -> Word:
+def earliest_start(times: Times, waiting: int) -> Word:
     """Return the earliest start of the units that wait."""
-    found = FOREVER
+    start = FOREVER
     for i in range(waiting):
-        found = min(found, times.first[times.last[i]])
-    return found
+        start = min(start, times.first[times.last[i]])
+    return start
 
 
 @inline_kernel
 def finish(times: Times) -> None:
-    """Note the first and the last time of every unit, or that one is not known."""
+    """Store the first and the last time of every unit; the outcome is UNKNOWN if one has none."""
     for u in range(times.pieces.size):
         if times.pieces[u] == 0:
             times.header[X_OUTCOME] = UNKNOWN
@@ -355,12 +432,28 @@ def finish(times: Times) -> None:
         times.last[u] = last_time(times, u)
 
 
-@inner_kernel
-def solve(graph: Graph, times: Times) -> None:
-    """Evaluate until nothing changes; the outcome is in the header."""
+@inline_kernel
+def enqueue_all(graph: UnitGraph, times: Times) -> None:
+    """Put all units on the worklist."""
+    for u in range(graph.unit.shape[0]):
+        enqueue(times, u)
+
+
+@inline_kernel
+def enqueue_sources(graph: UnitGraph, times: Times) -> None:
+    """Put the units on the worklist that depend on no stream."""
     for u in range(graph.unit.shape[0]):
         if graph.unit[u, at.U_KIND] == at.EDGE or graph.unit[u, at.U_IN] < 0:
             enqueue(times, u)
+
+
+@inner_kernel
+def solve(graph: UnitGraph, times: Times) -> None:
+    """Evaluate units until no time changes; write the outcome to the header.
+
+    Where links are contended, a last pass over all units confirms that nothing changes.
+    """
+    enqueue_sources(graph, times)
     times.header[X_OUTCOME] = SOLVED
     head = waiting = 0
     checked = -1 if graph.rival.size > 0 else FOREVER
@@ -368,11 +461,10 @@ def solve(graph: Graph, times: Times) -> None:
     while head != times.queue[-1] or waiting > 0 or checked < times.header[X_CHANGES]:
         if head == times.queue[-1] and waiting == 0:
             checked = times.header[X_CHANGES]
-            for u in range(graph.unit.shape[0]):
-                enqueue(times, u)
+            enqueue_all(graph, times)
         if head == times.queue[-1]:
-            horizon = soonest(times, waiting) + times.header[X_WINDOW]
-            waiting = let_in(times, waiting, horizon)
+            horizon = earliest_start(times, waiting) + times.header[X_WINDOW]
+            waiting = admit_waiting(times, waiting, horizon)
         u = times.queue[head]
         head = following(times, head)
         start = start_of(graph, times, u)
@@ -391,49 +483,3 @@ def solve(graph: Graph, times: Times) -> None:
             times.queued[u] = 1
             return
     finish(times)
-
-
-@inline_kernel
-def following(times: Times, place: int) -> Word:
-    """Return the next place of the worklist's ring."""
-    return place + 1 if place + 2 < times.queue.size - 1 else 0
-
-
-@inline_kernel
-def put(times: Times, u: int) -> None:
-    """Append a unit to the worklist."""
-    tail = times.queue[-1]
-    times.queue[tail] = u
-    times.queue[-1] = following(times, tail)
-
-
-@inline_kernel
-def enqueue(times: Times, u: int) -> None:
-    """Put a unit at the end of the worklist, once."""
-    if times.queued[u] == 1:
-        return
-    times.queued[u] = 1
-    put(times, u)
-
-
-What = tuple[int, int, int, int]
-PLAIN: Final[list[Callable[[Graph, Times, int, What], Word]]] = []
-"""Un-jitted, the arbiter itself."""
-
-
-def _by_address(typing: Any, address: Any, graph: Any, times: Any, u: Any, what: Any) -> Any:  # noqa: ARG001, PLR0913, PLR0917
-    """Call the arbiter at an address."""
-    return types.int64(types.int64, graph, times, u, what), generate_call
-
-
-def _plain(address: int, graph: Graph, times: Times, u: int, what: What) -> Word:  # noqa: ARG001
-    return PLAIN[0](graph, times, u, what)
-
-
-by_address: Any = _plain if UNJITTED else intrinsic(_by_address)
-
-
-@part_kernel
-def play(graph: Graph, times: Times, u: int, what: What) -> Word:
-    """Let the arbiter do what `arbiter.play_unit` does."""
-    return by_address(times.header[X_PLAY], graph, times, u, what)

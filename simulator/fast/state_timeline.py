@@ -1,4 +1,4 @@
-"""What an element does in each cycle, from the times of its units."""
+"""What an element does in each cycle: busy, waiting for input or output, idle."""
 
 from __future__ import annotations
 
@@ -10,40 +10,50 @@ from tilewright.simulator.fast.final_tables import (
     MARK_BUSY,
     MARK_INPUT,
     MARK_OUTPUT,
-    Marks,
-    Tally,
+    CycleMarks,
+    MarkCounts,
 )
-from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE, Graph, Ints, Times
+from tilewright.simulator.fast.graph import X_COMPLETION, X_ISSUE, Ints, Times, UnitGraph
 from tilewright.simulator.fast.script import ADVANCE, FABRIC, WAIT
-from tilewright.simulator.fast.segments import M, R, T, append, append_slice, excess
+from tilewright.simulator.fast.segments import (
+    M,
+    R,
+    SegmentCounts,
+    SegmentSlice,
+    T,
+    append,
+    append_slice,
+    excess,
+)
 from tilewright.simulator.fast.solve import last_time, space_credits
 
 
 @inner_kernel
-def held(graph: Graph, times: Times, units: Ints, out: Ints) -> None:
-    """Write the cycles for which each unit waits for space: from when it is due until there is."""
+def output_waits(graph: UnitGraph, times: Times, units: Ints, cycles: Ints) -> None:
+    """Write the cycles for which each unit, when due, waits for space; both arrays: (units,)."""
     work = times.work
     for i in range(units.size):
         u = units[i]
-        out[i] = 0
-        n = due_times(graph, times, u, work[0])
-        c = space_times(graph, times, u, work[1])
-        if c > 0:
-            out[i] = excess(work[1], work[0], (c, n))
+        cycles[i] = 0
+        due = due_times(graph, times, u, work[0])
+        space = space_times(graph, times, u, work[1])
+        if space > 0:
+            cycles[i] = excess(work[1], work[0], SegmentCounts(space, due))
 
 
 @inner_kernel
-def due_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
-    """Write the cycles from which a unit's words could go if its queues let them."""
+def due_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
+    """Write the cycles from which a unit's words could go if its queues were ready."""
     size, gap = graph.unit[u, at.U_SIZE], graph.unit[u, at.U_GAP]
     n = append(out, whole(0), times.start[u], whole(0), whole(1))
     if size == 1:
         return n
-    return append_slice(out, n, times.segment[u], (times.pieces[u], whole(0), size - 1, gap))
+    part = SegmentSlice(times.pieces[u], whole(0), size - 1, gap)
+    return append_slice(out, n, times.segment[u], part)
 
 
 @inner_kernel
-def space_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
+def space_times(graph: UnitGraph, times: Times, u: int, out: Ints) -> int:
     """Write the cycles from which there is space for a unit's words; 0 if it sends none."""
     port = graph.unit[u, at.U_OUT]
     if port < 0:
@@ -53,46 +63,51 @@ def space_times(graph: Graph, times: Times, u: int, out: Ints) -> int:
 
 
 @inner_kernel
-def mark(marks: Marks, begin: int, end: int, bit: int) -> None:
-    """Set a bit in a range of cycles."""
+def mark_cycles(marks: CycleMarks, begin: int, end: int, bit: int) -> None:
+    """Set a bit in the cycles from `begin` to `end` - 1."""
     for t in range(begin, min(end, marks.size)):
         marks[t] |= np.uint8(bit)
 
 
 @inner_kernel
-def tally(graph: Graph, times: Times, events: Ints, of: Tally) -> None:
-    """Count the cycles of each combination of marks, for elements of one script."""
-    for i in range(of.first.size):
-        of.marks[:] = 0
-        paint(graph, times, events, of.first[i], of.marks)
-        for t in range(of.marks.size):
-            of.counts[i, of.marks[t]] += 1
+def count_marks(graph: UnitGraph, times: Times, events: Ints, marked: MarkCounts) -> None:
+    """Count the cycles of each combination of marks, for elements of one script.
+
+    events: (events, 3) of the script.
+    """
+    for i in range(marked.first.size):
+        marked.marks[:] = 0
+        mark_element(graph, times, events, marked.first[i], marked.marks)
+        for t in range(marked.marks.size):
+            marked.counts[i, marked.marks[t]] += 1
 
 
 @inner_kernel
-def paint(graph: Graph, times: Times, events: Ints, first: int, marks: Marks) -> None:
-    """Mark each cycle of an element with what its main thread and its threads do."""
+def mark_element(
+    graph: UnitGraph, times: Times, events: Ints, first: int, marks: CycleMarks
+) -> None:
+    """Mark each cycle of an element with the states of its main thread and its microthreads."""
     now = 0
     for i in range(events.shape[0]):
         kind, value = events[i, 0], events[i, 1]
         if kind == ADVANCE:
-            mark(marks, now, now + value, MARK_BUSY)
+            mark_cycles(marks, now, now + value, MARK_BUSY)
             now += value
         elif kind == WAIT:
             done = last_time(times, first + value) + times.header[X_COMPLETION]
             now = max(now, done)
         elif kind == FABRIC:
             u = first + value
-            paint_unit(graph, times, u, marks)
+            mark_unit(graph, times, u, marks)
             if graph.unit[u, at.U_ASYNC] == 1:
-                mark(marks, now, now + times.header[X_ISSUE], MARK_BUSY)
+                mark_cycles(marks, now, now + times.header[X_ISSUE], MARK_BUSY)
                 now += times.header[X_ISSUE]
             else:
                 now = last_time(times, u) + graph.unit[u, at.U_GAP]
 
 
 @inner_kernel
-def paint_unit(graph: Graph, times: Times, u: int, marks: Marks) -> None:
+def mark_unit(graph: UnitGraph, times: Times, u: int, marks: CycleMarks) -> None:
     """Mark the cycles of one operation with queues."""
     gap = graph.unit[u, at.U_GAP]
     space = times.work[1]
@@ -110,10 +125,10 @@ def paint_unit(graph: Graph, times: Times, u: int, marks: Marks) -> None:
                 if done == space[piece, M]:
                     piece += 1
                     done = 0
-            mark(marks, due, free, MARK_OUTPUT)
-            mark(marks, free, t, MARK_INPUT)
-            mark(marks, t, t + gap, MARK_BUSY)
+            mark_cycles(marks, due, free, MARK_OUTPUT)
+            mark_cycles(marks, free, t, MARK_INPUT)
+            mark_cycles(marks, t, t + gap, MARK_BUSY)
             due = t + gap
     if graph.unit[u, at.U_ASYNC] == 1 and times.header[X_COMPLETION] > 1:
         last = due - gap
-        mark(marks, last, last + times.header[X_COMPLETION], MARK_BUSY)
+        mark_cycles(marks, last, last + times.header[X_COMPLETION], MARK_BUSY)

@@ -1,7 +1,7 @@
-"""What of the program's language the fast engine knows; everything else is refused.
+"""The subset of the program language that the fast engine covers; it refuses everything else.
 
-A part that this module does not name must have its default value, so a feature that is new in
-the language is never run by an engine that does not know it.
+A field that this module does not name must have its default value. So the fast engine never runs a
+feature that is new in the language.
 """
 
 from __future__ import annotations
@@ -90,19 +90,19 @@ _NAMES: Final = (
     "fh2s fs2h fh2xp16 fs2xp16 xp162fh xp162fs fmachs faddhs"
 )
 KNOWN_OPERATIONS: Final = frozenset(_NAMES.split())
-"""Operations whose elements do not depend on each other, on descriptors."""
+"""Operations on descriptors whose elements do not depend on each other."""
 CODE: Final = frozenset({"name", "buffers", "dsds", "input_queues", "output_queues", "tasks"})
 
-_CODES: Final = IdentityCache(256)
+_REASONS: Final = IdentityCache(256)
 
 
 def unknown_parts(program: Program, network: FifoNetwork) -> Iterator[NotCovered]:
-    """Yield why the fast engine does not know a part of a program, and where that is."""
+    """Yield the reasons why parts of a program are not covered, with their elements or FIFOs."""
     yield from _missing(_check, program, KNOWN[Program])
     for color in program.colors:
         yield from _missing(_check_known, color)
     for number, code in enumerate(program.codes):
-        for reason in _CODES.of(code, "missing", partial(_missing_of, code)):
+        for reason in _REASONS.of(code, "missing", partial(_reasons_of, code)):
             elements = np.flatnonzero(program.placement.ravel() == number)
             yield NotCovered(reason, elements=elements)
     for route in program.routes:
@@ -118,7 +118,7 @@ def unknown_parts(program: Program, network: FifoNetwork) -> Iterator[NotCovered
             yield NotCovered(missing.reason, fifos=fifos)
 
 
-def _missing_of(code: ElementCode) -> tuple[str, ...]:
+def _reasons_of(code: ElementCode) -> tuple[str, ...]:
     def reasons(code: ElementCode) -> tuple[str, ...]:
         return tuple(missing.reason for missing in _missing(_check_code, code))
 
@@ -136,15 +136,15 @@ def _missing(check: Callable[..., None], *args: object) -> list[NotCovered]:
 
 
 def _buffers(program: Program, network: FifoNetwork, route: Route) -> Ints:
-    """Return the buffers of a route's routers; a swap concerns the partner's color too."""
+    """Return the router buffers of a route; a swap concerns those of the partner color, too."""
     color = next(color.id for color in program.colors if color.name == route.color)
-    own = network.fifo[:, at.F_COLOR]
-    mine = (network.kind == ROUTER) & ((own == color) | (own == color ^ 1))
+    colors = network.fifo[:, at.F_COLOR]
+    on_route = (network.kind == ROUTER) & ((colors == color) | (colors == color ^ 1))
     row, column = np.divmod(network.element, program.width)
     area = route.area
-    mine &= (row >= area.row) & (row < area.row + area.height)
-    mine &= (column >= area.column) & (column < area.column + area.width)
-    return np.flatnonzero(mine)
+    on_route &= (row >= area.row) & (row < area.row + area.height)
+    on_route &= (column >= area.column) & (column < area.column + area.width)
+    return np.flatnonzero(on_route)
 
 
 def _check_code(code: ElementCode) -> None:
@@ -176,7 +176,7 @@ def _check_known(part: object) -> None:
 
 def _check(part: Any, names: frozenset[str]) -> None:
     kind: Any = type(part)
-    read, defaults = _others(kind, names)
+    read, defaults = _unnamed_fields(kind, names)
     if read(part) == defaults:
         return
     for field in fields(kind):
@@ -185,14 +185,14 @@ def _check(part: Any, names: frozenset[str]) -> None:
 
 
 @cache
-def _others(kind: Any, names: frozenset[str]) -> tuple[Callable[[Any], object], object]:
-    """Return what reads the fields that must have their defaults, with these, and the defaults."""
-    others = [field for field in fields(kind) if field.name not in names]
-    if not others:
+def _unnamed_fields(kind: Any, names: frozenset[str]) -> tuple[Callable[[Any], object], object]:
+    """Return a reader of the fields that `names` leaves out, and their default values."""
+    unnamed = [field for field in fields(kind) if field.name not in names]
+    if not unnamed:
         return lambda _: (), ()
-    defaults = tuple(map(_default, others))
-    read = attrgetter(*(field.name for field in others))
-    return read, defaults if len(others) > 1 else defaults[0]
+    defaults = tuple(map(_default, unnamed))
+    read = attrgetter(*(field.name for field in unnamed))
+    return read, defaults if len(unnamed) > 1 else defaults[0]
 
 
 def _default(field: Field[Any]) -> object:

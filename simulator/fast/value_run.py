@@ -1,12 +1,14 @@
-"""The values: every element's operations in program order, whole operations at a time.
+"""Compute the values of a run: each element's operations in program order, one after the other.
 
-Routes are fixed and streams keep their order, so values do not depend on times: an element runs
-until an operation lacks words and goes on when they have been sent. An operation on a
-microthread is done where it is dispatched; the script has made sure that nothing beside it
-touches its memory.
+Routes are fixed and streams keep their order, so values do not depend on times. An element runs
+until an operation lacks words, and continues when they have been sent. An operation on a
+microthread runs at its dispatch; the walk of the code has checked that no operation beside it
+touches its memory (engines.md §8).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,44 +38,58 @@ from tilewright.simulator.fast.value_state import (
 )
 
 
+class SourcePlace(NamedTuple):
+    """A source of an operation."""
+
+    row: int
+    """Operand row, -1 for none."""
+    place: int
+    """Address of its position in the thread."""
+    data: int
+    """First word in `Flow.data`, -1 unless it is a queue."""
+
+
 @inner_kernel
-def fifo_of(flow: Flow, thread: int, which: int) -> at.Word:
+def fifo_of(flow: Flow, thread: int, operand: int) -> at.Word:
     """Return the FIFO of a thread's operand."""
-    queue = flow.store[thread + at.T_POSITIONS + which]
+    queue = flow.store[thread + at.T_POSITIONS + operand]
     return (queue - flow.fifo) // at.F_WIDTH
 
 
 @inner_kernel
-def lacking(flow: Flow, e: int, op: int) -> at.Word:
-    """Return the stream that lacks words for an operation, or NOBODY."""
-    for which in range(1, 3):
-        row = flow.store[op + at.O_OPERANDS + which]
+def lacking_stream(flow: Flow, address: int, op: int) -> at.Word:
+    """Return the stream (its root) that lacks words for an operation, or NOBODY."""
+    for operand in range(1, 3):
+        row = flow.store[op + at.O_OPERANDS + operand]
         if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
             continue
-        queue = flow.store[e + at.E_QUEUES + flow.store[row + at.D_BASE]]
-        f = (queue - flow.fifo) // at.F_WIDTH
-        root = flow.stream[f, S_ROOT]
-        if flow.stream[f, S_TAKEN] + flow.store[op + at.O_EXTENT] > flow.stream[root, S_SENT]:
+        queue = flow.store[address + at.E_QUEUES + flow.store[row + at.D_BASE]]
+        fifo_number = (queue - flow.fifo) // at.F_WIDTH
+        root = flow.stream[fifo_number, S_ROOT]
+        if (
+            flow.stream[fifo_number, S_TAKEN] + flow.store[op + at.O_EXTENT]
+            > flow.stream[root, S_SENT]
+        ):
             return root
     return NOBODY
 
 
 @inner_kernel
-def source_place(flow: Flow, thread: int, which: int) -> tuple[int, int, int]:
-    """Return (operand row or -1, address of its position, place in `data` or -1) of a source."""
+def source_place(flow: Flow, thread: int, operand: int) -> SourcePlace:
+    """Return a source, and take its words from the stream if it is a queue."""
     op = flow.store[thread + at.T_OP]
-    row = flow.store[op + at.O_OPERANDS + which]
-    place = thread + at.T_POSITIONS + which
+    row = flow.store[op + at.O_OPERANDS + operand]
+    place = thread + at.T_POSITIONS + operand
     if row < 0 or flow.store[row + at.D_KIND] != at.FABRIC_IN:
-        return row, place, -1
-    f = fifo_of(flow, thread, which)
-    taken = flow.stream[f, S_TAKEN]
-    flow.stream[f, S_TAKEN] = taken + flow.store[op + at.O_EXTENT]
-    return row, place, flow.stream[flow.stream[f, S_ROOT], S_BASE] + taken
+        return SourcePlace(row, place, -1)
+    fifo_number = fifo_of(flow, thread, operand)
+    taken = flow.stream[fifo_number, S_TAKEN]
+    flow.stream[fifo_number, S_TAKEN] = taken + flow.store[op + at.O_EXTENT]
+    return SourcePlace(row, place, flow.stream[flow.stream[fifo_number, S_ROOT], S_BASE] + taken)
 
 
 @inner_kernel
-def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) -> at.Word:
+def next_value(flow: Flow, source: SourcePlace, i: int, scalar: int) -> at.Word:
     """Return a source's value number i."""
     row, place, data = source
     if data >= 0:
@@ -87,7 +103,7 @@ def next_value(flow: Flow, source: tuple[int, int, int], i: int, scalar: int) ->
 
 @inner_kernel
 def do_stream(flow: Flow, thread: int) -> int:
-    """Do a whole operation one by one; return the stream that it sent on, or NOBODY."""
+    """Do all elements of an operation; return the stream on which it sends, or NOBODY."""
     store = flow.store
     op = store[thread + at.T_OP]
     extent = store[op + at.O_EXTENT]
@@ -117,7 +133,7 @@ def do_stream(flow: Flow, thread: int) -> int:
 
 @inner_kernel
 def wake(flow: Flow, root: int, top: int) -> int:
-    """Put the elements that wait for a stream on the stack; return its new height."""
+    """Push the elements that wait for a stream on the stack; return its new height."""
     i = flow.stream[root, S_WAITING]
     flow.stream[root, S_WAITING] = NOBODY
     while i >= 0:
@@ -129,13 +145,13 @@ def wake(flow: Flow, root: int, top: int) -> int:
 
 @inner_kernel
 def next_task(flow: Flow, i: int) -> bool:
-    """Let an element begin its next task."""
+    """Start the next task of an element; return False if it has none."""
     row = flow.element[i]
     if row[G_TASK] == row[G_LAST]:
         return False
-    e = row[G_ADDRESS]
+    address = row[G_ADDRESS]
     task = flow.tasks[row[G_TASK]]
-    flow.store[e + at.E_PC] = flow.store[flow.store[e + at.E_TASKS] + task]
+    flow.store[address + at.E_PC] = flow.store[flow.store[address + at.E_TASKS] + task]
     row[G_TASK] += 1
     return True
 
@@ -145,8 +161,8 @@ def is_flat(store: at.Table, op: int) -> bool:
     """Return whether all operands are memory vectors of one dimension."""
     if store[op + at.O_FABRIC] == 1:
         return False
-    for which in range(3):
-        row = store[op + at.O_OPERANDS + which]
+    for operand in range(3):
+        row = store[op + at.O_OPERANDS + operand]
         if row >= 0 and store[row + at.D_DIMENSIONS] != 1:
             return False
     return True
@@ -154,18 +170,18 @@ def is_flat(store: at.Table, op: int) -> bool:
 
 @inner_kernel
 def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
-    """Do an operation; return the stack's height, or -1 if the element has to wait."""
+    """Do an operation; return the height of the stack, or -1 if the element must wait."""
     store = flow.store
-    e = flow.element[i, G_ADDRESS]
+    address = flow.element[i, G_ADDRESS]
     if store[op + at.O_FABRIC] == 1:
-        root = lacking(flow, e, op)
+        root = lacking_stream(flow, address, op)
         if root >= 0:
             flow.element[i, G_NEXT] = flow.stream[root, S_WAITING]
             flow.stream[root, S_WAITING] = i
             return -1
-    thread = store[e + at.E_THREADS]
+    thread = store[address + at.E_THREADS]
     store[thread + at.T_OP] = op
-    if not load_operands(store, flow.memory, e, thread, op):
+    if not load_operands(store, flow.memory, address, thread, op):
         return top
     if is_flat(store, op):
         do_flat(store, flow.memory, thread)
@@ -175,13 +191,13 @@ def do_operation(flow: Flow, i: int, op: int, top: int) -> int:
 
 
 @inner_kernel
-def after_control(store: at.Table, e: int, pc: int) -> at.Word:
-    """Do an instruction on counters; return the next one's address.
+def after_control(store: at.Table, address: int, pc: int) -> at.Word:
+    """Do an instruction on counters; return the address of the next instruction.
 
     Tasks run in the order of the script, so instructions on tasks have no effect here.
     """
     code, limit = store[pc], store[pc + 2]
-    slot = store[e + at.E_VARIABLES] + store[pc + 1]
+    slot = store[address + at.E_VARIABLES] + store[pc + 1]
     if code == at.I_JUMP:
         return store[pc + 3]
     if code in (at.I_LOOP, at.I_SET):
@@ -199,24 +215,24 @@ def after_control(store: at.Table, e: int, pc: int) -> at.Word:
 
 @inner_kernel
 def run_element(flow: Flow, i: int, top: int) -> int:
-    """Run an element until it lacks words or is done; return the stack's height."""
+    """Run an element until it lacks words or ends; return the height of the stack."""
     store = flow.store
-    e = flow.element[i, G_ADDRESS]
+    address = flow.element[i, G_ADDRESS]
     while store[at.S_ERROR] == at.OK:
-        pc = store[e + at.E_PC]
+        pc = store[address + at.E_PC]
         code = store[pc]
         if code == at.I_OPERATION:
             height = do_operation(flow, i, store[pc + 1], top)
             if height < 0:
                 return top
             top = height
-            store[e + at.E_PC] = pc + at.I_WIDTH
+            store[address + at.E_PC] = pc + at.I_WIDTH
         elif code == at.I_END:
             if not next_task(flow, i):
                 store[at.S_EVENTS] += 1
                 return top
         else:
-            store[e + at.E_PC] = after_control(store, e, pc)
+            store[address + at.E_PC] = after_control(store, address, pc)
     return top
 
 

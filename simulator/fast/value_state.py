@@ -1,53 +1,50 @@
-"""State of the run of values; see `value_run.py`."""
+"""The state of a run of values (`value_run.py`): streams of words, elements, tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.simulator.compile import columns as at
-from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT, FifoNetwork
+from tilewright.simulator.compile.fabric.network import EDGE_IN, OUTPUT
 from tilewright.simulator.compile.store import StoreLayout
-from tilewright.simulator.fast.graph import P_WORDS, Graph, Ints, Layout
+from tilewright.simulator.fast.graph import P_WORDS, Ints
 from tilewright.simulator.fast.no_certificate import NotCovered
-from tilewright.simulator.fast.script import Script
+from tilewright.simulator.fast.timed_program import TimedProgram
 
 S_BASE, S_SENT, S_TAKEN, S_ROOT, S_WAITING, S_WIDTH = range(6)
-"""A FIFO's stream: its first word in `data`, words sent so far (of the root), words taken, the
-FIFO where it begins, and the first element that waits for it."""
+"""A FIFO's stream: its first word in `data`, words sent so far (of the root), words taken, the FIFO
+where the stream begins, and the first element that waits for its words."""
 G_ADDRESS, G_TASK, G_LAST, G_NEXT, G_WIDTH = range(5)
-"""An element: its address, its next task, the end of its tasks, who waits after it."""
+"""An element: its address, its next task, the end of its tasks, the element that waits after it."""
 NOBODY: Final = -1
 
 
 class Flow(NamedTuple):
-    """State of the run of values."""
+    """The state of a run of values."""
 
     store: at.Table
     memory: at.Memory
     data: npt.NDArray[np.uint32]
+    """All words of all streams."""
     stream: Ints
+    """(FIFOs, S_WIDTH)."""
     element: Ints
+    """(elements, G_WIDTH)."""
     tasks: Ints
+    """The tasks of all codes, in the order in which they run."""
     stack: Ints
+    """Elements that can go on."""
     fifo: int
     """Address of the first FIFO."""
 
 
-def new_flow(
-    state: tuple[at.Table, at.Memory],
-    parts: StoreLayout,
-    network: FifoNetwork,
-    tables: tuple[Graph, Layout],
-    scripts: Sequence[Script],
-) -> Flow:
-    """Return the state before the first operation; what edge inputs hold is all sent."""
-    graph, layout = tables
-    store, memory = state
-    words = graph.port[:, P_WORDS]
+def new_flow(timed: TimedProgram, store: at.Table, memory: at.Memory, parts: StoreLayout) -> Flow:
+    """Return the state before the first operation; all words of edge inputs count as sent."""
+    layout, network = timed.layout, timed.network
+    words = timed.graph.port[:, P_WORDS]
     root = layout.root
     begins = np.isin(network.kind, [OUTPUT, EDGE_IN])
     sizes = np.where(begins, words, 0)
@@ -59,10 +56,10 @@ def new_flow(
     element = np.zeros((elements, G_WIDTH), dtype=np.int64)
     element[:, G_ADDRESS] = parts.element.address(np.arange(elements, dtype=np.int64))
     tasks: list[int] = []
-    for mine, script in zip(layout.elements, scripts, strict=True):
-        element[mine, G_TASK] = len(tasks)
+    for members, script in zip(layout.elements, timed.scripts, strict=True):
+        element[members, G_TASK] = len(tasks)
         tasks.extend(script.tasks)
-        element[mine, G_LAST] = len(tasks)
+        element[members, G_LAST] = len(tasks)
     return Flow(
         store,
         memory,

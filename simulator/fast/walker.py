@@ -1,29 +1,30 @@
-"""The main thread of a code as a script: what an element does, in order, without times.
+"""Walk the main thread of a code: the order of its operations, without times.
 
-The main thread is walked once per code. Control depends on counters only, so loops and branches
-are resolved; what a task waits for is resolved as long as never two tasks could be next. Work on
-memory alone has a fixed duration, so a whole nest of such loops is one number.
+Control depends on counters only, so loops and branches are decided. What a task waits for is
+decided if at no point two tasks could be next. Work on memory alone has a fixed duration, so a
+whole nest of such loops is one number of cycles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.compile.code.table_blocks import CodeLayout
 from tilewright.simulator.fast.memory_work import (
-    Nest,
-    Reach,
+    LoopRuns,
+    OperandReach,
     Span,
+    TouchedWords,
     busy_cycles,
-    meet,
-    nest_of,
+    have_common_word,
+    loop_runs,
     reaches_of,
 )
 from tilewright.simulator.fast.no_certificate import NotCovered, TooManySteps
-from tilewright.simulator.fast.plain_code import Code
+from tilewright.simulator.fast.plain_code import CodeWords
 from tilewright.simulator.fast.script import (
     ADVANCE,
     AFTER,
@@ -37,57 +38,75 @@ from tilewright.simulator.fast.script import (
     WORK,
     Event,
     FabricOp,
+    MainThreadWalk,
     Term,
-    Walk,
 )
 
 MOST_INSTRUCTIONS: Final = 200_000
 """Instructions of a code beyond which it is not walked."""
 THREAD_KEY: Final = 16
-"""Behind the queue slots: microthreads."""
+"""Number of microthread 0 among the users of `last_users`, behind the 16 queue slots."""
+
+
+class _CodeInstruction(NamedTuple):
+    """An instruction's code and its three words."""
+
+    code: int
+    first: int
+    second: int
+    target: int
 
 
 @dataclass(slots=True)
-class _State:
+class _WalkState:
+    """The state of an element between two instructions of its main thread."""
+
     active: int = 0
+    """Bits of tasks."""
     blocked: int = 0
     variables: dict[int, int] = field(default_factory=dict)
     pending: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Fabric operations whose end has not been waited for: (action, task)."""
-    touched: dict[int, tuple[list[Span], list[Span]]] = field(default_factory=dict)
-    """Words that these read and write."""
+    """Fabric operations for whose end no task has waited: (action, task)."""
+    touched: dict[int, TouchedWords] = field(default_factory=dict)
+    """Words of these operations."""
     terms: list[Term] = field(default_factory=lambda: [(ORIGIN, 0, 0)])
 
 
 class ScriptWalker:
-    """Walks the main thread of one compiled code."""
+    """Walk the main thread of one compiled code."""
 
-    def __init__(self, store: Code, layout: CodeLayout, most: int, *, every: bool = False) -> None:
-        """With `every`, each operation on memory is an event of its own; `most` instructions."""
+    def __init__(
+        self, store: CodeWords, layout: CodeLayout, most: int, *, every: bool = False
+    ) -> None:
+        """Prepare a walk of at most `most` instructions.
+
+        With `every`, each operation on memory is an event of its own.
+        """
         self.store = store
         self.layout = layout
         self.every = every
-        self.state = _State()
+        self.state = _WalkState()
         self.ops: list[FabricOp] = []
         self.events: list[Event] = []
         self.tasks: list[int] = []
         self.runs = [0] * len(layout.operations)
         self.words = [0] * 16
-        self.held: dict[int, int] = {}
+        self.last_users: dict[int, int] = {}
+        """Last operation on each queue slot and microthread."""
         self.steps = most
-        self.nests: list[Nest] = []
-        self.reaches: dict[int, list[Reach]] = {}
+        self.nests: list[LoopRuns] = []
+        self.reaches: dict[int, list[OperandReach]] = {}
         self.ends: dict[int, int | None] = {}
-        """Ends of loops over memory, by their beginning."""
+        """Ends of loops over memory by their starts; None for other loops."""
 
-    def walk(self) -> Walk:
+    def walk(self) -> MainThreadWalk:
         """Return the walk. Raises NotCovered."""
         for number, task in enumerate(self.layout.code.tasks):
             self.state.active |= int(task.entry) << number
             self.state.blocked |= int(task.blocked) << number
         while (task_number := self._next_task()) is not None:
             self._task(task_number)
-        return Walk(
+        return MainThreadWalk(
             tuple(self.ops),
             tuple(self.events),
             tuple(self.runs),
@@ -97,7 +116,7 @@ class ScriptWalker:
         )
 
     def _cycles(self, cycles: int) -> None:
-        """Let the main thread be busy."""
+        """Add cycles for which the main thread is busy."""
         self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
         if self.every or not self.events or self.events[-1][0] != ADVANCE:
             self.events.append((ADVANCE, cycles, 0))
@@ -107,32 +126,41 @@ class ScriptWalker:
     # -- tasks -----------------------------------------------------------------------------
 
     def _next_task(self) -> int | None:
-        """Return the only task that can be next, after waiting for what makes it runnable."""
-        state = self.state
-        activating = [task for action, task in state.pending.values() if action == at.ACTIVATE]
-        unblocking = [task for action, task in state.pending.values() if action == at.UNBLOCK]
-        able = [
-            number
-            for number in range(len(self.layout.code.tasks))
-            if (state.active >> number & 1 or number in activating)
-            and (not state.blocked >> number & 1 or number in unblocking)
-        ]
+        """Return the only task that can be next, after waiting for the ends that start it."""
+        activating = self._tasks_with(at.ACTIVATE)
+        unblocking = self._tasks_with(at.UNBLOCK)
+        able = self._able_tasks(activating, unblocking)
         if not able:
-            if state.active or activating:
+            if self.state.active or activating:
                 raise NotCovered("a task stays active and blocked")
             return None
         if len(able) > 1 and (activating or unblocking):
             raise NotCovered("the order of the tasks depends on time")
         task = able[0]
-        if activating.count(task) + (state.active >> task & 1) > 1:
+        if activating.count(task) + (self.state.active >> task & 1) > 1:
             raise NotCovered("a task is activated twice")
-        if state.blocked >> task & 1 and unblocking.count(task) > 1:
+        if self.state.blocked >> task & 1 and unblocking.count(task) > 1:
             raise NotCovered("a task is unblocked twice")
         self._wait_for(task)
-        state.active &= ~(1 << task)
+        self.state.active &= ~(1 << task)
         return task
 
+    def _tasks_with(self, action: int) -> list[int]:
+        """Return the tasks on which the ends of pending operations act in this way."""
+        return [task for kind, task in self.state.pending.values() if kind == action]
+
+    def _able_tasks(self, activating: list[int], unblocking: list[int]) -> list[int]:
+        """Return the tasks that are active and not blocked, now or after pending operations."""
+        state = self.state
+        return [
+            number
+            for number in range(len(self.layout.code.tasks))
+            if (state.active >> number & 1 or number in activating)
+            and (not state.blocked >> number & 1 or number in unblocking)
+        ]
+
     def _wait_for(self, task: int) -> None:
+        """Wait for the operations whose ends activate or unblock a task."""
         state = self.state
         needed = set()
         if not state.active >> task & 1:
@@ -147,6 +175,7 @@ class ScriptWalker:
         state.blocked &= ~(1 << task)
 
     def _task(self, task: int) -> None:
+        """Walk the instructions of a task."""
         self.tasks.append(task)
         self._cycles(
             self.store.header[at.K_SWITCH]
@@ -168,7 +197,8 @@ class ScriptWalker:
     def _instruction(self, pc: int) -> int:
         """Walk one instruction, or a whole loop over memory; return the next one's address."""
         store = self.store
-        code, first, second, target = store.row(pc, at.I_WIDTH)
+        instruction = _CodeInstruction(*store.row(pc, at.I_WIDTH))
+        code, first, second, _ = instruction
         after = pc + at.I_WIDTH
         if code == at.I_OPERATION:
             self._operation(first)
@@ -183,14 +213,15 @@ class ScriptWalker:
             self._cycles(self.store.header[at.K_COUNTER])
             return after
         if code in (at.I_END_LOOP, at.I_UNLESS_BELOW, at.I_JUMP):
-            return self._branch(pc, (code, first, second, target))
+            return self._branch(pc, instruction)
         if code not in (at.I_ACTIVATE, at.I_BLOCK, at.I_UNBLOCK):
             raise NotCovered("an instruction of another kind")
         self._control(code, first)
         return after
 
-    def _branch(self, pc: int, words: tuple[int, int, int, int]) -> int:
-        code, slot, limit, target = words
+    def _branch(self, pc: int, instruction: _CodeInstruction) -> int:
+        """Walk a jump, the end of a loop or a test of a counter; return the next address."""
+        code, slot, limit, target = instruction
         if code == at.I_JUMP:
             self._cycles(self.store.header[at.K_TAKEN])
             return target
@@ -205,6 +236,7 @@ class ScriptWalker:
         return pc + at.I_WIDTH
 
     def _control(self, code: int, task: int) -> None:
+        """Activate, block or unblock a task."""
         state = self.state
         actions = list(state.pending.values())
         if code == at.I_ACTIVATE:
@@ -222,38 +254,37 @@ class ScriptWalker:
     # -- loops over memory -----------------------------------------------------------------
 
     def _end_of(self, pc: int) -> int | None:
+        """Return the end of a loop over memory, None for another loop."""
         if pc not in self.ends:
             self.ends[pc] = self._memory_loop(pc)
         return self.ends[pc]
 
     def _memory_loop(self, pc: int) -> int | None:
-        """Return the address of a loop's end if there are only loops and memory work inside."""
+        """Return the address of the end of a loop that holds only loops and work on memory."""
         open_loops = [(pc + at.I_WIDTH, self.store[pc + 1])]
         while open_loops:
             pc += at.I_WIDTH
             code, first, second, target = self.store.row(pc, at.I_WIDTH)
-            if code == at.I_OPERATION:
-                if self.store[first + at.O_FABRIC] or self.store[first + at.O_SPECIAL]:
-                    return None
-            elif code == at.I_LOOP:
-                if first in [slot for _, slot in open_loops] or second != 0:
-                    return None
+            if code == at.I_OPERATION and self._is_plain(first):
+                continue
+            if code == at.I_LOOP and second == 0 and first not in [s for _, s in open_loops]:
                 open_loops.append((pc + at.I_WIDTH, first))
-            elif code == at.I_END_LOOP:
-                if (target, first) != open_loops.pop():
-                    return None
-            else:
+            elif code != at.I_END_LOOP or (target, first) != open_loops.pop():
                 return None
         return pc
 
+    def _is_plain(self, op: int) -> bool:
+        """Return whether an operation works on memory alone and is not special; op: address."""
+        return not (self.store[op + at.O_FABRIC] or self.store[op + at.O_SPECIAL])
+
     def _whole_loop(self, pc: int, end: int) -> int:
-        """Count a loop over memory at once; its variables stand at their counts afterwards."""
+        """Count a loop over memory at once; its counters then have their final values."""
         ranges: dict[int, Span] = {}
         cycles, _ = self._loop_cycles(pc, 1, ranges)
         if self.every:
             self.state.terms = [(kind, op, delta + cycles) for kind, op, delta in self.state.terms]
             self.events.append((NEST, len(self.nests), cycles))
-            self.nests.append(nest_of(self.store, pc))
+            self.nests.append(loop_runs(self.store, pc))
         else:
             self._cycles(cycles)
         for slot, (_, last) in ranges.items():
@@ -261,7 +292,7 @@ class ScriptWalker:
         return end + at.I_WIDTH
 
     def _loop_cycles(self, pc: int, times: int, ranges: dict[int, Span]) -> tuple[int, int]:
-        """Return a loop's cycles and the address after it; `times` it runs as a whole."""
+        """Return the cycles of a loop that runs `times` times, and the address behind it."""
         store = self.store
         slot = store[pc + 1]
         end = self._end_of(pc)
@@ -285,6 +316,7 @@ class ScriptWalker:
     # -- operations ------------------------------------------------------------------------
 
     def _operation(self, op: int) -> None:
+        """Walk an operation; op: address. Raises NotCovered."""
         store = self.store
         self._cycles(store[op + at.O_LOAD])
         words = self._words_of(op, {})
@@ -301,35 +333,42 @@ class ScriptWalker:
         else:
             self._cycles(busy_cycles(store, op))
 
-    def _fabric(self, op: int, words: tuple[list[Span], list[Span]]) -> None:
-        row = self.store.row(op, at.O_WIDTH)
-        asynchronous = bool(row[at.O_ASYNC])
+    def _check_fabric(self, row: Sequence[int]) -> None:
+        """Refuse operations with queues whose times the solver does not know."""
         if row[at.O_DENOMINATOR] != 1 or row[at.O_CYCLES] < 1 or row[at.O_LOAD] < 1:
             raise NotCovered("a pace that is not a whole number of cycles")
-        if asynchronous and row[at.O_CYCLES] != 1:
+        if row[at.O_ASYNC] and row[at.O_CYCLES] != 1:
             raise NotCovered("a microthread slower than one word per cycle")
-        operands = [row[at.O_OPERANDS + which] for which in range(3)]
+        operands = [row[at.O_OPERANDS + operand] for operand in range(3)]
         fabric = [r for r in operands if r >= 0 and self.store[r + at.D_KIND] != at.MEMORY]
         if len(fabric) != row[at.O_QUEUES].bit_count():
             raise NotCovered("an operation takes from one queue twice")
-        number, state = len(self.ops), self.state
+
+    def _pass_queues(self, row: Sequence[int]) -> tuple[Span, ...]:
+        """Return the queue slots of an operation with its first word in each; count its words."""
         queues = []
         for slot in range(16):
             if row[at.O_QUEUES] >> slot & 1:
                 queues.append((slot, self.words[slot]))
                 self.words[slot] += row[at.O_EXTENT]
-        self.ops.append(
-            FabricOp(
-                row[at.O_EXTENT],
-                row[at.O_CYCLES],
-                asynchronous,
-                row[at.O_THREAD],
-                tuple(queues),
-                tuple(state.terms),
-                tuple(state.touched),
-                self._exclusive(row),
-            )
+        return tuple(queues)
+
+    def _fabric(self, op: int, words: TouchedWords) -> None:
+        """Append an operation with queues; op: address."""
+        row, state = self.store.row(op, at.O_WIDTH), self.state
+        self._check_fabric(row)
+        number, asynchronous = len(self.ops), bool(row[at.O_ASYNC])
+        fabric_op = FabricOp(
+            row[at.O_EXTENT],
+            row[at.O_CYCLES],
+            asynchronous,
+            row[at.O_THREAD],
+            self._pass_queues(row),
+            tuple(state.terms),
+            tuple(state.touched),
+            self._exclusive(row),
         )
+        self.ops.append(fabric_op)
         self.events.append((FABRIC, number, op if self.every else 0))
         state.terms = [(AFTER, number, 0)]
         if asynchronous:
@@ -341,26 +380,31 @@ class ScriptWalker:
         keys = [slot for slot in range(16) if row[at.O_QUEUES] >> slot & 1]
         if row[at.O_ASYNC]:
             keys.append(THREAD_KEY + row[at.O_THREAD])
-        last = {self.held[key] for key in keys if key in self.held}
+        last = {self.last_users[key] for key in keys if key in self.last_users}
         if row[at.O_ASYNC]:
-            self.held.update((key, len(self.ops)) for key in keys)
+            self.last_users.update((key, len(self.ops)) for key in keys)
         return tuple(sorted(last))
 
     # -- memory ----------------------------------------------------------------------------
 
-    def _words_of(self, op: int, ranges: dict[int, Span]) -> tuple[list[Span], list[Span]]:
-        """Return the words that an operation reads and writes, as (first, last) at most."""
+    def _words_of(self, op: int, ranges: dict[int, Span]) -> TouchedWords:
+        """Return the words that an operation may touch; ranges: values of loop counters.
+
+        Nothing is computed if no operation can run beside it.
+        """
         if not self.state.touched and not self.store[op + at.O_ASYNC]:
-            return [], []
+            return TouchedWords([], [])
         if op not in self.reaches:
             self.reaches[op] = reaches_of(self.store, op)
-        mine, variables = self.reaches[op], self.state.variables
-        spans = [(reach.written, reach.span(variables, ranges)) for reach in mine]
-        return [span for _, span in spans], [span for written, span in spans if written]
+        reaches, variables = self.reaches[op], self.state.variables
+        spans = [(reach.written, reach.span(variables, ranges)) for reach in reaches]
+        touched = [span for _, span in spans]
+        return TouchedWords(touched, [span for written, span in spans if written])
 
-    def _check_races(self, words: tuple[list[Span], list[Span]]) -> None:
+    def _check_races(self, words: TouchedWords) -> None:
         """Refuse work on words that an operation on a microthread may touch at the same time."""
-        reads, writes = words
-        for other_reads, other_writes in self.state.touched.values():
-            if meet(writes, other_reads) or meet(reads, other_writes):
+        for beside in self.state.touched.values():
+            if have_common_word(words.written, beside.touched) or have_common_word(
+                words.touched, beside.written
+            ):
                 raise NotCovered("a microthread shares memory with what runs beside it")

@@ -169,7 +169,7 @@ def test_share_of_streams_that_meet() -> None:
     """The arbiter is played on most of them, and all have a certificate."""
     machines = [FastMachine(meeting(seed).program, load_profile("generic")) for seed in range(40)]
     assert sum(machine.certificate.granted for machine in machines) >= 38
-    assert sum(bool(machine._division.contended.any()) for machine in machines) >= 25
+    assert sum(bool(machine.division.contended.any()) for machine in machines) >= 25
 
 
 def test_share_of_candidates() -> None:

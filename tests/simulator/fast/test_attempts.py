@@ -8,7 +8,7 @@ import pytest
 from tilewright.simulator.compile import columns as at
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.examples.known_costs import chain_reduce, two_phase_reduce
-from tilewright.simulator.fast.attempts import Attempt, new_times, settled
+from tilewright.simulator.fast.attempts import SolverAttempt, new_times, solved_times
 from tilewright.simulator.fast.fast_entries import solve
 from tilewright.simulator.fast.graph import FOREVER, SOLVED, TOO_LONG, X_OUTCOME
 from tilewright.simulator.fast.graph_tables import build_graph
@@ -46,8 +46,8 @@ def words(times):
 @pytest.mark.parametrize("window", [0, 1, 16, 1000])
 def test_a_window_gives_the_same_times(name, window):
     graph, cycles = graph_of(name)
-    plain = settled(graph, cycles)
-    times = new_times(graph, Attempt(16, window, 8 * 64, 4096), cycles)
+    plain = solved_times(graph, *cycles)
+    times = new_times(graph, SolverAttempt(16, window, 8 * 64, 4096), *cycles)
     solve(graph, times)
     assert times.header[X_OUTCOME] == SOLVED
     assert words(times) == words(plain)
@@ -58,7 +58,7 @@ def test_a_window_gives_the_same_times(name, window):
 
 def test_an_attempt_ends_at_its_limit():
     graph, cycles = graph_of("chain")
-    times = new_times(graph, Attempt(4, FOREVER, 0, 3), cycles)
+    times = new_times(graph, SolverAttempt(4, FOREVER, 0, 3), *cycles)
     solve(graph, times)
     assert times.header[X_OUTCOME] == TOO_LONG
 
@@ -66,8 +66,10 @@ def test_an_attempt_ends_at_its_limit():
 def test_a_great_graph_that_needs_an_order_is_not_covered(monkeypatch):
     graph, cycles = graph_of("chain")
     attempts = "tilewright.simulator.fast.attempts"
-    monkeypatch.setattr(f"{attempts}.ATTEMPTS", (Attempt(4, FOREVER, 0, 3), Attempt(4, 16, 99, 99)))
-    assert settled(graph, cycles).header[X_OUTCOME] == SOLVED
+    monkeypatch.setattr(
+        f"{attempts}.ATTEMPTS", (SolverAttempt(4, FOREVER, 0, 3), SolverAttempt(4, 16, 99, 99))
+    )
+    assert solved_times(graph, *cycles).header[X_OUTCOME] == SOLVED
     monkeypatch.setattr(f"{attempts}.MOST_IN_ORDER", 1)
     with pytest.raises(NotCovered, match="do not settle"):
-        settled(graph, cycles)
+        solved_times(graph, *cycles)

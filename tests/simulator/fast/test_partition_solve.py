@@ -2,7 +2,7 @@
 
 from tilewright.simulator.examples.gemv import gemv_like
 from tilewright.simulator.fast.independent_parts import Division
-from tilewright.simulator.fast.partition_solve import scripts_of, settle
+from tilewright.simulator.fast.partition_solve import scripts_of, solve_parts
 from tilewright.simulator.profiles.profile import load_profile
 from tilewright.simulator.run.machine import Machine
 
@@ -19,8 +19,8 @@ def test_codes_that_run_too_long_are_refused_with_all_their_elements() -> None:
 
 def test_a_regular_program_is_solved_as_a_whole() -> None:
     machine = Machine(gemv_like(4, 4, 64, 1), WSE2)
-    solution, division = settle(machine)
-    assert solution is not None
+    timed, division = solve_parts(machine)
+    assert timed is not None
     assert division.whole
     assert division.elements.all()
-    assert (solution.times.pieces > 0).all()
+    assert (timed.times.pieces > 0).all()

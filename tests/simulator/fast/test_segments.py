@@ -6,13 +6,15 @@ from hypothesis import strategies as st
 
 from tilewright.simulator.fast.segments import (
     FULL,
+    SegmentCounts,
+    SegmentSlice,
     append,
     append_slice,
+    equal_times,
     excess,
-    meets,
+    lists_share_time,
+    maximum,
     paced,
-    same,
-    upper,
 )
 
 ROOM = 256
@@ -57,21 +59,23 @@ def test_slices(pieces: list[tuple[int, int, int]], skip: int, size: int, shift:
     skip = min(skip, len(sequence) - 1)
     size = min(size, len(sequence) - skip)
     out = np.zeros((ROOM, 3), dtype=np.int64)
-    count = append_slice(out, 0, segments, (n, skip, size, shift))
+    count = append_slice(out, 0, segments, SegmentSlice(n, skip, size, shift))
     assert numbers(out, count) == [x + shift for x in sequence[skip : skip + size]]
 
 
 @given(PIECES, PIECES)
-def test_upper_and_excess(a: list[tuple[int, int, int]], b: list[tuple[int, int, int]]) -> None:
+def test_maximum_and_excess(a: list[tuple[int, int, int]], b: list[tuple[int, int, int]]) -> None:
     left, right = spread(a), spread(b)
     size = min(len(left), len(right))
     left, right = left[:size], right[:size]
-    (one, n), (two, m) = listed(left), listed(right)
+    (first, n), (second, m) = listed(left), listed(right)
     out = np.zeros((ROOM, 3), dtype=np.int64)
-    count = upper(out, one, two, (n, m))
+    counts = SegmentCounts(n, m)
+    count = maximum(out, first, second, counts)
     assert numbers(out, count) == [max(x, y) for x, y in zip(left, right, strict=True)]
-    assert excess(one, two, (n, m)) == sum(max(0, x - y) for x, y in zip(left, right, strict=True))
-    assert same(one, two, (n, m)) == (left == right)
+    above = sum(max(0, x - y) for x, y in zip(left, right, strict=True))
+    assert excess(first, second, counts) == above
+    assert equal_times(first, second, counts) == (left == right)
 
 
 @given(PIECES, st.integers(1, 5), st.integers(0, 100))
@@ -89,11 +93,13 @@ def test_paced(pieces: list[tuple[int, int, int]], gap: int, start: int) -> None
 
 @settings(max_examples=300)
 @given(PIECES, PIECES, st.integers(0, 60))
-def test_meets(a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], later: int) -> None:
+def test_lists_with_a_common_time(
+    a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], later: int
+) -> None:
     left = spread(a, least=1)
     right = [x + later for x in spread(b, least=1)]
-    (one, n), (two, m) = listed(left), listed(right)
-    assert meets(one, two, (n, m)) == bool(set(left) & set(right))
+    (first, n), (second, m) = listed(left), listed(right)
+    assert lists_share_time(first, second, SegmentCounts(n, m)) == bool(set(left) & set(right))
 
 
 def test_a_full_list_says_so() -> None:
